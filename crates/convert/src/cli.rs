@@ -1,0 +1,233 @@
+//! The command line: what can be typed, and what it means. The only room that knows clap.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracelake_convert::error::{Error, ErrorKind, Result};
+use tracelake_convert::plan::{ChecksumSource, PartSet, Partitions, Request};
+use tracelake_convert::sheet::Codec;
+use tracelake_schema::{TRACES, Table, Trace};
+
+/// Turns published cluster traces into a typed, partitioned Parquet lake.
+///
+/// Exit codes: 0 done; 1 failed; 2 usage; 3 done, some rows rejected; 4 bad row, or a file that
+/// does not fit its table; 5 corrupt input; 6 refused; 130, 143 stopped by a signal.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Convert(ConvertArgs),
+    Verify(VerifyArgs),
+    Inspect(InspectArgs),
+    Schema(SchemaArgs),
+    Generate(GenerateArgs),
+}
+
+/// Convert a downloaded trace into a lake; run it again to go on where it stopped.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// A directory laid out as published, one table's directory, or one file, which is taken alone
+    #[arg(value_name = "SRC")]
+    source: PathBuf,
+    /// The directory of the lake: new, empty, or a lake that is not finished
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// The trace; recognised from names, column counts and schema.csv if left out
+    #[arg(long, value_name = "NAME", value_parser = traces())]
+    trace: Option<String>,
+    /// Only these tables, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tables: Vec<String>,
+    /// Only these file numbers, such as 0-9,17
+    #[arg(long, value_name = "NUMBERS")]
+    parts: Option<PartSet>,
+    /// Threads; all processors if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Convert what is there although parts are missing
+    #[arg(long)]
+    allow_missing: bool,
+    /// Where the files of a table lie: in a directory for each file number, or side by side
+    #[arg(long, value_name = "NAME", default_value = "hive")]
+    layout: LayoutArg,
+    /// How column chunks are compressed: zstd, zstd:1 to zstd:22, snappy, none
+    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    compression: Codec,
+    /// A file of SHA-256 checksums, or none; SHA256SUM in SRC if left out and there
+    #[arg(long, value_name = "FILE|none")]
+    checksums: Option<PathBuf>,
+    /// Replace the lake in OUT; anything that is not a lake is still refused
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Print what would be done and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How progress is shown on stderr: a bar on a terminal, lines, JSON lines, or not at all
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
+}
+
+/// Check a finished lake: files, footers, counts, checksums; and every value against its source.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The lake
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// What the lake was made from; compare every value with it
+    #[arg(long, value_name = "SRC")]
+    pub(crate) source: Option<PathBuf>,
+}
+
+/// Show what is in a lake or in a source: tables, parts, rows, bytes, time range.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A lake or a source
+    #[arg(value_name = "OUT|SRC")]
+    pub(crate) path: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the traces, the tables of a trace, and what their columns mean.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// A trace; all of them in short if left out
+    #[arg(value_name = "TRACE", value_parser = traces())]
+    trace: Option<String>,
+    /// One of its tables; all of them if left out
+    #[arg(value_name = "TABLE")]
+    table: Option<String>,
+    /// As a text, JSON, Markdown, or the statements that create the tables in DuckDB or Spark
+    #[arg(long = "as", value_name = "FORM", default_value = "text")]
+    pub(crate) form: SchemaForm,
+}
+
+/// Make a synthetic trace with the real one's format and shape.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// The trace whose format and shape to follow
+    #[arg(value_name = "TRACE", value_parser = traces())]
+    trace: String,
+    /// A new or empty directory
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Parts of each table that is published in several
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
+    pub(crate) parts: u32,
+    /// Rows of the largest table, over all of its parts
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows: u64,
+    /// The seed: the same one gives the same bytes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LayoutArg {
+    Hive,
+    Flat,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressArg {
+    Auto,
+    Plain,
+    Json,
+    None,
+}
+
+/// What `tracelake schema` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaForm {
+    Text,
+    Json,
+    Duckdb,
+    Spark,
+    Markdown,
+}
+
+fn traces() -> PossibleValuesParser {
+    PossibleValuesParser::new(TRACES.iter().map(|trace| trace.name))
+}
+
+fn find_trace(name: &str) -> Option<&'static Trace> {
+    tracelake_schema::trace(name)
+}
+
+impl ConvertArgs {
+    /// What is asked for.
+    pub(crate) fn request(&self) -> Request {
+        Request {
+            trace: self.trace.as_deref().and_then(find_trace),
+            tables: self.tables.clone(),
+            parts: self.parts.clone(),
+            allow_missing: self.allow_missing,
+            partitions: match self.layout {
+                LayoutArg::Hive => Partitions::Hive,
+                LayoutArg::Flat => Partitions::Flat,
+            },
+            codec: self.compression,
+            checksums: match &self.checksums {
+                None => ChecksumSource::Auto,
+                Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
+                Some(path) => ChecksumSource::File(path.clone()),
+            },
+            ..Request::new(self.source.clone())
+        }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or_else(all_threads, usize::from)
+    }
+}
+
+/// As many threads as there are processors for this process.
+pub(crate) fn all_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl SchemaArgs {
+    /// The trace and the table, if they are named.
+    pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
+        let Some(trace) = self.trace.as_deref().and_then(find_trace) else {
+            return Ok(None);
+        };
+        let Some(name) = &self.table else {
+            return Ok(Some((trace, None)));
+        };
+        match trace.table(name) {
+            Some(table) => Ok(Some((trace, Some(table)))),
+            None => {
+                let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
+                let reason = format!("{} has no table '{name}'", trace.name);
+                Err(Error::new(ErrorKind::Usage, reason)
+                    .hint(format!("it has {}", names.join(", "))))
+            }
+        }
+    }
+}
+
+impl GenerateArgs {
+    pub(crate) fn trace(&self) -> Option<&'static Trace> {
+        find_trace(&self.trace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

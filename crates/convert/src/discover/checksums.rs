@@ -1,0 +1,108 @@
+//! The publisher's checksums: `SHA256SUM`, as `sha256sum` writes it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// SHA-256 digests by path.
+#[derive(Debug, Default)]
+pub struct Checksums {
+    by_path: BTreeMap<String, String>,
+}
+
+/// The largest file that is read, in bytes: a hundred thousand lines. A trace has about two thousand.
+const LIMIT: u64 = 16 << 20;
+
+impl Checksums {
+    /// Reads lines of 64 hexadecimal digits, two spaces (or a space and `*`), and a path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for any other line.
+    pub fn read(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io("read the checksums", path, error);
+        if fs::metadata(path).map_err(failed)?.len() > LIMIT {
+            return Err(
+                Error::new(ErrorKind::Corrupt, "too large for a list of checksums").at(path),
+            );
+        }
+        let text = fs::read(path).map_err(failed)?;
+        let mut by_path = BTreeMap::new();
+        for (line, number) in String::from_utf8_lossy(&text).lines().zip(1..) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let Some((digest, name)) = parse(line) else {
+                return Err(
+                    Error::new(ErrorKind::Corrupt, "not a line of SHA-256 and path")
+                        .at(path)
+                        .line(number, None)
+                        .hint("download it again, or pass --checksums none to go on without"),
+                );
+            };
+            by_path.insert(name.to_owned(), digest);
+        }
+        Ok(Self { by_path })
+    }
+
+    /// The digest of a file, which may be listed under a longer path that ends in this one.
+    #[must_use]
+    pub fn of(&self, table: &str, path: &str) -> Option<&str> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let published = format!("{table}/{name}");
+        let listed = self
+            .by_path
+            .get(path)
+            .or_else(|| self.by_path.get(&published));
+        listed.map(String::as_str)
+    }
+}
+
+/// The digest and the path of one line.
+fn parse(line: &str) -> Option<(String, &str)> {
+    let (digest, path) = line.split_at_checked(64)?;
+    if !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let path = path
+        .strip_prefix("  ")
+        .or_else(|| path.strip_prefix(" *"))?;
+    Some((
+        digest.to_ascii_lowercase(),
+        path.strip_prefix("./").unwrap_or(path),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_sha256sum_writes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("SHA256SUM");
+        let digest = "AB".repeat(32);
+        let name = "job_events/part-00000-of-00500.csv.gz";
+        fs::write(&path, format!("{digest}  ./{name}\r\n{digest} *b\n\n")).unwrap();
+        let checksums = Checksums::read(&path).unwrap();
+        let expected = "ab".repeat(32);
+        assert_eq!(checksums.of("job_events", name), Some(&*expected));
+        assert_eq!(
+            checksums.of("job_events", "part-00000-of-00500.csv.gz"),
+            Some(&*expected)
+        );
+        assert_eq!(
+            checksums.of("task_events", "part-00000-of-00500.csv.gz"),
+            None
+        );
+        for broken in ["xx  a", &format!("{digest}a"), "<html>"] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(
+                Checksums::read(&path).unwrap_err().kind(),
+                ErrorKind::Corrupt,
+                "{broken}"
+            );
+        }
+    }
+}

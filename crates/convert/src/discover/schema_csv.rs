@@ -1,0 +1,229 @@
+//! A trace's own `schema.csv`, which decides the order, number and presence of fields.
+
+use std::path::Path;
+
+use tracelake_schema::{Table, Trace};
+
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::layout::{Field, Layout};
+
+/// The columns of `schema.csv`, in the order that they are used in here.
+const HEADER: [&str; 5] = [
+    "file pattern",
+    "field number",
+    "content",
+    "format",
+    "mandatory",
+];
+
+/// One row: a field of a table.
+#[derive(Debug)]
+struct Row {
+    line: u64,
+    table: String,
+    number: usize,
+    content: String,
+    format: String,
+    mandatory: bool,
+}
+
+/// A `schema.csv` that was read, but not yet held against a trace.
+#[derive(Debug)]
+pub struct SchemaCsv {
+    path: std::path::PathBuf,
+    rows: Vec<Row>,
+}
+
+impl SchemaCsv {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misfit`] when it does not have the published form, with the line.
+    pub fn read(path: &Path) -> Result<Self> {
+        let misfit = |line: u64, reason: String| {
+            Error::new(ErrorKind::Misfit, reason)
+                .at(path)
+                .line(line, None)
+                .hint("download schema.csv again; without one, the published order is used")
+        };
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .trim(csv::Trim::All)
+            .from_path(path)
+            .map_err(|error| wrap(path, error))?;
+        let mut rows = Vec::new();
+        let mut header = None;
+        for record in reader.records() {
+            let record = record.map_err(|error| wrap(path, error))?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let Some(order) = header else {
+                let places = HEADER.map(|name| {
+                    record
+                        .iter()
+                        .position(|field| field.trim_start_matches('\u{feff}') == name)
+                });
+                let [Some(a), Some(b), Some(c), Some(d), Some(e)] = places else {
+                    return Err(misfit(
+                        line,
+                        format!("expected the header {}", HEADER.join(",")),
+                    ));
+                };
+                header = Some([a, b, c, d, e]);
+                continue;
+            };
+            let [pattern, number, content, format, mandatory] =
+                order.map(|place| record.get(place).unwrap_or_default());
+            let shown = escape(pattern.as_bytes(), 80);
+            let Some((table, _)) = pattern.split_once('/') else {
+                return Err(misfit(
+                    line,
+                    format!("the file pattern '{shown}' names no directory"),
+                ));
+            };
+            let number: usize = match number.parse() {
+                Ok(number) if (1..=1000).contains(&number) => number,
+                _ => {
+                    let shown = escape(number.as_bytes(), 40);
+                    return Err(misfit(
+                        line,
+                        format!("the field number '{shown}' is not 1 to 1000"),
+                    ));
+                }
+            };
+            let mandatory = match mandatory {
+                "YES" => true,
+                "NO" => false,
+                other => {
+                    let shown = escape(other.as_bytes(), 40);
+                    return Err(misfit(
+                        line,
+                        format!("mandatory is '{shown}', neither YES nor NO"),
+                    ));
+                }
+            };
+            rows.push(Row {
+                line,
+                table: table.to_owned(),
+                number,
+                content: content.to_owned(),
+                format: format.to_owned(),
+                mandatory,
+            });
+        }
+        if rows.is_empty() {
+            return Err(misfit(1, "describes no field".to_owned()));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            rows,
+        })
+    }
+
+    /// How many fields it gives a table; 0 when it does not know the table.
+    #[must_use]
+    pub fn fields(&self, table: &str) -> usize {
+        self.rows.iter().filter(|row| row.table == table).count()
+    }
+
+    /// Names the first table or field that a trace does not have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misfit`] with the line.
+    pub fn check(&self, trace: &Trace) -> Result<()> {
+        for row in &self.rows {
+            let Some(table) = trace.table(&row.table) else {
+                let shown = escape(row.table.as_bytes(), 80);
+                return Err(self.misfit(row, format!("{} has no table '{shown}'", trace.name)));
+            };
+            self.field(table, row)?;
+        }
+        Ok(())
+    }
+
+    /// The layout of one table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misfit`] for an unknown, repeated or missing field.
+    pub fn layout(&self, table: &'static Table) -> Result<Layout> {
+        let mut rows: Vec<&Row> = self
+            .rows
+            .iter()
+            .filter(|row| row.table == table.name)
+            .collect();
+        rows.sort_by_key(|row| row.number);
+        let mut fields: Vec<Field> = Vec::new();
+        for (row, number) in rows.iter().zip(1..) {
+            if row.number != number {
+                let reason = format!("field number {} where {number} comes next", row.number);
+                return Err(self.misfit(row, reason));
+            }
+            let field = self.field(table, row)?;
+            if fields.iter().any(|other| other.index == field.index) {
+                return Err(self.misfit(row, format!("'{}' stands twice", field.column.content)));
+            }
+            fields.push(field);
+        }
+        for (index, column) in table.columns.iter().enumerate() {
+            if column.mandatory && !fields.iter().any(|field| field.index == index) {
+                let reason = format!("lacks the mandatory field '{}'", column.content);
+                return Err(Error::new(ErrorKind::Misfit, reason)
+                    .at(&self.path)
+                    .field(table.name)
+                    .hint("download schema.csv again; without one, the published order is used"));
+            }
+        }
+        Ok(Layout {
+            table,
+            fields,
+            origin: "schema.csv".to_owned(),
+        })
+    }
+
+    fn field(&self, table: &'static Table, row: &Row) -> Result<Field> {
+        let known = table
+            .columns
+            .iter()
+            .enumerate()
+            .find(|(_, c)| c.content == row.content);
+        let Some((index, column)) = known else {
+            let shown = escape(row.content.as_bytes(), 80);
+            return Err(self.misfit(row, format!("{} has no field '{shown}'", table.name)));
+        };
+        if row.format != column.format {
+            let shown = escape(row.format.as_bytes(), 40);
+            let reason = format!(
+                "'{}' has the format '{shown}', expected {}",
+                column.content, column.format
+            );
+            return Err(self.misfit(row, reason));
+        }
+        Ok(Field {
+            index,
+            column,
+            mandatory: column.mandatory || row.mandatory,
+        })
+    }
+
+    fn misfit(&self, row: &Row, reason: String) -> Error {
+        Error::new(ErrorKind::Misfit, reason)
+            .at(&self.path)
+            .line(row.line, None)
+            .hint("name the right trace with --trace, or download schema.csv again")
+    }
+}
+
+fn wrap(path: &Path, error: csv::Error) -> Error {
+    let line = error.position().map(csv::Position::line);
+    let kind = if error.is_io_error() {
+        ErrorKind::Failed
+    } else {
+        ErrorKind::Misfit
+    };
+    let wrapped = Error::new(kind, format!("cannot read: {error}"))
+        .at(path)
+        .because(error);
+    match line {
+        Some(line) => wrapped.line(line, None),
+        None => wrapped,
+    }
+}

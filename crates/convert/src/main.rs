@@ -1,0 +1,159 @@
+//! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
+
+mod cli;
+mod report;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use clap::Parser;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use tracelake_convert::error::{Error, ErrorKind, Result};
+use tracelake_convert::run::{self, Conduct};
+use tracelake_convert::{inspect, plan, verify};
+use tracelake_schema::render;
+
+use cli::{
+    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, SchemaArgs, SchemaForm, VerifyArgs,
+};
+use report::Reporter;
+
+/// The exit code of a run that is done, but rejected rows.
+const REJECTED: u8 = 3;
+
+fn main() -> ExitCode {
+    // Silent unless asked for: RUST_LOG=debug shows what the libraries say.
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    let outcome = match Cli::parse().command {
+        Command::Convert(args) => convert(&args),
+        Command::Verify(args) => verify(&args),
+        Command::Inspect(args) => inspect(&args),
+        Command::Schema(args) => schema(&args),
+        Command::Generate(args) => generate(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        report::error(&error);
+        exit_code(error.kind())
+    })
+}
+
+fn exit_code(kind: ErrorKind) -> ExitCode {
+    u8::try_from(kind.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+fn convert(args: &ConvertArgs) -> Result<ExitCode> {
+    let plan = plan::plan(&args.request())?;
+    for warning in &plan.warnings {
+        report::say(&format!("warning: {warning}"));
+    }
+    if args.dry_run {
+        print(&report::plan_text(&plan))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = stop_on_signals()?;
+    let conduct = Conduct {
+        threads: args.threads(),
+        overwrite: args.overwrite,
+        stop: &stop,
+    };
+    let reporter = Reporter::new(args.progress, plan.bytes());
+    let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
+    reporter.finish();
+    let outcome = outcome?;
+    if args.progress != cli::ProgressArg::None {
+        report::summary(
+            &plan,
+            &outcome.manifest,
+            outcome.converted,
+            reporter.elapsed(),
+        );
+    }
+    let rejected = outcome
+        .manifest
+        .parts()
+        .any(|(_, part)| part.rows_rejected > 0);
+    Ok(if rejected {
+        ExitCode::from(REJECTED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once.
+fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
+    let stop = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+            .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+            .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Failed,
+                    format!("cannot listen to signals: {error}"),
+                )
+            })?;
+    }
+    Ok(stop)
+}
+
+fn verify(args: &VerifyArgs) -> Result<ExitCode> {
+    let reporter = Reporter::new(cli::ProgressArg::None, 0);
+    let source = args.source.as_deref();
+    let verdict = verify::verify(&args.out, source, cli::all_threads(), &|event| {
+        reporter.show(event)
+    })?;
+    report::verdict(&verdict, source.is_some(), reporter.elapsed());
+    Ok(verdict
+        .findings
+        .first()
+        .map_or(ExitCode::SUCCESS, |finding| exit_code(finding.kind())))
+}
+
+fn inspect(args: &InspectArgs) -> Result<ExitCode> {
+    let inventory = inspect::inspect(&args.path)?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&inventory)
+            .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
+        print(&format!("{json}\n"))?;
+    } else {
+        print(&report::inventory_text(&inventory))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn schema(args: &SchemaArgs) -> Result<ExitCode> {
+    let text = match args.subject()? {
+        None => render::overview(),
+        Some((trace, table)) => match args.form {
+            SchemaForm::Text => render::text(trace, table),
+            SchemaForm::Json => render::json(trace, table),
+            SchemaForm::Duckdb => render::duckdb(trace, table),
+            SchemaForm::Spark => render::spark(trace, table),
+            SchemaForm::Markdown => render::markdown(trace, table),
+        },
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn generate(_args: &GenerateArgs) -> Result<ExitCode> {
+    Err(Error::new(ErrorKind::Failed, "not yet"))
+}
+
+fn print(text: &str) -> Result<()> {
+    report::print(text).map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot write to stdout: {error}"),
+        )
+        .because(error)
+    })
+}

@@ -1,0 +1,389 @@
+//! Everything that reaches a person: events as a bar, as lines or as JSON lines, and tables.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde_json::json;
+use tracelake_convert::error::Error;
+use tracelake_convert::event::Event;
+use tracelake_convert::inspect::Inventory;
+use tracelake_convert::manifest::Manifest;
+use tracelake_convert::plan::Plan;
+use tracelake_convert::verify::Verdict;
+
+use crate::cli::ProgressArg;
+
+/// Shows what happens on stderr.
+pub(crate) struct Reporter {
+    how: How,
+    begun: Instant,
+    /// Keeps lines of several threads apart.
+    lines: Mutex<()>,
+}
+
+enum How {
+    Bar(ProgressBar),
+    Plain,
+    Json,
+    Quiet,
+}
+
+impl Reporter {
+    /// Prepares for work on so many bytes.
+    pub(crate) fn new(progress: ProgressArg, bytes: u64) -> Self {
+        let how = match progress {
+            ProgressArg::Auto if io::stderr().is_terminal() => How::Bar(bar(bytes)),
+            ProgressArg::Auto | ProgressArg::None => How::Quiet,
+            ProgressArg::Plain => How::Plain,
+            ProgressArg::Json => How::Json,
+        };
+        Self {
+            how,
+            begun: Instant::now(),
+            lines: Mutex::new(()),
+        }
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&self, event: Event) {
+        if let Event::Warning(text) = &event
+            && !matches!(self.how, How::Json)
+        {
+            return self.line(&format!("warning: {text}"));
+        }
+        match &self.how {
+            How::Bar(bar) => advance(bar, &event),
+            How::Plain => {
+                if let Some(text) = plain(&event) {
+                    self.line(&text);
+                }
+            }
+            How::Json => self.line(&json_line(&event)),
+            How::Quiet => {}
+        }
+    }
+
+    /// Ends the bar; what comes next on stderr stands on lines of its own.
+    pub(crate) fn finish(&self) {
+        if let How::Bar(bar) = &self.how {
+            bar.finish_and_clear();
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn line(&self, text: &str) {
+        if let How::Bar(bar) = &self.how {
+            return bar.suspend(|| say(text));
+        }
+        let _guard = self.lines.lock();
+        say(text);
+    }
+}
+
+/// One line for people. Nobody is left to tell when stderr is closed.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Data on stdout. Whoever reads it may stop reading, which is no failure.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+pub(crate) fn error(error: &Error) {
+    say(&format!("tracelake: error: {error}"));
+}
+
+fn bar(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::new(bytes);
+    let template = "{wide_bar} {percent:>3}% {binary_bytes_per_sec}, {eta} left  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn advance(bar: &ProgressBar, event: &Event) {
+    match event {
+        Event::Started { table, file_number } => bar.set_message(format!("{table} {file_number}")),
+        Event::Read { bytes } | Event::Kept { bytes, .. } => bar.inc(*bytes),
+        Event::Finished { .. } | Event::Warning(_) => {}
+    }
+}
+
+fn plain(event: &Event) -> Option<String> {
+    match event {
+        Event::Finished {
+            table,
+            file_number,
+            rows,
+            rejected,
+            bytes_out,
+        } => {
+            let rejected = match rejected {
+                0 => String::new(),
+                rejected => format!(", {} rejected", count(*rejected)),
+            };
+            let bytes = HumanBytes(*bytes_out);
+            Some(format!(
+                "{table} {file_number}: {} rows{rejected}, {bytes}",
+                count(*rows)
+            ))
+        }
+        Event::Kept {
+            table,
+            file_number,
+            rows,
+            ..
+        } => Some(format!(
+            "{table} {file_number}: {} rows, kept",
+            count(*rows)
+        )),
+        _ => None,
+    }
+}
+
+fn json_line(event: &Event) -> String {
+    let value = match event {
+        Event::Started { table, file_number } => {
+            json!({"event": "started", "table": table, "file_number": file_number})
+        }
+        Event::Read { bytes } => json!({"event": "read", "bytes": bytes}),
+        Event::Finished {
+            table,
+            file_number,
+            rows,
+            rejected,
+            bytes_out,
+        } => json!({
+            "event": "finished", "table": table, "file_number": file_number,
+            "rows": rows, "rejected": rejected, "bytes_out": bytes_out
+        }),
+        Event::Kept {
+            table,
+            file_number,
+            rows,
+            bytes,
+        } => json!({
+            "event": "kept", "table": table, "file_number": file_number,
+            "rows": rows, "bytes": bytes
+        }),
+        Event::Warning(text) => json!({"event": "warning", "text": text}),
+    };
+    value.to_string()
+}
+
+/// What a run led to, on stderr.
+pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapsed: Duration) {
+    let mut rows = vec![
+        ["table", "parts", "rows", "in", "out", "ratio"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let (mut parts, mut all, mut read, mut written) = (0, 0, 0, 0);
+    for table in &manifest.tables {
+        let bytes_in: u64 = table.parts.iter().map(|part| part.source.bytes).sum();
+        let bytes_out: u64 = table.parts.iter().map(|part| part.output.bytes).sum();
+        rows.push(summary_row(
+            &table.name,
+            table.parts.len(),
+            table.rows,
+            bytes_in,
+            bytes_out,
+        ));
+        parts += table.parts.len();
+        all += table.rows;
+        read += bytes_in;
+        written += bytes_out;
+    }
+    rows.push(summary_row("total", parts, all, read, written));
+    say(&aligned(&rows));
+    for table in plan.tables.iter().filter(|table| !table.missing.is_empty()) {
+        say(&format!(
+            "{}: {} parts are missing",
+            table.layout.table.name,
+            count(table.missing.len() as u64)
+        ));
+    }
+    if !plan.absent.is_empty() {
+        say(&format!("not in the source: {}", plan.absent.join(", ")));
+    }
+    let mapped: u64 = manifest
+        .parts()
+        .map(|(_, part)| part.sentinels_mapped)
+        .sum();
+    if mapped > 0 {
+        say(&format!(
+            "{} out-of-range times were mapped to their sentinel",
+            count(mapped)
+        ));
+    }
+    let kept = match parts.saturating_sub(converted) {
+        0 => String::new(),
+        kept => format!(", {kept} kept from before"),
+    };
+    say(&format!(
+        "{} as {}: {converted} parts converted{kept}, {:.1} s",
+        plan.source.display(),
+        plan.trace.name,
+        elapsed.as_secs_f64()
+    ));
+}
+
+fn summary_row(name: &str, parts: usize, rows: u64, read: u64, written: u64) -> Vec<String> {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let ratio = if written == 0 {
+        0.0
+    } else {
+        read as f64 / written as f64
+    };
+    vec![
+        name.to_owned(),
+        count(parts as u64),
+        count(rows),
+        HumanBytes(read).to_string(),
+        HumanBytes(written).to_string(),
+        format!("{ratio:.2}"),
+    ]
+}
+
+/// Columns with two spaces between; the first to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| width(column).unwrap_or(0))
+        .collect();
+    let lines = rows.iter().map(|row| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| {
+                if column == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A number with commas between its thousands.
+fn count(number: u64) -> String {
+    indicatif::HumanCount(number).to_string()
+}
+
+/// What `--dry-run` prints.
+pub(crate) fn plan_text(plan: &Plan) -> String {
+    let mut text = format!("{} as {}\n", plan.source.display(), plan.trace.name);
+    for table in &plan.tables {
+        let (parts, missing) = (table.parts.len(), table.missing.len());
+        let bytes = table.parts.iter().map(|part| part.bytes).sum();
+        let name = table.layout.table.name;
+        text += &format!(
+            "{name}: {parts} parts, {}, fields as in {}",
+            HumanBytes(bytes),
+            table.layout.origin
+        );
+        text += &if missing > 0 {
+            format!(", {missing} parts missing\n")
+        } else {
+            "\n".to_owned()
+        };
+        for part in &table.parts {
+            text += &format!("  {} -> {}\n", part.source, part.output);
+        }
+    }
+    if !plan.absent.is_empty() {
+        text += &format!("not in the source: {}\n", plan.absent.join(", "));
+    }
+    text
+}
+
+/// What `inspect` prints.
+pub(crate) fn inventory_text(inventory: &Inventory) -> String {
+    let header = [
+        "table",
+        "parts",
+        "missing",
+        "rows",
+        "bytes",
+        "time from",
+        "to",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let time = |time: Option<i64>| {
+        or_dash(time.map(|time| match time {
+            i64::MAX => "after".to_owned(),
+            time => time.to_string(),
+        }))
+    };
+    for table in &inventory.tables {
+        rows.push(vec![
+            table.name.clone(),
+            table.parts.to_string(),
+            table.missing.len().to_string(),
+            or_dash(table.rows.map(count)),
+            HumanBytes(table.bytes).to_string(),
+            time(table.time_min),
+            time(table.time_max),
+        ]);
+    }
+    let mut text = format!(
+        "{} of {}\n{}\n",
+        inventory.what,
+        inventory.trace,
+        aligned(&rows)
+    );
+    if !inventory.absent.is_empty() {
+        text += &format!("not there: {}\n", inventory.absent.join(", "));
+    }
+    text
+}
+
+/// What a verification found, on stderr; the findings first.
+pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
+    for finding in &verdict.findings {
+        error(finding);
+    }
+    if verdict.not_converted > 0 {
+        say(&format!(
+            "{} parts of the source are not in the lake",
+            verdict.not_converted
+        ));
+    }
+    let rows: u64 = verdict.manifest.tables.iter().map(|table| table.rows).sum();
+    let values = if with_source {
+        format!(
+            ", {} values compared with the source",
+            count(verdict.values)
+        )
+    } else {
+        String::new()
+    };
+    let wrong = verdict.findings.len();
+    say(&format!(
+        "{} parts, {} rows{values}: {} wrong, {:.1} s",
+        verdict.parts,
+        count(rows),
+        wrong,
+        elapsed.as_secs_f64()
+    ));
+}

@@ -1,0 +1,421 @@
+//! A plan carried out: parts over threads, resume, cancel, and what a bad row leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+use tracelake_schema::TRACES;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, Watcher};
+use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
+use crate::part::{Converted, convert_part};
+use crate::plan::{PartPlan, Plan, TablePlan, check_sha256};
+use crate::source;
+use crate::store::{Journal, Lake, Progress, Staged, inside};
+
+/// How a run is carried out; nothing here changes a byte of the lake.
+#[derive(Debug, Clone, Copy)]
+pub struct Conduct<'a> {
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Whether an existing lake is replaced.
+    pub overwrite: bool,
+    /// Asked often: the number of the signal that wants the run to stop, or 0.
+    pub stop: &'a AtomicUsize,
+}
+
+/// What a run led to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The manifest of the lake as it is now.
+    pub manifest: Manifest,
+    /// How many parts this run converted; the others were finished before.
+    pub converted: usize,
+}
+
+/// The parts of a lake, by their table's place in the trace and their file number.
+type Parts = BTreeMap<(usize, u32), PartFacts>;
+
+/// Converts what a plan names into the lake at `out`. Parts that an earlier run finished are
+/// validated and kept.
+///
+/// # Errors
+/// The first one in the order of the plan; parts finished until then stay for the next run.
+pub fn convert(
+    plan: &Plan,
+    out: &Path,
+    conduct: Conduct<'_>,
+    watch: Watcher<'_>,
+) -> Result<Outcome> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(conduct.threads)
+        .build();
+    let pool = pool.map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot start {} threads: {error}", conduct.threads),
+        )
+        .hint("pass a smaller --threads")
+        .because(error)
+    })?;
+    let lake = Lake::open(out)?;
+    let run = Run {
+        plan,
+        lake: &lake,
+        stop: conduct.stop,
+        watch,
+    };
+    match pool.install(|| run.convert(conduct.overwrite)) {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => {
+            lake.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// What every step of a run needs.
+struct Run<'a> {
+    plan: &'a Plan,
+    lake: &'a Lake,
+    stop: &'a AtomicUsize,
+    watch: Watcher<'a>,
+}
+
+impl Run<'_> {
+    fn convert(&self, overwrite: bool) -> Result<Outcome> {
+        let progress = if overwrite {
+            Progress::default()
+        } else {
+            self.lake.progress()?
+        };
+        self.same_origin(&progress)?;
+        let mut parts = self.keep(&progress)?;
+        let todo: Vec<(usize, &PartPlan)> = self
+            .plan
+            .parts()
+            .filter(|(table, part)| !parts.contains_key(&(self.rank(*table), part.file_number)))
+            .collect();
+        let complete = progress.complete && todo.is_empty();
+        if !complete {
+            let done = self.convert_all(&todo, &parts)?;
+            parts.extend(done);
+        }
+        let manifest = self.assemble(parts);
+        if !complete {
+            let tables = TRACES
+                .iter()
+                .flat_map(|trace| trace.tables)
+                .map(|table| table.name);
+            self.lake
+                .publish(&manifest, &tables.collect::<BTreeSet<_>>())?;
+        }
+        Ok(Outcome {
+            manifest,
+            converted: todo.len(),
+        })
+    }
+
+    /// Refuses to mix a lake with what other options would make.
+    fn same_origin(&self, progress: &Progress) -> Result<()> {
+        let then = progress.origin.as_ref();
+        match then.and_then(|then| then.difference(&self.plan.origin)) {
+            None => Ok(()),
+            Some(difference) => {
+                let reason = format!("the lake was made with other options: {difference}");
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .at(self.lake.root())
+                    .hint("use the same ones, another directory, or --overwrite"))
+            }
+        }
+    }
+
+    /// The place in the trace of a table of the plan.
+    fn rank(&self, table: usize) -> usize {
+        let name = self.plan.tables[table].layout.table.name;
+        self.rank_of(name).unwrap_or(usize::MAX)
+    }
+
+    fn rank_of(&self, table: &str) -> Option<usize> {
+        self.plan
+            .trace
+            .tables
+            .iter()
+            .position(|known| known.name == table)
+    }
+
+    /// Validates the parts that an earlier run finished and returns those that stay.
+    fn keep(&self, progress: &Progress) -> Result<Parts> {
+        // A part that was done twice is in the journal twice; the later line is the true one.
+        let finished: Parts = progress
+            .parts
+            .iter()
+            .filter_map(|(table, facts)| {
+                Some(((self.rank_of(table)?, facts.file_number), facts.clone()))
+            })
+            .collect();
+        let planned: BTreeMap<(usize, u32), &PartPlan> = self
+            .plan
+            .parts()
+            .map(|(table, part)| ((self.rank(table), part.file_number), part))
+            .collect();
+        let kept = finished.into_par_iter().map(|(key, facts)| {
+            self.go_on()?;
+            let whole = self.is_whole(&facts.output)?;
+            let table = self.plan.trace.tables[key.0].name;
+            match planned.get(&key) {
+                Some(part) => self.same_source(table, part, &facts)?,
+                None if !whole => {
+                    return Err(
+                        Error::new(ErrorKind::Failed, "is damaged, but not selected")
+                            .at(self.lake.root().join(&facts.output.path))
+                            .hint("select it with --tables and --parts to convert it again"),
+                    );
+                }
+                None => {}
+            }
+            if !whole {
+                let path = &facts.output.path;
+                (self.watch)(Event::Warning(format!(
+                    "{path} is damaged and is converted again"
+                )));
+                return Ok(None);
+            }
+            if planned.contains_key(&key) {
+                let (file_number, rows) = (facts.file_number, facts.rows_out);
+                (self.watch)(Event::Kept {
+                    table,
+                    file_number,
+                    rows,
+                    bytes: facts.source.bytes,
+                });
+            }
+            Ok(Some((key, facts)))
+        });
+        Ok(kept
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
+    /// Whether an output is there with the bytes that it was committed with.
+    fn is_whole(&self, output: &FileFacts) -> Result<bool> {
+        let path = inside(self.lake.root(), &output.path)?;
+        if !path
+            .metadata()
+            .is_ok_and(|found| found.is_file() && found.len() == output.bytes)
+        {
+            return Ok(false);
+        }
+        Ok(source::fingerprint(&path)?.sha256 == output.sha256)
+    }
+
+    /// Refuses to keep a part whose source is another one now.
+    fn same_source(&self, table: &'static str, part: &PartPlan, facts: &PartFacts) -> Result<()> {
+        let path = self.plan.source.join(&part.source);
+        let now = source::fingerprint(&path)?;
+        if now.sha256 == facts.source.sha256 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Refused,
+            "is not the file that the lake was made from",
+        )
+        .at(path)
+        .field(table)
+        .hint("put the old file back, name another directory, or pass --overwrite"))
+    }
+
+    /// Converts parts side by side, the largest first so that none is left over for the end.
+    fn convert_all(&self, todo: &[(usize, &PartPlan)], kept: &Parts) -> Result<Parts> {
+        let mut order: Vec<usize> = (0..todo.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(todo[index].1.bytes));
+        let journal = Mutex::new(None);
+        let next = AtomicUsize::new(0);
+        let failed = AtomicBool::new(false);
+        let work = |_| {
+            let mut done = Vec::new();
+            while !failed.load(Ordering::Relaxed) {
+                let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    break;
+                };
+                let (table, part) = todo[index];
+                let outcome = self
+                    .stage(table, part, &failed)
+                    .and_then(|(converted, staged)| {
+                        let facts = self.commit(&journal, kept, table, part, converted, staged)?;
+                        Ok(((self.rank(table), part.file_number), facts))
+                    });
+                failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                done.push((index, outcome));
+            }
+            done
+        };
+        let threads = rayon::current_num_threads();
+        let mut outcomes: Vec<_> = (0..threads).into_par_iter().flat_map_iter(work).collect();
+        // The error that stands first in the plan, whichever thread was first; those that stopped
+        // because of another one are not told.
+        outcomes.sort_by_key(|(index, outcome)| match outcome {
+            Err(error) if error.kind() == ErrorKind::Stopped(0) => usize::MAX,
+            _ => *index,
+        });
+        let mut parts = Parts::new();
+        let mut first = None;
+        for (_, outcome) in outcomes {
+            match outcome {
+                Ok((key, facts)) => {
+                    parts.insert(key, facts);
+                }
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.map_or(Ok(parts), Err)
+    }
+
+    /// Converts one part into a staged file.
+    fn stage(
+        &self,
+        table: usize,
+        part: &PartPlan,
+        failed: &AtomicBool,
+    ) -> Result<(Converted, Staged)> {
+        let TablePlan { layout, schema, .. } = &self.plan.tables[table];
+        let path = self.plan.source.join(&part.source);
+        self.go_on()?;
+        (self.watch)(Event::Started {
+            table: layout.table.name,
+            file_number: part.file_number,
+        });
+        let mut read = 0;
+        let (converted, staging) = convert_part(
+            &path,
+            layout,
+            schema,
+            self.plan.codec,
+            self.lake.stage(&part.output)?,
+            &mut |bad_row| Err(bad_row.into_error(&path, layout)),
+            &mut |position| {
+                (self.watch)(Event::Read {
+                    bytes: position - read,
+                });
+                read = position;
+                if failed.load(Ordering::Relaxed) {
+                    Err(stopped(0))
+                } else {
+                    self.go_on()
+                }
+            },
+        )?;
+        if let Some(expected) = &part.sha256 {
+            check_sha256(&path, expected, &converted.source.sha256)?;
+        }
+        (self.watch)(Event::Read {
+            bytes: converted.source.bytes - read,
+        });
+        Ok((converted, staging.close()?))
+    }
+
+    /// Puts a staged part under its name and notes it. The first one takes the manifest away.
+    fn commit(
+        &self,
+        journal: &Mutex<Option<Journal>>,
+        kept: &Parts,
+        table: usize,
+        part: &PartPlan,
+        converted: Converted,
+        staged: Staged,
+    ) -> Result<PartFacts> {
+        let table = self.plan.tables[table].layout.table.name;
+        self.with_journal(journal, kept, |_| Ok(()))?;
+        let output = self.lake.commit(staged)?.into_facts();
+        let facts = PartFacts {
+            file_number: part.file_number,
+            source: FileFacts {
+                path: part.source.clone(),
+                bytes: converted.source.bytes,
+                sha256: converted.source.sha256,
+            },
+            rows_in: converted.rows_in,
+            rows_out: converted.rows_out,
+            rows_rejected: converted.rows_rejected,
+            sentinels_mapped: converted.sentinels_mapped,
+            time_min: converted.time.map(|(min, _)| min),
+            time_max: converted.time.map(|(_, max)| max),
+            output,
+        };
+        self.with_journal(journal, kept, |journal| journal.note(table, &facts))?;
+        (self.watch)(Event::Finished {
+            table,
+            file_number: facts.file_number,
+            rows: facts.rows_out,
+            rejected: facts.rows_rejected,
+            bytes_out: facts.output.bytes,
+        });
+        Ok(facts)
+    }
+
+    /// Does something with the journal, which is begun when it is first needed.
+    fn with_journal(
+        &self,
+        journal: &Mutex<Option<Journal>>,
+        kept: &Parts,
+        work: impl FnOnce(&mut Journal) -> Result<()>,
+    ) -> Result<()> {
+        // A thread that panicked while it held the journal has not torn it: lines are whole.
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = match journal.take() {
+            Some(begun) => begun,
+            None => {
+                let lines = kept.iter().map(|((rank, _), facts)| {
+                    (self.plan.trace.tables[*rank].name.to_owned(), facts.clone())
+                });
+                self.lake
+                    .begin(&self.plan.origin, &lines.collect::<Vec<_>>())?
+            }
+        };
+        work(journal.insert(begun))
+    }
+
+    fn assemble(&self, parts: Parts) -> Manifest {
+        let mut tables: Vec<TableFacts> = Vec::new();
+        for ((rank, _), part) in parts {
+            let table = &self.plan.trace.tables[rank];
+            if tables.last().is_none_or(|last| last.name != table.name) {
+                let schema = tracelake_schema::arrow::arrow_schema(table);
+                tables.push(TableFacts {
+                    name: table.name.to_owned(),
+                    schema_fingerprint: tracelake_schema::arrow::fingerprint(&schema),
+                    rows: 0,
+                    parts: Vec::new(),
+                });
+            }
+            if let Some(table) = tables.last_mut() {
+                table.rows += part.rows_out;
+                table.parts.push(part);
+            }
+        }
+        Manifest {
+            origin: self.plan.origin.clone(),
+            tables,
+        }
+    }
+
+    /// Stops where a signal asks for it.
+    fn go_on(&self) -> Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(stopped(signal)),
+        }
+    }
+}
+
+/// The end of work that a signal asked for, or, with 0, the failure of another part.
+fn stopped(signal: usize) -> Error {
+    let signal = i32::try_from(signal).unwrap_or_default();
+    Error::new(ErrorKind::Stopped(signal), "stopped")
+        .hint("finished parts are kept; run the same command again to go on")
+}

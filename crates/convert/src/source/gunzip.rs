@@ -1,0 +1,281 @@
+//! Gzip, strictly: every member, its header, CRC and length, and nothing behind the last one but
+//! NUL padding (RFC 1952). The inflating itself is flate2's.
+//!
+//! flate2's own `MultiGzDecoder` refuses NUL padding and cannot say in which member and at which
+//! byte a file breaks, so the framing is read here.
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+use super::{READ, Raw};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A decoder of all members of a gzip file.
+pub(super) struct Gunzip {
+    input: Input,
+    inflate: Decompress,
+    /// CRC and length of the text of the member at hand.
+    crc: Crc,
+    /// The member at hand, from 1.
+    member: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Header,
+    Body,
+    End,
+}
+
+const RESERVED_FLAGS: u8 = 0xe0;
+const HEADER_CRC: u8 = 1 << 1;
+const EXTRA: u8 = 1 << 2;
+const NAME: u8 = 1 << 3;
+const COMMENT: u8 = 1 << 4;
+
+impl Gunzip {
+    pub(super) fn new(raw: Raw) -> Self {
+        Self {
+            input: Input {
+                raw,
+                buffer: vec![0; READ],
+                start: 0,
+                end: 0,
+            },
+            inflate: Decompress::new(false),
+            crc: Crc::new(),
+            member: 0,
+            state: State::Header,
+        }
+    }
+
+    pub(super) fn raw(&self) -> &Raw {
+        &self.input.raw
+    }
+
+    pub(super) fn into_raw(self) -> Raw {
+        self.input.raw
+    }
+
+    /// Decodes some text into a buffer that is not empty; 0 at the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        loop {
+            match self.state {
+                State::End => return Ok(0),
+                State::Header => {
+                    if self.member > 0 && self.at_end()? {
+                        self.state = State::End;
+                    } else {
+                        self.header()?;
+                        self.state = State::Body;
+                    }
+                }
+                State::Body => {
+                    let decoded = self.body(into)?;
+                    if decoded > 0 {
+                        return Ok(decoded);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Inflates some text; at the end of the member checks its trailer.
+    fn body(&mut self, into: &mut [u8]) -> Result<usize> {
+        let ended = self.input.refill()?;
+        let (read, wrote) = (self.inflate.total_in(), self.inflate.total_out());
+        let status = self
+            .inflate
+            .decompress(self.input.ahead(), into, FlushDecompress::None)
+            .map_err(|error| self.corrupt("invalid deflate data").because(error))?;
+        self.input.start += step(self.inflate.total_in() - read);
+        let decoded = step(self.inflate.total_out() - wrote);
+        self.crc.update(&into[..decoded]);
+        if status == Status::StreamEnd {
+            self.trailer()?;
+            self.state = State::Header;
+        } else if decoded == 0 && ended {
+            return Err(self.truncated());
+        }
+        Ok(decoded)
+    }
+
+    /// Whether nothing but padding is left after a member; padding is read to the end.
+    fn at_end(&mut self) -> Result<bool> {
+        if self.input.refill()? {
+            return Ok(true);
+        }
+        let offset = self.input.offset();
+        match self.input.ahead()[0] {
+            0x1f => return Ok(false),
+            0 => {}
+            _ => return Err(self.garbage(offset)),
+        }
+        while !self.input.refill()? {
+            if self.input.ahead().iter().any(|&byte| byte != 0) {
+                return Err(self.garbage(offset));
+            }
+            self.input.start = self.input.end;
+        }
+        Ok(true)
+    }
+
+    /// Reads a member's header to its end.
+    fn header(&mut self) -> Result<()> {
+        self.member += 1;
+        self.inflate.reset(false);
+        self.crc.reset();
+        let mut crc = Crc::new();
+        if self.member == 1 {
+            self.input.refill()?;
+            if let Some(error) = self.not_gzip() {
+                return Err(error);
+            }
+        }
+        let fixed: [u8; 10] = self.bytes(&mut crc)?;
+        if fixed[..2] != [0x1f, 0x8b] {
+            return Err(self.corrupt("not a gzip header"));
+        }
+        if fixed[2] != 8 {
+            return Err(self.corrupt("a compression method other than deflate"));
+        }
+        let flags = fixed[3];
+        if flags & RESERVED_FLAGS != 0 {
+            return Err(self.corrupt("reserved flags are set in a gzip header"));
+        }
+        if flags & EXTRA != 0 {
+            let length: [u8; 2] = self.bytes(&mut crc)?;
+            for _ in 0..u16::from_le_bytes(length) {
+                let [_]: [u8; 1] = self.bytes(&mut crc)?;
+            }
+        }
+        for text in [NAME, COMMENT] {
+            while flags & text != 0 && self.bytes::<1>(&mut crc)? != [0] {}
+        }
+        if flags & HEADER_CRC != 0 {
+            let expected = crc.sum().to_le_bytes();
+            let found: [u8; 2] = self.bytes(&mut crc)?;
+            if found != expected[..2] {
+                return Err(self.corrupt("wrong CRC of a gzip header"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a member's text against its trailer: CRC, then length modulo 2^32.
+    fn trailer(&mut self) -> Result<()> {
+        let [crc, length]: [[u8; 4]; 2] = {
+            let mut unused = Crc::new();
+            [self.bytes(&mut unused)?, self.bytes(&mut unused)?]
+        };
+        if u32::from_le_bytes(crc) != self.crc.sum() {
+            return Err(self.corrupt("wrong CRC of the text"));
+        }
+        if u32::from_le_bytes(length) != self.crc.amount() {
+            return Err(self.corrupt("wrong length of the text"));
+        }
+        Ok(())
+    }
+
+    /// Reads `N` bytes, which belong to a header whose CRC is kept.
+    fn bytes<const N: usize>(&mut self, crc: &mut Crc) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        for byte in &mut bytes {
+            if self.input.refill()? {
+                return Err(self.truncated());
+            }
+            *byte = self.input.ahead()[0];
+            self.input.start += 1;
+        }
+        crc.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn corrupt(&self, what: &str) -> Error {
+        let reason = format!(
+            "{what}, in gzip member {} at byte {}",
+            self.member,
+            self.input.offset()
+        );
+        Error::new(ErrorKind::Corrupt, reason).hint("download the file again")
+    }
+
+    fn truncated(&self) -> Error {
+        self.corrupt("the file is cut off")
+    }
+
+    fn garbage(&self, offset: u64) -> Error {
+        let reason = format!(
+            "bytes that are not gzip after member {}, at byte {offset}",
+            self.member
+        );
+        Error::new(ErrorKind::Corrupt, reason).hint("download the file again")
+    }
+
+    /// What a file is that does not start like gzip, from its first bytes.
+    fn not_gzip(&self) -> Option<Error> {
+        let start = self.input.ahead();
+        if start.starts_with(&[0x1f]) {
+            return None;
+        }
+        let page = [&b"<!doc"[..], b"<html", b"<?xml"];
+        let lower = start[..start.len().min(5)].to_ascii_lowercase();
+        let again = "download it again";
+        let (what, hint) = match start {
+            [] => ("the file is empty, it holds not even a gzip header", again),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd, not gzip", "recompress it with gzip"),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => ("xz, not gzip", "recompress it with gzip"),
+            [b'P', b'K', 3 | 5, ..] => ("a zip archive, not gzip", "unpack it first"),
+            [b'B', b'Z', b'h', ..] => ("bzip2, not gzip", "recompress it with gzip"),
+            _ if page.contains(&&*lower) => (
+                "a web page, not gzip; a server's error message may have been saved",
+                again,
+            ),
+            _ if start
+                .iter()
+                .take(512)
+                .all(|&byte| byte >= b' ' || byte.is_ascii_whitespace()) =>
+            {
+                (
+                    "plain text, not gzip",
+                    "compress it with gzip, or rename it to end in .csv",
+                )
+            }
+            _ => ("not gzip: the file starts with other bytes", again),
+        };
+        Some(Error::new(ErrorKind::Corrupt, what).hint(hint))
+    }
+}
+
+/// What one call of the decoder moved; it is handed buffers far smaller than `usize` can count.
+fn step(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Compressed bytes with a window ahead.
+struct Input {
+    raw: Raw,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// Makes sure that a byte is ahead; true at the end of the file.
+    fn refill(&mut self) -> Result<bool> {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = self.raw.read(&mut self.buffer)?;
+        }
+        Ok(self.start == self.end)
+    }
+
+    fn ahead(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Where in the file the next byte is, from 0.
+    fn offset(&self) -> u64 {
+        self.raw.bytes - (self.end - self.start) as u64
+    }
+}

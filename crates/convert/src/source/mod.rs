@@ -1,0 +1,314 @@
+//! One input file to chunks of whole lines, with the digest of the bytes as they lie on disk.
+
+mod gunzip;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, ErrorKind, Result};
+use gunzip::Gunzip;
+
+/// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
+/// while each column of it is read in turn.
+const CHUNK: usize = 256 << 10;
+
+/// The longest line that is read, in bytes; real ones stay below 300. A longer one is not a row of
+/// any table, and what inflates to it may be made to fill the memory.
+pub const LINE_LIMIT: usize = 1 << 20;
+
+/// How much is read from the disk at once, in bytes.
+const READ: usize = 128 << 10;
+
+/// One input file, read once from front to back.
+///
+/// # Memory
+/// At most [`LINE_LIMIT`] and the buffers named above, whatever the size of the file.
+pub struct Source {
+    path: PathBuf,
+    decoder: Decoder,
+    /// Text that was decoded; a chunk and, behind it, the start of a line that is not whole yet.
+    text: Vec<u8>,
+    /// Where in `text` the chunk handed out last ends.
+    used: usize,
+    /// Decoded bytes before `text`.
+    before: u64,
+    at_end: bool,
+}
+
+enum Decoder {
+    Plain(Raw),
+    Gzip(Box<Gunzip>),
+}
+
+/// What a file was, byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Its size in bytes, as it lies on disk.
+    pub bytes: u64,
+    /// The SHA-256 of these bytes, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+impl Source {
+    /// Opens a file; a name that ends in `.gz` is gzip, everything else is text.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let raw = Raw::open(path)?;
+        let gzip = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let decoder = if gzip {
+            Decoder::Gzip(Box::new(Gunzip::new(raw)))
+        } else {
+            Decoder::Plain(raw)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            decoder,
+            text: Vec::new(),
+            used: 0,
+            before: 0,
+            at_end: false,
+        })
+    }
+
+    /// The next chunk: whole lines, each with its newline; `None` after the last one.
+    ///
+    /// A last line without a newline gets one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for broken gzip, [`ErrorKind::Misfit`] for a line past
+    /// [`LINE_LIMIT`], [`ErrorKind::Failed`] when the disk fails.
+    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>> {
+        self.before += self.used as u64;
+        self.text.drain(..self.used);
+        self.used = 0;
+        loop {
+            let searched = self.text.len();
+            self.fill()?;
+            if self.at_end && self.text.last().is_some_and(|&last| last != b'\n') {
+                self.text.push(b'\n');
+            }
+            // What was there before held no newline, or it would have been handed out.
+            if let Some(newline) = memchr::memrchr(b'\n', &self.text[searched..]) {
+                self.used = searched + newline + 1;
+                return Ok(Some(&self.text[..self.used]));
+            }
+            if self.at_end {
+                return Ok(None);
+            }
+            if self.text.len() > LINE_LIMIT {
+                let reason = format!(
+                    "a line longer than {LINE_LIMIT} bytes, {} bytes into the text",
+                    self.before
+                );
+                return Err(Error::new(ErrorKind::Misfit, reason)
+                    .at(&self.path)
+                    .hint("this is not a table of a trace; download the file again"));
+            }
+        }
+    }
+
+    /// Decodes about one chunk more.
+    fn fill(&mut self) -> Result<()> {
+        let start = self.text.len();
+        self.text.resize(start + CHUNK, 0);
+        let mut filled = start;
+        while filled < self.text.len() && !self.at_end {
+            let read = match &mut self.decoder {
+                Decoder::Plain(raw) => raw.read(&mut self.text[filled..]),
+                Decoder::Gzip(gunzip) => gunzip.read(&mut self.text[filled..]),
+            }
+            .map_err(|error| error.at(&self.path))?;
+            filled += read;
+            self.at_end = read == 0;
+        }
+        self.text.truncate(filled);
+        Ok(())
+    }
+
+    /// Bytes of the file that were read so far.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.raw().bytes
+    }
+
+    /// The size and digest of the whole file, once [`Source::next_chunk`] returned `None`.
+    #[must_use]
+    pub fn fingerprint(self) -> Fingerprint {
+        let raw = match self.decoder {
+            Decoder::Plain(raw) => raw,
+            Decoder::Gzip(gunzip) => gunzip.into_raw(),
+        };
+        raw.fingerprint()
+    }
+
+    fn raw(&self) -> &Raw {
+        match &self.decoder {
+            Decoder::Plain(raw) => raw,
+            Decoder::Gzip(gunzip) => gunzip.raw(),
+        }
+    }
+}
+
+/// The bytes of a file as they lie on disk, counted and digested on their way.
+struct Raw {
+    file: File,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl Raw {
+    fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        Ok(Self {
+            file,
+            digest: Sha256::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Reads some bytes; 0 at the end. The error lacks the path.
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        loop {
+            match self.file.read(into) {
+                Ok(read) => {
+                    self.digest.update(&into[..read]);
+                    self.bytes += read as u64;
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(
+                        Error::new(ErrorKind::Failed, format!("cannot read: {error}"))
+                            .because(error),
+                    );
+                }
+            }
+        }
+    }
+
+    fn fingerprint(self) -> Fingerprint {
+        Fingerprint {
+            bytes: self.bytes,
+            sha256: hex(&self.digest.finalize()),
+        }
+    }
+}
+
+/// Digests a whole file without decoding it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
+    let mut raw = Raw::open(path)?;
+    let mut buffer = vec![0; READ];
+    while raw.read(&mut buffer).map_err(|error| error.at(path))? > 0 {}
+    Ok(raw.fingerprint())
+}
+
+/// Bytes in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn chunks(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Fingerprint)> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut source = Source::open(&path)?;
+        let mut text = Vec::new();
+        while let Some(chunk) = source.next_chunk()? {
+            assert_eq!(chunk.last(), Some(&b'\n'));
+            text.extend_from_slice(chunk);
+        }
+        Ok((text, source.fingerprint()))
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn lines_cross_members_and_chunks() {
+        let line = b"0123456789,abcdefghij\n".repeat(40_000);
+        let (one, two) = line.split_at(line.len() / 3);
+        let members = [gzip(one), gzip(b""), gzip(two), vec![0; 700]].concat();
+        let (text, fingerprint) = chunks("a.csv.gz", &members).unwrap();
+        assert!(text == line);
+        assert_eq!(fingerprint.bytes, members.len() as u64);
+        assert_eq!(fingerprint.sha256, hex(&Sha256::digest(&members)));
+        assert!(chunks("a.csv", &line).unwrap().0 == line);
+    }
+
+    #[test]
+    fn a_missing_final_newline_is_added() {
+        assert_eq!(chunks("a.csv", b"a\nb").unwrap().0, b"a\nb\n");
+        assert_eq!(chunks("a.csv.gz", &gzip(b"")).unwrap().0, b"");
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let error = chunks("a.csv.gz", &gzip(&vec![b'x'; LINE_LIMIT * 8])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misfit);
+    }
+
+    #[test]
+    fn every_cut_of_a_file_is_noticed() {
+        let whole = [gzip(b"1,2\n3,4\n"), gzip(b"5,6\n")].concat();
+        let first = gzip(b"1,2\n3,4\n").len();
+        for length in 0..whole.len() {
+            let outcome = chunks("a.csv.gz", &whole[..length]);
+            if length == first {
+                // Cut exactly between members: nothing in the bytes can tell, but a checksum can.
+                assert_eq!(outcome.unwrap().0, b"1,2\n3,4\n");
+            } else {
+                assert_eq!(
+                    outcome.unwrap_err().kind(),
+                    ErrorKind::Corrupt,
+                    "cut at {length}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_the_data_is_noticed() {
+        let whole = gzip(b"1,2\n3,4\n");
+        for bit in 8 * 10..8 * whole.len() {
+            let mut broken = whole.clone();
+            broken[bit / 8] ^= 1 << (bit % 8);
+            match chunks("a.csv.gz", &broken) {
+                // The bits that pad the last byte of the deflate data mean nothing.
+                Ok((text, _)) => assert_eq!(text, b"1,2\n3,4\n"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
+            }
+        }
+    }
+
+    #[test]
+    fn other_formats_are_named() {
+        let named = |bytes: &[u8]| chunks("a.csv.gz", bytes).unwrap_err().to_string();
+        assert!(named(b"").contains("empty"));
+        assert!(named(b"1,2,3\n").contains("plain text"));
+        assert!(named(b"<!DOCTYPE html>\n<html>").contains("web page"));
+        assert!(named(b"\x28\xb5\x2f\xfd....").contains("zstd"));
+        assert!(named(b"\xfd7zXZ\0....").contains("xz"));
+        assert!(named(b"PK\x03\x04....").contains("zip"));
+        let garbage = [gzip(b"1\n"), b"garbage".to_vec()].concat();
+        assert!(named(&garbage).contains("after member 1"));
+    }
+}

@@ -1,0 +1,105 @@
+//! What the published cluster traces are made of.
+//!
+//! A [`Trace`] is one published data set in one version, a [`Table`] one of its tables, a [`Column`]
+//! one of its columns. [`TRACES`] holds all of them as constant data; [`arrow`] says what a table is
+//! in Arrow, [`render`] describes it for people and for databases. Nothing here reads a file.
+//!
+//! # Adding a trace
+//!
+//! Write one file in `schemas/`, run `cargo xtask gen`, commit what it made. A trace whose columns
+//! are of the known [`Kind`]s needs no code: everything else takes its names from [`TRACES`].
+//!
+//! # Example
+//!
+//! ```
+//! use tracelake_schema::TRACES;
+//!
+//! for table in TRACES[0].tables {
+//!     println!("{}: {}", table.name, table.summary);
+//! }
+//! ```
+
+pub mod arrow;
+mod catalog;
+mod model;
+pub mod render;
+
+pub use catalog::TRACES;
+pub use model::{Code, Column, Kind, Obfuscation, Sentinel, Table, Trace};
+
+/// Finds a trace by its name.
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, trace};
+///
+/// assert_eq!(trace(TRACES[0].name), Some(&TRACES[0]));
+/// assert_eq!(trace("no such trace"), None);
+/// ```
+#[must_use]
+pub fn trace(name: &str) -> Option<&'static Trace> {
+    TRACES.iter().find(|trace| trace.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_field_is_a_column_and_none_is_there_twice() {
+        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+            let fields: BTreeSet<usize> = table.fields.iter().copied().collect();
+            assert_eq!(fields.len(), table.fields.len(), "{}", table.name);
+            assert!(
+                fields.iter().all(|index| *index < table.columns.len()),
+                "{}",
+                table.name
+            );
+        }
+    }
+
+    /// The publisher's own schema of the current version, where the published data lie beside the
+    /// workspace.
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+    fn the_catalog_equals_the_published_schema() {
+        for (index, trace) in TRACES.iter().enumerate() {
+            if TRACES[..index]
+                .iter()
+                .any(|newer| newer.family == trace.family)
+            {
+                continue;
+            }
+            let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+            match std::fs::read_to_string(format!("{data}/{}/schema.csv", trace.family)) {
+                Ok(text) => check(trace, &text),
+                Err(error) => eprintln!("skipped: schema.csv of {}: {error}", trace.family),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(trace: &Trace, schema_csv: &str) {
+        let mut published = schema_csv.lines().skip(1);
+        for table in trace.tables {
+            for (index, field) in table.fields.iter().enumerate() {
+                let column = &table.columns[*field];
+                let line: Vec<&str> = published.next().unwrap().split(',').collect();
+                let mandatory = if column.mandatory { "YES" } else { "NO" };
+                let number = (index + 1).to_string();
+                assert!(
+                    line[0].starts_with(&format!("{}/part-", table.name)),
+                    "{line:?}"
+                );
+                assert_eq!(
+                    line[1..],
+                    [&number, column.content, column.format, mandatory]
+                );
+            }
+        }
+        assert_eq!(published.next(), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! The words a trace is described in; every one of them is plain, constant data.
+
+/// One published data set in one version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trace {
+    /// The name on the command line and in the manifest.
+    pub name: &'static str,
+    /// The name that the versions of one data set share.
+    pub family: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// The publisher's document that the descriptions come from.
+    pub document: &'static str,
+    /// The licence of the data, as an SPDX expression.
+    pub licence: &'static str,
+    /// How to cite the data.
+    pub citation: &'static str,
+    /// The tables, in the publisher's order.
+    pub tables: &'static [Table],
+}
+
+/// One table of a trace; every version of a family gives it the same columns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Table {
+    /// The name of its directory, in the source and in the lake.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// The columns in the order of the lake.
+    pub columns: &'static [Column],
+    /// The order of the fields in a file that comes without a `schema.csv`: `fields[i]` is the
+    /// index in `columns` of field `i`. A column that is not in it is all NULL.
+    pub fields: &'static [usize],
+    /// The number of parts that were published.
+    pub parts: u32,
+    /// The index of the integer column by which rows are placed in time, if there is one.
+    pub time: Option<usize>,
+    /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
+    pub synthetic: &'static str,
+}
+
+impl Table {
+    /// Finds a column by its name in the lake, with its index.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<(usize, &'static Column)> {
+        self.columns
+            .iter()
+            .enumerate()
+            .find(|(_, column)| column.name == name)
+    }
+}
+
+impl Trace {
+    /// Finds a table by its name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&'static Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Column {
+    /// The name in the lake: snake case of `content`.
+    pub name: &'static str,
+    /// The publisher's own name, as `schema.csv` has it in its column `content`.
+    pub content: &'static str,
+    /// How a field is read.
+    pub kind: Kind,
+    /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
+    pub format: &'static str,
+    /// Whether an empty field is a fault; otherwise it is NULL. A column that some version of the
+    /// family lacks is never mandatory.
+    pub mandatory: bool,
+    /// The unit of the values, where they have one.
+    pub unit: Option<&'static str>,
+    /// What the publisher did to the values.
+    pub obfuscation: Obfuscation,
+    /// The named values of a [`Kind::Code`]; values without a name are kept all the same.
+    pub codes: &'static [Code],
+    /// Values that do not mean what they say.
+    pub sentinels: &'static [Sentinel],
+    /// What the column means.
+    pub doc: &'static str,
+    /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
+    pub synthetic: &'static str,
+    /// The share of synthetic rows in which an optional column is empty, from 0 to 1.
+    pub empty: f64,
+}
+
+impl Column {
+    /// What the column means, with its unit, for places that have one text per column.
+    #[must_use]
+    pub fn comment(&self) -> String {
+        match self.unit {
+            Some(unit) => format!("{} Unit: {unit}.", self.doc),
+            None => self.doc.to_owned(),
+        }
+    }
+}
+
+/// How a field is read and what it becomes in Arrow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Decimal digits with an optional minus, `Int64`.
+    Integer,
+    /// What C prints for `%g`, `Float64`, correctly rounded.
+    Float,
+    /// `0` or `1`, `Boolean`.
+    Boolean,
+    /// UTF-8, `Utf8`.
+    Text,
+    /// An integer with named values, `Int32`.
+    Code,
+}
+
+/// What the publisher did to the values of a column before publishing them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obfuscation {
+    /// Nothing.
+    Unchanged,
+    /// Each value is replaced by an opaque keyed hash.
+    Hashed,
+    /// Each value is replaced by its rank among all values.
+    Ordered,
+    /// Each value is divided by the largest one in the trace.
+    Rescaled,
+    /// Hashed where there are many values, ordered where there are few.
+    HashedOrOrdered,
+}
+
+impl Obfuscation {
+    /// The name in the descriptions, such as `hashed-or-ordered`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Obfuscation::Unchanged => "unchanged",
+            Obfuscation::Hashed => "hashed",
+            Obfuscation::Ordered => "ordered",
+            Obfuscation::Rescaled => "rescaled",
+            Obfuscation::HashedOrOrdered => "hashed-or-ordered",
+        }
+    }
+}
+
+/// A named value of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// The value in the file and in the lake.
+    pub value: i32,
+    /// The publisher's name for it, or ours where the publisher gave none.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// A value that stands for something else than itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sentinel {
+    /// The value in the lake.
+    pub value: i64,
+    /// Its name.
+    pub name: &'static str,
+    /// Another spelling that files have for it, if any; it is mapped to `value` and counted.
+    pub also: Option<&'static str>,
+    /// What it means.
+    pub doc: &'static str,
+}

@@ -1,0 +1,149 @@
+//! The data dictionary.
+
+use super::{asked, field_number};
+use crate::arrow::{arrow_schema, data_type, fingerprint};
+use crate::{Table, Trace};
+
+/// A trace, or one of its tables, as Markdown.
+#[must_use]
+pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
+    let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
+    page.push_str(&sources(trace));
+    for table in asked(trace, table) {
+        page.push_str(&section(std::slice::from_ref(trace), table));
+    }
+    page
+}
+
+/// All versions of one data set as one page of the data dictionary.
+///
+/// The tables are those of the first version, which the others share.
+#[must_use]
+pub fn dictionary(family: &[Trace]) -> String {
+    let Some(first) = family.first() else {
+        return String::new();
+    };
+    let mut page = format!("# {}\n\n", first.family);
+    page.push_str("| trace | what it is | described by |\n|---|---|---|\n");
+    for trace in family {
+        let document = cell(trace.document);
+        page.push_str(&format!(
+            "| `{}` | {} | {document} |\n",
+            trace.name,
+            cell(trace.title)
+        ));
+    }
+    page.push_str(&format!(
+        "\nLicence: {}. Cite as: {}\n",
+        first.licence, first.citation
+    ));
+    page.push_str(
+        "\nAll versions have the same columns in the lake. In the column *null*, *no* means that \
+         an empty field\nis a bad row; everywhere else it is NULL.\n",
+    );
+    for table in first.tables {
+        page.push_str(&section(family, table));
+    }
+    page
+}
+
+fn sources(trace: &Trace) -> String {
+    format!(
+        "Described by: {}. Licence: {}. Cite as: {}\n",
+        trace.document, trace.licence, trace.citation
+    )
+}
+
+/// One table, with what the versions in `family` do not have of it.
+fn section(family: &[Trace], table: &Table) -> String {
+    let parts = if table.parts == 1 {
+        "1 part".into()
+    } else {
+        format!("{} parts", table.parts)
+    };
+    let mut text = format!(
+        "\n## {}\n\n{} Published in {parts}.\n\n",
+        table.name, table.summary
+    );
+    text.push_str(&format!(
+        "Schema fingerprint: `{}`.\n\n",
+        fingerprint(&arrow_schema(table))
+    ));
+    text.push_str("| column | published as | type | null | unit | obfuscation | meaning |\n");
+    text.push_str("|---|---|---|---|---|---|---|\n");
+    for (index, column) in table.columns.iter().enumerate() {
+        let mut meaning = cell(column.doc);
+        for trace in family {
+            let absent = trace
+                .table(table.name)
+                .is_some_and(|t| field_number(t, index).is_none());
+            if absent {
+                meaning.push_str(&format!(" *Not in the files of `{}`.*", trace.name));
+            }
+        }
+        text.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} | {} | {meaning} |\n",
+            column.name,
+            cell(column.content),
+            data_type(column.kind),
+            if column.mandatory { "no" } else { "yes" },
+            cell(column.unit.unwrap_or_default()),
+            column.obfuscation.name(),
+        ));
+    }
+    for column in table.columns {
+        if !column.codes.is_empty() {
+            text.push_str(&format!("\nValues of `{}`:\n\n", column.name));
+        }
+        for code in column.codes {
+            text.push_str(&format!("- {} `{}`: {}\n", code.value, code.name, code.doc));
+        }
+        if !column.sentinels.is_empty() {
+            text.push_str(&format!("\nSpecial values of `{}`:\n\n", column.name));
+        }
+        for one in column.sentinels {
+            text.push_str(&format!("- {} `{}`: {}\n", one.value, one.name, one.doc));
+        }
+    }
+    text
+}
+
+/// A text inside a table of Markdown, where a bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TRACES;
+
+    #[test]
+    fn an_absent_column_is_said_to_be_absent() {
+        let absent = |trace: &Trace| {
+            let missing = trace
+                .tables
+                .iter()
+                .map(|t| t.columns.len() - t.fields.len());
+            missing.sum::<usize>()
+        };
+        for trace in TRACES {
+            let said = markdown(trace, None)
+                .matches("*Not in the files of")
+                .count();
+            assert_eq!(said, absent(trace), "{}", trace.name);
+        }
+        let family: Vec<Trace> = TRACES
+            .iter()
+            .filter(|t| t.family == TRACES[0].family)
+            .copied()
+            .collect();
+        let said = dictionary(&family).matches("*Not in the files of").count();
+        assert_eq!(said, family.iter().map(absent).sum::<usize>());
+    }
+
+    #[test]
+    fn a_bar_does_not_end_a_cell() {
+        assert_eq!(cell("a|b"), "a\\|b");
+    }
+}

@@ -1,0 +1,184 @@
+//! Descriptions for a terminal.
+
+use super::{asked, field_number};
+use crate::arrow::data_type;
+use crate::{TRACES, Table, Trace};
+
+/// No line is wider.
+const WIDTH: usize = 100;
+
+/// Every known trace with its tables.
+#[must_use]
+pub fn overview() -> String {
+    let mut text = String::new();
+    for trace in TRACES {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&wrap(&format!("{}  ", trace.name), trace.title));
+        for table in trace.tables {
+            let longest = trace
+                .tables
+                .iter()
+                .map(|table| table.name.len())
+                .max()
+                .unwrap_or(0);
+            text.push_str(&wrap(
+                &format!("  {:longest$}  ", table.name),
+                table.summary,
+            ));
+        }
+    }
+    text
+}
+
+/// A trace with a list of the columns of each table, or one table with everything about it.
+#[must_use]
+pub fn text(trace: &Trace, table: Option<&Table>) -> String {
+    let mut text = wrap(&format!("{}  ", trace.name), trace.title);
+    text.push_str(&wrap("described by  ", trace.document));
+    text.push_str(&wrap("licence       ", trace.licence));
+    text.push_str(&wrap("cite as       ", trace.citation));
+    for one in asked(trace, table) {
+        let parts = if one.parts == 1 {
+            "1 part".into()
+        } else {
+            format!("{} parts", one.parts)
+        };
+        text.push_str(&format!("\n{}  ({parts})\n", one.name));
+        text.push_str(&wrap("  ", one.summary));
+        text.push('\n');
+        text.push_str(&if table.is_some() {
+            details(one)
+        } else {
+            list(one)
+        });
+    }
+    text
+}
+
+/// One line per column: name, type, whether it can be NULL, unit.
+fn list(table: &Table) -> String {
+    let longest = table
+        .columns
+        .iter()
+        .map(|column| column.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = format!("  {:longest$}  type     null  unit\n", "column");
+    for (index, column) in table.columns.iter().enumerate() {
+        let null = match (column.mandatory, field_number(table, index)) {
+            (true, _) => "no",
+            (false, Some(_)) => "yes",
+            (false, None) => "all",
+        };
+        let kind = data_type(column.kind).to_string();
+        let start = format!("  {:longest$}  {kind:7}  {null:4}  ", column.name);
+        text.push_str(&wrap(&start, column.unit.unwrap_or_default()));
+    }
+    if table.fields.len() < table.columns.len() {
+        text.push_str("  (all: the files of this trace do not have the column)\n");
+    }
+    text
+}
+
+/// A paragraph per column.
+fn details(table: &Table) -> String {
+    let paragraphs = table.columns.iter().enumerate().map(|(index, column)| {
+        let null = if column.mandatory {
+            "never NULL"
+        } else {
+            "can be NULL"
+        };
+        let mut text = format!("  {}  {}, {null}\n", column.name, data_type(column.kind));
+        let place = match field_number(table, index) {
+            Some(number) => format!("field {number}, published as \"{}\"", column.content),
+            None => "not in the files of this trace, so all NULL".into(),
+        };
+        let values = column.obfuscation.name();
+        text.push_str(&wrap("    ", &format!("{place}; values are {values}")));
+        if let Some(unit) = column.unit {
+            text.push_str(&wrap("    ", &format!("in {unit}")));
+        }
+        text.push_str(&wrap("    ", column.doc));
+        for code in column.codes {
+            let start = format!("      {:2} {}  ", code.value, code.name);
+            text.push_str(&wrap(&start, code.doc));
+        }
+        for one in column.sentinels {
+            text.push_str(&wrap(
+                &format!("      {} {}  ", one.value, one.name),
+                one.doc,
+            ));
+        }
+        text
+    });
+    paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// `start` and a text after it, broken between words; further lines begin below the text.
+fn wrap(start: &str, text: &str) -> String {
+    let indent = start.chars().count();
+    let mut wrapped = String::from(start);
+    let mut width = indent;
+    for word in text.split_whitespace() {
+        let letters = word.chars().count();
+        if width > indent && width + 1 + letters > WIDTH {
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            width = indent;
+        } else if width > indent {
+            wrapped.push(' ');
+            width += 1;
+        }
+        wrapped.push_str(word);
+        width += letters;
+    }
+    wrapped.truncate(wrapped.trim_end().len());
+    wrapped.push('\n');
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_too_wide_and_none_ends_with_a_space() {
+        let mut texts = vec![overview()];
+        for trace in TRACES {
+            texts.push(text(trace, None));
+            texts.extend(trace.tables.iter().map(|table| text(trace, Some(table))));
+        }
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            assert!(
+                line.chars().count() <= WIDTH && !line.ends_with(' '),
+                "{line:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_overview_names_every_trace_and_table() {
+        let overview = overview();
+        for trace in TRACES {
+            assert!(overview.contains(trace.name));
+            assert!(
+                trace
+                    .tables
+                    .iter()
+                    .all(|table| overview.contains(table.name))
+            );
+        }
+    }
+
+    #[test]
+    fn words_are_broken_below_the_text() {
+        let word = "x".repeat(60);
+        assert_eq!(
+            wrap("a  ", &format!("{word} {word}")),
+            format!("a  {word}\n   {word}\n")
+        );
+        assert_eq!(wrap("a  ", ""), "a\n");
+    }
+}

@@ -1,0 +1,143 @@
+//! From `schemas/*.toml` to the files that are made from it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use tracelake_schema::render;
+
+use self::family::Family;
+
+mod catalog;
+mod family;
+mod spec;
+mod words;
+
+const CATALOG: &str = "crates/schema/src/catalog.rs";
+const DICTIONARY: &str = "docs/data-dictionary";
+
+/// Writes the generated files that are stale, and returns their paths.
+pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for (path, content) in files(root)? {
+        let whole = root.join(&path);
+        if fs::read_to_string(&whole).ok().as_ref() == Some(&content) {
+            continue;
+        }
+        if let Some(folder) = whole.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+        }
+        fs::write(&whole, content).with_context(|| format!("write {}", path.display()))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The generated files that differ from what they would be made into, or do not exist.
+pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
+    let differs = |(path, content): &(PathBuf, String)| {
+        fs::read_to_string(root.join(path)).ok().as_ref() != Some(content)
+    };
+    Ok(files(root)?
+        .into_iter()
+        .filter(differs)
+        .map(|(path, _)| path)
+        .collect())
+}
+
+/// Every generated file, by its path below the root.
+fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let families = families(root)?;
+    let mut files = vec![(CATALOG.into(), catalog::source(&families))];
+    let mut index = String::from(INDEX);
+    for family in &families {
+        let name = format!("{}.md", family.name);
+        let traces: Vec<String> = family
+            .traces
+            .iter()
+            .map(|t| format!("`{}`", t.name))
+            .collect();
+        let tables: Vec<&str> = family.traces[0]
+            .tables
+            .iter()
+            .map(|table| table.name)
+            .collect();
+        let (traces, tables) = (traces.join(", "), tables.join(", "));
+        index.push_str(&format!(
+            "| [{}]({name}) | {traces} | {tables} |\n",
+            family.name
+        ));
+        let dictionary = format!(
+            "<!-- Generated from schemas/{}.toml by `cargo xtask gen`; do not edit. -->\n\n{}",
+            family.name,
+            render::dictionary(&family.traces),
+        );
+        files.push((Path::new(DICTIONARY).join(name), dictionary));
+    }
+    files.push((Path::new(DICTIONARY).join("README.md"), index));
+    Ok(files)
+}
+
+const INDEX: &str = "\
+<!-- Generated from schemas/*.toml by `cargo xtask gen`; do not edit. -->
+
+# Data dictionary
+
+Every table and column of every trace, with units, codes, special values and known anomalies.
+`tracelake schema TRACE [TABLE] --as markdown` prints the same for one trace or table.
+
+| data set | traces | tables |
+|---|---|---|
+";
+
+/// Reads every description, in the order of their file names.
+fn families(root: &Path) -> Result<Vec<Family>> {
+    let folder = root.join("schemas");
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut families: Vec<Family> = Vec::new();
+    for path in &paths {
+        let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        let family = Family::parse(&text).with_context(|| format!("{}", path.display()))?;
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
+        ensure!(
+            stem == family.name,
+            "{}: describes the family {}, so it must be called {}.toml",
+            path.display(),
+            family.name,
+            family.name,
+        );
+        families.push(family);
+    }
+    words::unique(
+        "trace",
+        families
+            .iter()
+            .flat_map(|family| &family.traces)
+            .map(|trace| trace.name),
+    )?;
+    Ok(families)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_files_are_fresh() {
+        let stale = stale(&crate::root().unwrap()).unwrap();
+        assert!(stale.is_empty(), "run `cargo xtask gen`; stale: {stale:?}");
+    }
+}

@@ -1,0 +1,233 @@
+//! The catalog as Rust source, laid out as rustfmt would.
+
+use std::fmt::Debug;
+
+use tracelake_schema::{Code, Column, Sentinel, Table, Trace};
+
+use super::family::Family;
+
+/// Nothing is wider, except for what cannot be broken: strings.
+const WIDTH: usize = 100;
+/// rustfmt puts an array on one line up to this width.
+const ARRAY_WIDTH: usize = 60;
+
+/// The whole of `catalog.rs`.
+pub(crate) fn source(families: &[Family]) -> String {
+    let traces = families.iter().flat_map(|family| {
+        let module = module(family.name);
+        family
+            .traces
+            .iter()
+            .map(move |trace| format!("{module}::{}", constant(trace.name)))
+    });
+    let traces = array(
+        "pub const TRACES: &[Trace] = ",
+        0,
+        &traces.collect::<Vec<_>>(),
+    );
+    let mut source = format!(
+        "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
+         //! Every trace that is known, as constant data.\n\n\
+         use crate::model::{{Code, Column, Kind, Obfuscation, Sentinel, Table, Trace}};\n\n\
+         /// Every trace that is known, family by family, the current version of each first.\n\
+         {traces};\n"
+    );
+    for family in families {
+        source.push_str(&format!(
+            "\n/// From `schemas/{}.toml`.\nmod {} {{\n    use super::*;\n",
+            family.name,
+            module(family.name)
+        ));
+        for item in items(family) {
+            source.push_str(&format!("\n    {item};\n"));
+        }
+        source.push_str("}\n");
+    }
+    source
+}
+
+/// The constants of a family; each uses only those before it.
+fn items(family: &Family) -> Vec<String> {
+    let mut items = Vec::new();
+    for (name, list) in &family.codes {
+        let codes: Vec<String> = list.iter().map(|one| code(one, 2)).collect();
+        items.push(array(
+            &format!("const CODES_{}: &[Code] = ", constant(name)),
+            1,
+            &codes,
+        ));
+    }
+    for (name, list) in &family.sentinels {
+        let sentinels: Vec<String> = list.iter().map(|one| sentinel(one, 2)).collect();
+        let start = format!("const SENTINELS_{}: &[Sentinel] = ", constant(name));
+        items.push(array(&start, 1, &sentinels));
+    }
+    for table in family.traces[0].tables {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|one| column(family, one, 2))
+            .collect();
+        items.push(array(
+            &format!("const {}: &[Column] = ", columns_of(table)),
+            1,
+            &columns,
+        ));
+    }
+    for one in &family.traces {
+        items.push(format!(
+            "pub(super) const {}: Trace = {}",
+            constant(one.name),
+            trace(one, 1)
+        ));
+    }
+    items
+}
+
+fn trace(trace: &Trace, depth: usize) -> String {
+    let tables: Vec<String> = trace
+        .tables
+        .iter()
+        .map(|one| table(one, depth + 2))
+        .collect();
+    let tables = array("", depth + 1, &tables);
+    let fields = [
+        ("name", literal(trace.name)),
+        ("family", literal(trace.family)),
+        ("title", literal(trace.title)),
+        ("document", literal(trace.document)),
+        ("licence", literal(trace.licence)),
+        ("citation", literal(trace.citation)),
+        ("tables", tables),
+    ];
+    structure("Trace", depth, &fields)
+}
+
+fn table(table: &Table, depth: usize) -> String {
+    let fields: Vec<String> = table.fields.iter().map(usize::to_string).collect();
+    let fields = [
+        ("name", literal(table.name)),
+        ("summary", literal(table.summary)),
+        ("columns", columns_of(table)),
+        ("fields", array("", depth + 1, &fields)),
+        ("parts", table.parts.to_string()),
+        ("time", format!("{:?}", table.time)),
+        ("synthetic", literal(table.synthetic)),
+    ];
+    structure("Table", depth, &fields)
+}
+
+fn column(family: &Family, column: &Column, depth: usize) -> String {
+    let codes = family
+        .codes
+        .iter()
+        .find(|(_, list)| std::ptr::eq(**list, column.codes));
+    let sentinels = family
+        .sentinels
+        .iter()
+        .find(|(_, list)| std::ptr::eq(**list, column.sentinels));
+    let list = |kind: &str, name: Option<&String>| match name {
+        Some(name) => format!("{kind}_{}", constant(name)),
+        None => "&[]".to_owned(),
+    };
+    let fields = [
+        ("name", literal(column.name)),
+        ("content", literal(column.content)),
+        ("kind", format!("Kind::{:?}", column.kind)),
+        ("format", literal(column.format)),
+        ("mandatory", literal(column.mandatory)),
+        ("unit", literal(column.unit)),
+        (
+            "obfuscation",
+            format!("Obfuscation::{:?}", column.obfuscation),
+        ),
+        ("codes", list("CODES", codes.map(|(name, _)| name))),
+        (
+            "sentinels",
+            list("SENTINELS", sentinels.map(|(name, _)| name)),
+        ),
+        ("doc", literal(column.doc)),
+        ("synthetic", literal(column.synthetic)),
+        ("empty", literal(column.empty)),
+    ];
+    structure("Column", depth, &fields)
+}
+
+fn code(code: &Code, depth: usize) -> String {
+    let fields = [
+        ("value", literal(code.value)),
+        ("name", literal(code.name)),
+        ("doc", literal(code.doc)),
+    ];
+    structure("Code", depth, &fields)
+}
+
+fn sentinel(sentinel: &Sentinel, depth: usize) -> String {
+    let fields = [
+        ("value", literal(sentinel.value)),
+        ("name", literal(sentinel.name)),
+        ("also", literal(sentinel.also)),
+        ("doc", literal(sentinel.doc)),
+    ];
+    structure("Sentinel", depth, &fields)
+}
+
+/// What `Debug` prints for numbers, booleans, strings and options is what Rust reads.
+fn literal(value: impl Debug) -> String {
+    format!("{value:?}")
+}
+
+fn structure(name: &str, depth: usize, fields: &[(&str, String)]) -> String {
+    let mut text = format!("{name} {{\n");
+    for (field, value) in fields {
+        text.push_str(&format!("{}{field}: {value},\n", indent(depth + 1)));
+    }
+    text.push_str(&format!("{}}}", indent(depth)));
+    text
+}
+
+/// `start` and an array that ends at `depth`: on one line where it fits, short items side by side,
+/// a lone structure hugged by its brackets, else one item a line.
+fn array(start: &str, depth: usize, items: &[String]) -> String {
+    let line = items.join(", ");
+    if line.len() <= ARRAY_WIDTH && !line.contains('\n') {
+        return format!("{start}&[{line}]");
+    }
+    if let [item] = items {
+        let inner = format!("\n{}", indent(1));
+        return format!("{start}&[{}]", item.replace(&inner, "\n"));
+    }
+    let short = items.iter().all(|item| item.len() <= 10);
+    let mut text = format!("{start}&[");
+    let mut width = WIDTH;
+    for item in items {
+        if short && width + item.len() + 2 <= WIDTH {
+            text.push(' ');
+            width += 1;
+        } else {
+            text.push_str(&format!("\n{}", indent(depth + 1)));
+            width = indent(depth + 1).len();
+        }
+        text.push_str(&format!("{item},"));
+        width += item.len() + 1;
+    }
+    text.push_str(&format!("\n{}]", indent(depth)));
+    text
+}
+
+fn indent(depth: usize) -> String {
+    "    ".repeat(depth)
+}
+
+fn columns_of(table: &Table) -> String {
+    format!("COLUMNS_{}", constant(table.name))
+}
+
+fn module(name: &str) -> String {
+    constant(name).to_lowercase()
+}
+
+fn constant(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
+        .to_uppercase()
+}

@@ -1,0 +1,394 @@
+//! A description that was checked, in the words of the catalog.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use tracelake_schema::{Code, Column, Kind, Sentinel, Table, Trace};
+
+use super::spec::{CodeSpec, ColumnSpec, FamilySpec, SentinelSpec, TableSpec};
+use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
+
+/// The versions of one data set and what they share.
+///
+/// The words of the catalog are made for constants, so everything here is leaked; a generator lives
+/// for a moment.
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    pub(crate) codes: BTreeMap<String, &'static [Code]>,
+    pub(crate) sentinels: BTreeMap<String, &'static [Sentinel]>,
+    pub(crate) traces: Vec<Trace>,
+}
+
+impl Family {
+    /// Reads and checks one description.
+    pub(crate) fn parse(text: &str) -> Result<Family> {
+        let spec: FamilySpec = toml::from_str(text)?;
+        ensure!(!spec.trace.is_empty(), "no trace is described");
+        let named = |list: &str, name: &String| format!("{list}.{name}");
+        let codes = spec
+            .codes
+            .iter()
+            .map(|(name, list)| {
+                Ok((
+                    name.clone(),
+                    codes(list).with_context(|| named("codes", name))?,
+                ))
+            })
+            .collect::<Result<BTreeMap<_, _>>>()?;
+        let sentinels = spec
+            .sentinels
+            .iter()
+            .map(|(name, list)| {
+                Ok((
+                    name.clone(),
+                    sentinels(list).with_context(|| named("sentinels", name))?,
+                ))
+            })
+            .collect::<Result<BTreeMap<_, _>>>()?;
+        let mut family = Family {
+            name: word(&spec.family)?,
+            codes,
+            sentinels,
+            traces: Vec::new(),
+        };
+        let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
+        unique("table", spec.table.iter().map(|table| table.name.as_str()))?;
+        // The columns are leaked once, so that all versions share them.
+        let mut columns = Vec::new();
+        for table in &spec.table {
+            let list = family
+                .columns(table, &names)
+                .with_context(|| table.name.clone())?;
+            columns.push(list);
+        }
+        family.check_use(&spec)?;
+        for trace in &spec.trace {
+            ensure!(
+                trace.name.starts_with(family.name),
+                "trace {}: its name must begin with that of its family",
+                trace.name
+            );
+            let tables = spec.table.iter().zip(&columns).map(|(table, columns)| {
+                Ok(Table {
+                    name: identifier(&table.name)?,
+                    summary: prose(&table.summary)?,
+                    columns,
+                    fields: fields(table, &trace.name),
+                    parts: table.parts,
+                    time: time(table, columns)?,
+                    synthetic: leak(&table.synthetic),
+                })
+            });
+            family.traces.push(Trace {
+                name: word(&trace.name)?,
+                family: family.name,
+                title: prose(&trace.title)?,
+                document: prose(&trace.document)?,
+                licence: prose(&spec.licence)?,
+                citation: prose(&spec.citation)?,
+                tables: tables.collect::<Result<Vec<_>>>()?.leak(),
+            });
+        }
+        Ok(family)
+    }
+
+    /// The columns of a table; an error names the column.
+    fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
+        ensure!(table.parts > 0, "parts must be at least 1");
+        ensure!(!table.column.is_empty(), "the table has no column");
+        // The lake adds the number of the part as a column of its own.
+        let partition = std::iter::once("file_number");
+        unique(
+            "column",
+            table
+                .column
+                .iter()
+                .map(|c| c.name.as_str())
+                .chain(partition),
+        )?;
+        unique(
+            "content",
+            table.column.iter().map(|column| column.content.as_str()),
+        )?;
+        let mut columns = Vec::new();
+        for column in &table.column {
+            columns.push(
+                self.column(column, traces)
+                    .with_context(|| column.name.clone())?,
+            );
+        }
+        Ok(columns.leak())
+    }
+
+    fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
+        let snake = snake_case(&column.content);
+        ensure!(
+            column.name == snake,
+            "the name must be {snake}, the snake case of the content"
+        );
+        let kind = kind(&column.kind)?;
+        let codes = match &column.codes {
+            Some(list) => *self
+                .codes
+                .get(list)
+                .with_context(|| format!("no codes.{list}"))?,
+            None => &[],
+        };
+        ensure!(
+            (kind == Kind::Code) != codes.is_empty(),
+            "a column of kind code, and no other, has codes"
+        );
+        let sentinels = match &column.sentinels {
+            Some(list) => *self
+                .sentinels
+                .get(list)
+                .with_context(|| format!("no sentinels.{list}"))?,
+            None => &[],
+        };
+        ensure!(
+            sentinels.is_empty() || kind == Kind::Integer,
+            "only a column of kind integer has sentinels"
+        );
+        for absent in &column.absent_in {
+            ensure!(
+                traces.contains(&absent.as_str()),
+                "absent_in: there is no trace {absent}"
+            );
+        }
+        ensure!(
+            column.absent_in.is_empty() || !column.mandatory,
+            "a column that a version lacks cannot be mandatory: it is NULL there"
+        );
+        ensure!(
+            (0.0..=1.0).contains(&column.empty),
+            "empty is a share from 0 to 1"
+        );
+        ensure!(
+            column.empty == 0.0 || !column.mandatory,
+            "a mandatory column is never empty"
+        );
+        Ok(Column {
+            name: identifier(&column.name)?,
+            content: leak(&column.content),
+            kind,
+            format: word(&column.format)?,
+            mandatory: column.mandatory,
+            unit: column.unit.as_deref().map(prose).transpose()?,
+            obfuscation: obfuscation(&column.obfuscation)?,
+            codes,
+            sentinels,
+            doc: prose(&column.doc)?,
+            synthetic: leak(&column.synthetic),
+            empty: column.empty,
+        })
+    }
+
+    /// Refuses a list that no column uses: it is a slip of the pen.
+    fn check_use(&self, spec: &FamilySpec) -> Result<()> {
+        let columns = || spec.table.iter().flat_map(|table| &table.column);
+        for list in self.codes.keys() {
+            ensure!(
+                columns().any(|c| c.codes.as_ref() == Some(list)),
+                "codes.{list} is not used"
+            );
+        }
+        for list in self.sentinels.keys() {
+            let used = columns().any(|column| column.sentinels.as_ref() == Some(list));
+            ensure!(used, "sentinels.{list} is not used");
+        }
+        Ok(())
+    }
+}
+
+fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
+    ensure!(
+        list.is_sorted_by(|a, b| a.value < b.value),
+        "the values must ascend"
+    );
+    unique("name", list.iter().map(|code| code.name.as_str()))?;
+    let code = |code: &CodeSpec| {
+        Ok(Code {
+            value: code.value,
+            name: word(&code.name)?,
+            doc: prose(&code.doc)?,
+        })
+    };
+    Ok(list.iter().map(code).collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
+    ensure!(
+        list.is_sorted_by(|a, b| a.value < b.value),
+        "the values must ascend"
+    );
+    unique("name", list.iter().map(|sentinel| sentinel.name.as_str()))?;
+    let sentinel = |sentinel: &SentinelSpec| {
+        let also = sentinel.also.as_deref();
+        if let Some(also) = also {
+            // What fits is a value in its own right and must not be mapped to another.
+            let digits = also.strip_prefix('-').unwrap_or(also);
+            let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            ensure!(
+                number && also.parse::<i64>().is_err(),
+                "{}: also = {also:?} must be an integer that does not fit in 64 bits",
+                sentinel.name
+            );
+        }
+        Ok(Sentinel {
+            value: sentinel.value,
+            name: word(&sentinel.name)?,
+            also: also.map(leak),
+            doc: prose(&sentinel.doc)?,
+        })
+    };
+    Ok(list
+        .iter()
+        .map(sentinel)
+        .collect::<Result<Vec<_>>>()?
+        .leak())
+}
+
+/// The index of the column that a table names as its time.
+fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
+    let Some(name) = &table.time else {
+        return Ok(None);
+    };
+    let index = columns
+        .iter()
+        .position(|column| column.name == name && column.kind == Kind::Integer);
+    ensure!(
+        index.is_some(),
+        "{}: time names {name}, which is not an integer column",
+        table.name
+    );
+    Ok(index)
+}
+
+/// The order of the fields in a version's files: that of the columns, without the absent ones.
+fn fields(table: &TableSpec, trace: &str) -> &'static [usize] {
+    let columns = table.column.iter().enumerate();
+    let present = columns.filter(|(_, column)| !column.absent_in.iter().any(|name| name == trace));
+    present.map(|(index, _)| index).collect::<Vec<_>>().leak()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+family = "small"
+licence = "CC0-1.0"
+citation = "nobody"
+[[trace]]
+name = "small-1"
+title = "one"
+document = "a letter"
+[[codes.mood]]
+value = 0
+name = "GOOD"
+doc = "good"
+[[sentinels.time]]
+value = 0
+name = "BEFORE"
+also = "18446744073709551615"
+doc = "before"
+[[table]]
+name = "days"
+summary = "days"
+parts = 1
+[[table.column]]
+name = "time"
+content = "time"
+kind = "integer"
+format = "INTEGER"
+mandatory = true
+obfuscation = "unchanged"
+sentinels = "time"
+doc = "when"
+[[table.column]]
+name = "mood"
+content = "mood"
+kind = "code"
+format = "INTEGER"
+obfuscation = "unchanged"
+codes = "mood"
+doc = "how"
+"#;
+
+    /// Replaces one piece of the small description and expects an error that holds `message`.
+    #[track_caller]
+    fn refuses(piece: &str, by: &str, message: &str) {
+        assert!(SMALL.contains(piece));
+        let error = Family::parse(&SMALL.replacen(piece, by, 1))
+            .err()
+            .map(|e| format!("{e:#}"));
+        let error = error.unwrap_or_default();
+        assert!(
+            error.contains(message),
+            "{error:?} does not say {message:?}"
+        );
+    }
+
+    #[test]
+    fn a_small_description_is_read() {
+        let family = Family::parse(SMALL).unwrap();
+        assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
+        assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+    }
+
+    #[test]
+    fn slips_are_refused_with_their_place() {
+        refuses(
+            "kind = \"code\"",
+            "kind = \"cod\"",
+            "days: mood: kind \"cod\" is not one of",
+        );
+        refuses(
+            "name = \"mood\"",
+            "name = \"time\"",
+            "days: the column time occurs twice",
+        );
+        refuses(
+            "codes = \"mood\"\n",
+            "",
+            "days: mood: a column of kind code, and no other",
+        );
+        refuses(
+            "codes = \"mood\"",
+            "codes = \"moods\"",
+            "days: mood: no codes.moods",
+        );
+        refuses(
+            "kind = \"integer\"",
+            "kind = \"text\"",
+            "days: time: only a column of kind",
+        );
+        refuses("sentinels = \"time\"\n", "", "sentinels.time is not used");
+        refuses(
+            "18446744073709551615",
+            "12",
+            "BEFORE: also = \"12\" must be",
+        );
+        refuses(
+            "content = \"time\"",
+            "content = \"a time\"",
+            "days: time: the name must be a_time",
+        );
+        refuses("doc = \"when\"", "dock = \"when\"", "dock");
+        refuses(
+            "doc = \"how\"",
+            "doc = \"how\"\nempty = 1.5",
+            "days: mood: empty is a share",
+        );
+        refuses(
+            "doc = \"when\"",
+            "doc = \"when\"\nabsent_in = [\"small-1\"]",
+            "cannot be mandatory",
+        );
+        refuses(
+            "doc = \"how\"",
+            "doc = \"how\"\nabsent_in = [\"x\"]",
+            "there is no trace x",
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! What a file in `schemas/` may say, as it is written there.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// One file: the versions of a data set and the tables that they share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FamilySpec {
+    pub(crate) family: String,
+    pub(crate) licence: String,
+    pub(crate) citation: String,
+    pub(crate) trace: Vec<TraceSpec>,
+    #[serde(default)]
+    pub(crate) codes: BTreeMap<String, Vec<CodeSpec>>,
+    #[serde(default)]
+    pub(crate) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
+    pub(crate) table: Vec<TableSpec>,
+}
+
+/// One published version.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TraceSpec {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) document: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CodeSpec {
+    pub(crate) value: i32,
+    pub(crate) name: String,
+    pub(crate) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SentinelSpec {
+    pub(crate) value: i64,
+    pub(crate) name: String,
+    pub(crate) also: Option<String>,
+    pub(crate) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableSpec {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) parts: u32,
+    /// The name of the integer column by which rows are placed in time.
+    pub(crate) time: Option<String>,
+    #[serde(default)]
+    pub(crate) synthetic: String,
+    pub(crate) column: Vec<ColumnSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ColumnSpec {
+    pub(crate) name: String,
+    pub(crate) content: String,
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    #[serde(default)]
+    pub(crate) mandatory: bool,
+    pub(crate) unit: Option<String>,
+    pub(crate) obfuscation: String,
+    /// The name of a list in `codes`.
+    pub(crate) codes: Option<String>,
+    /// The name of a list in `sentinels`.
+    pub(crate) sentinels: Option<String>,
+    /// The versions whose files do not have the column.
+    #[serde(default)]
+    pub(crate) absent_in: Vec<String>,
+    pub(crate) doc: String,
+    #[serde(default)]
+    pub(crate) synthetic: String,
+    #[serde(default)]
+    pub(crate) empty: f64,
+}

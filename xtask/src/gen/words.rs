@@ -1,0 +1,100 @@
+//! The single words of a description: checked, and leaked as the catalog wants them.
+
+use std::collections::HashSet;
+
+use anyhow::{Result, bail, ensure};
+use tracelake_schema::{Kind, Obfuscation};
+
+/// Refuses a name that occurs twice.
+pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        ensure!(seen.insert(name), "the {what} {name} occurs twice");
+    }
+    Ok(())
+}
+
+pub(crate) fn kind(name: &str) -> Result<Kind> {
+    Ok(match name {
+        "integer" => Kind::Integer,
+        "float" => Kind::Float,
+        "boolean" => Kind::Boolean,
+        "text" => Kind::Text,
+        "code" => Kind::Code,
+        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code"),
+    })
+}
+
+pub(crate) fn obfuscation(name: &str) -> Result<Obfuscation> {
+    Ok(match name {
+        "unchanged" => Obfuscation::Unchanged,
+        "hashed" => Obfuscation::Hashed,
+        "ordered" => Obfuscation::Ordered,
+        "rescaled" => Obfuscation::Rescaled,
+        "hashed-or-ordered" => Obfuscation::HashedOrOrdered,
+        _ => bail!(
+            "obfuscation {name:?} is not one of unchanged, hashed, ordered, rescaled, \
+             hashed-or-ordered"
+        ),
+    })
+}
+
+/// "disk I/O time" becomes `disk_io_time`: a slash joins, everything else parts two words.
+pub(crate) fn snake_case(content: &str) -> String {
+    let joined = content.replace('/', "").to_lowercase();
+    let words = joined.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_")
+}
+
+/// A name that needs no quotes in SQL, nor in a path.
+pub(crate) fn identifier(name: &str) -> Result<&'static str> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    ensure!(
+        name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.bytes().all(plain),
+        "{name:?} is not made of a-z, 0-9 and _"
+    );
+    Ok(leak(name))
+}
+
+/// A text without white space.
+pub(crate) fn word(text: &str) -> Result<&'static str> {
+    ensure!(
+        !text.is_empty() && !text.contains(char::is_whitespace),
+        "{text:?} is not one word"
+    );
+    Ok(leak(text))
+}
+
+/// A text on one line: line breaks in the description count as spaces.
+pub(crate) fn prose(text: &str) -> Result<&'static str> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(!line.is_empty(), "a text is empty");
+    Ok(leak(&line))
+}
+
+pub(crate) fn leak(text: &str) -> &'static str {
+    Box::leak(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_become_snake_case() {
+        assert_eq!(snake_case("disk I/O time"), "disk_io_time");
+        assert_eq!(snake_case("maximum disk IO time"), "maximum_disk_io_time");
+        assert_eq!(snake_case("CPUs"), "cpus");
+    }
+
+    #[test]
+    fn names_and_words_are_what_they_should_be() {
+        assert!(identifier("a_1").is_ok());
+        assert!(identifier("1a").is_err() && identifier("A").is_err() && identifier("").is_err());
+        assert!(word("a b").is_err() && word("").is_err() && prose(" \n").is_err());
+        assert_eq!(prose("a\n  b\n").unwrap(), "a b");
+    }
+}

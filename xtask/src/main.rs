@@ -1,0 +1,66 @@
+//! Tasks of the workspace: `cargo xtask gen` makes code and docs from `schemas/*.toml`.
+//!
+//! The generator is built on the crate whose catalog it writes. After a change of the model itself,
+//! empty the list in `crates/schema/src/catalog.rs` by hand so that the crate compiles, then run it.
+#![expect(
+    clippy::print_stdout,
+    reason = "a program for people who work on the project"
+)]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
+
+mod r#gen;
+#[cfg(test)]
+mod tidy;
+
+#[derive(Parser)]
+#[command(about = "Tasks of the tracelake workspace")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Make the catalog and the data dictionary from schemas/*.toml
+    Gen {
+        /// Write nothing; fail and name the files that are stale
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    let root = root()?;
+    match Arguments::parse().task {
+        Task::Gen { check: false } => {
+            for path in r#gen::write(&root)? {
+                println!("wrote {}", path.display());
+            }
+        }
+        Task::Gen { check: true } => {
+            let stale = r#gen::stale(&root)?;
+            let names: Vec<_> = stale
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            ensure!(
+                stale.is_empty(),
+                "stale, run `cargo xtask gen`: {}",
+                names.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The root of the workspace: the folder above this crate.
+fn root() -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent()
+        .map(Path::to_path_buf)
+        .context("the crate has no folder above it")
+}
