@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::error::{Error, ErrorKind, Result};
-use tracelake_convert::plan::{ChecksumSource, PartSet, Partitions, Request};
+use tracelake_convert::plan::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
 use tracelake_convert::sheet::Codec;
+use tracelake_generate::Options;
 use tracelake_schema::{TRACES, Table, Trace};
 
 /// Turns published cluster traces into a typed, partitioned Parquet lake.
@@ -50,6 +51,12 @@ pub(crate) struct ConvertArgs {
     /// Threads; all processors if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// What a bad row leads to: it ends the run, or is set aside with its place and reason
+    #[arg(long, value_name = "WHAT", default_value = "fail")]
+    on_bad_row: OnBadRowArg,
+    /// End the run when more rows than this are rejected
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rejects: Option<u64>,
     /// Convert what is there although parts are missing
     #[arg(long)]
     allow_missing: bool,
@@ -120,19 +127,25 @@ pub(crate) struct GenerateArgs {
     pub(crate) out: PathBuf,
     /// Parts of each table that is published in several
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
-    pub(crate) parts: u32,
+    parts: u32,
     /// Rows of the largest table, over all of its parts
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rows: u64,
+    rows: u64,
     /// The seed: the same one gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum LayoutArg {
     Hive,
     Flat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OnBadRowArg {
+    Fail,
+    Reject,
 }
 
 /// How progress is shown.
@@ -164,8 +177,15 @@ fn find_trace(name: &str) -> Option<&'static Trace> {
 
 impl ConvertArgs {
     /// What is asked for.
-    pub(crate) fn request(&self) -> Request {
-        Request {
+    pub(crate) fn request(&self) -> Result<Request> {
+        if self.max_rejects.is_some() && matches!(self.on_bad_row, OnBadRowArg::Fail) {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "--max-rejects without --on-bad-row reject",
+            )
+            .hint("the first bad row ends the run anyway: leave --max-rejects out"));
+        }
+        Ok(Request {
             trace: self.trace.as_deref().and_then(find_trace),
             tables: self.tables.clone(),
             parts: self.parts.clone(),
@@ -180,8 +200,12 @@ impl ConvertArgs {
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
                 Some(path) => ChecksumSource::File(path.clone()),
             },
+            on_bad_row: match self.on_bad_row {
+                OnBadRowArg::Fail => OnBadRow::Fail,
+                OnBadRowArg::Reject => OnBadRow::Reject,
+            },
             ..Request::new(self.source.clone())
-        }
+        })
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -216,8 +240,16 @@ impl SchemaArgs {
 }
 
 impl GenerateArgs {
-    pub(crate) fn trace(&self) -> Option<&'static Trace> {
-        find_trace(&self.trace)
+    pub(crate) fn trace(&self) -> Result<&'static Trace> {
+        find_trace(&self.trace).ok_or_else(|| Error::new(ErrorKind::Usage, "no such trace"))
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            parts: self.parts,
+            rows: self.rows,
+            seed: self.seed,
+        }
     }
 }
 

@@ -39,6 +39,10 @@ pub enum ErrorKind {
     Stopped(i32),
 }
 
+/// The number that Unix systems give to "too many open files"; the standard library has no kind
+/// for it.
+const EMFILE: i32 = 24;
+
 impl ErrorKind {
     /// The exit code of the program, from 1 to 143.
     #[must_use]
@@ -82,9 +86,31 @@ impl Error {
 
     /// Wraps what the operating system said of `path` while `doing` something.
     pub fn io(doing: &str, path: &Path, source: io::Error) -> Self {
-        Self::new(ErrorKind::Failed, format!("cannot {doing}: {source}"))
-            .at(path)
-            .because(source)
+        Self::disk(doing, source).at(path)
+    }
+
+    /// Wraps what the operating system said while `doing` something, and says what to do about it
+    /// where that is known.
+    pub(crate) fn disk(doing: &str, source: io::Error) -> Self {
+        let hint = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Some("free some space, then run the same command again")
+            }
+            io::ErrorKind::FileTooLarge => Some("raise the limit on file sizes (ulimit -f)"),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Some("check who may write there, or name another directory")
+            }
+            _ if source.raw_os_error() == Some(EMFILE) => {
+                Some("raise the limit on open files (ulimit -n), or pass a smaller --threads")
+            }
+            _ => None,
+        };
+        let error = Self::new(ErrorKind::Failed, format!("cannot {doing}: {source}"));
+        let error = error.because(source);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
     }
 
     /// Names the file or directory.
@@ -92,6 +118,16 @@ impl Error {
     pub fn at(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.place.path = Some(path.into());
         self
+    }
+
+    /// Names the file or directory, unless one is named already.
+    #[must_use]
+    pub fn or_at(self, path: impl Into<PathBuf>) -> Self {
+        if self.0.place.path.is_some() {
+            self
+        } else {
+            self.at(path)
+        }
     }
 
     /// Names the line, and the byte in it, both from 1.

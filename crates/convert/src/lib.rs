@@ -8,6 +8,7 @@ pub mod layout;
 pub mod manifest;
 pub mod part;
 pub mod plan;
+pub mod reject;
 pub mod rows;
 pub mod run;
 pub mod sheet;

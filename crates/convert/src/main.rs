@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use clap::Parser;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use tracelake_convert::error::{Error, ErrorKind, Result};
 use tracelake_convert::run::{self, Conduct};
@@ -48,7 +48,7 @@ fn exit_code(kind: ErrorKind) -> ExitCode {
 }
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {
-    let plan = plan::plan(&args.request())?;
+    let plan = plan::plan(&args.request()?)?;
     for warning in &plan.warnings {
         report::say(&format!("warning: {warning}"));
     }
@@ -60,6 +60,7 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
     let conduct = Conduct {
         threads: args.threads(),
         overwrite: args.overwrite,
+        max_rejects: args.max_rejects,
         stop: &stop,
     };
     let reporter = Reporter::new(args.progress, plan.bytes());
@@ -88,19 +89,22 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
 /// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once.
 fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
     let stop = Arc::new(AtomicUsize::new(0));
+    let deaf = |error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot listen to signals: {error}"),
+        )
+    };
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let number = usize::try_from(signal).unwrap_or_default();
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
             .and_then(|_| flag::register(signal, Arc::clone(&asked)))
             .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Failed,
-                    format!("cannot listen to signals: {error}"),
-                )
-            })?;
+            .map_err(deaf)?;
     }
+    // Without a handler a file size limit ends the program; with one the write fails and is told.
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)
 }
 
@@ -144,8 +148,24 @@ fn schema(args: &SchemaArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn generate(_args: &GenerateArgs) -> Result<ExitCode> {
-    Err(Error::new(ErrorKind::Failed, "not yet"))
+fn generate(args: &GenerateArgs) -> Result<ExitCode> {
+    let reporter = Reporter::generating();
+    let begun = std::time::Instant::now();
+    let made =
+        tracelake_generate::generate(args.trace()?, &args.out, &args.options(), &|t, p, r| {
+            reporter.generated(t, p, r);
+        });
+    reporter.finish();
+    let made = made.map_err(|error| {
+        let kind = match error {
+            tracelake_generate::Error::Options(_) => ErrorKind::Usage,
+            tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
+            _ => ErrorKind::Failed,
+        };
+        Error::new(kind, error.to_string()).because(error)
+    })?;
+    report::generated(&made, begun.elapsed());
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print(text: &str) -> Result<()> {

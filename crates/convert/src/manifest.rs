@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// The directory of the rejects files, relative to the lake.
+pub const REJECTS: &str = "_tracelake/rejects";
+
 /// What a lake is: `_tracelake/manifest.json`, written last. It holds no clock and no absolute
 /// path, so the same input gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +118,9 @@ pub struct PartFacts {
     pub time_max: Option<i64>,
     /// The output file; the path is relative to OUT.
     pub output: FileFacts,
+    /// The file of the rejected rows, if there are any; the path is relative to OUT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<FileFacts>,
 }
 
 /// One file.
@@ -166,6 +172,12 @@ impl Manifest {
         })
     }
 
+    /// Every file that belongs to the lake, apart from the manifest.
+    pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
+        self.parts()
+            .flat_map(|(_, part)| std::iter::once(&part.output).chain(&part.rejects))
+    }
+
     /// The bytes of `manifest.json`.
     ///
     /// # Errors
@@ -211,6 +223,7 @@ mod tests {
             time_min: Some(0),
             time_max: None,
             output: file("jobs/part-7.parquet"),
+            rejects: None,
         };
         let tables = vec![TableFacts {
             name: "jobs".into(),

@@ -6,11 +6,10 @@ use std::path::Path;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, SchemaRef};
-use tracelake_schema::{Column, TRACES};
 
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::fault::Fault;
+use crate::error::Result;
 use crate::layout::Layout;
+use crate::reject::BadRow;
 use crate::rows::{Reject, Rows};
 use crate::sheet::{Codec, Sheet};
 use crate::source::{Fingerprint, Source};
@@ -39,25 +38,6 @@ pub struct Converted {
     pub time: Option<(i64, i64)>,
 }
 
-/// A row that could not be converted, with its place in the file.
-#[derive(Debug, Clone)]
-pub struct BadRow<'a> {
-    /// Its line, from 1.
-    pub line: u64,
-    /// Its first byte in the decompressed text, from 0.
-    pub byte: u64,
-    /// The first byte of the faulty field in the line, from 1.
-    pub column_byte: u64,
-    /// The column of the field; `None` where the row's shape is wrong.
-    pub column: Option<&'static Column>,
-    /// What is wrong.
-    pub fault: Fault,
-    /// The field; the whole row where its shape is wrong.
-    pub field: &'a [u8],
-    /// The row, without its line ending.
-    pub raw: &'a [u8],
-}
-
 /// Converts one file: reads `path` in chunks, splits them into rows, decodes the rows column by
 /// column and writes them to `out`.
 ///
@@ -75,7 +55,7 @@ pub fn convert_part<W: Write + Send>(
     schema: &SchemaRef,
     codec: Codec,
     out: W,
-    on_bad_row: &mut dyn FnMut(BadRow<'_>) -> Result<()>,
+    on_bad_row: &mut dyn FnMut(&BadRow<'_>) -> Result<()>,
     tick: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<(Converted, W)> {
     let mut source = Source::open(path)?;
@@ -88,7 +68,7 @@ pub fn convert_part<W: Write + Send>(
         let ending = *ending.get_or_insert_with(|| LineEnding::of(chunk));
         records.split(chunk, layout.fields.len(), ending);
         for reject in rows.push(chunk, &records) {
-            on_bad_row(tally.place(chunk, &reject))?;
+            on_bad_row(&tally.place(chunk, &reject))?;
             tally.rows_rejected += 1;
         }
         tally.lines += (records.len() + records.malformed().len()) as u64;
@@ -149,51 +129,5 @@ impl Tally {
             }
         }
         sheet.write(batch)
-    }
-}
-
-/// The longest value that is shown in a message, in bytes.
-const SHOWN: usize = 80;
-
-impl BadRow<'_> {
-    /// The row as the error that ends a strict run.
-    #[must_use]
-    pub fn into_error(self, path: &Path, layout: &Layout) -> Error {
-        let table = layout.table.name;
-        let field = match self.column {
-            Some(column) => format!("{table}.{}", column.name),
-            None => table.to_owned(),
-        };
-        let reason = match self.fault {
-            Fault::Empty | Fault::BlankLine => self.fault.to_string(),
-            fault => format!("{fault}: '{}'", escape(self.field, SHOWN)),
-        };
-        let error = Error::new(ErrorKind::Misfit, reason)
-            .at(path)
-            .line(self.line, Some(self.column_byte))
-            .field(field);
-        match self.hint(layout) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
-    }
-
-    /// What the row seems to be instead, where that can be told.
-    fn hint(&self, layout: &Layout) -> Option<String> {
-        let Fault::FieldCount { found, expected } = self.fault else {
-            return None;
-        };
-        let other = TRACES.iter().find(|trace| {
-            trace
-                .table(layout.table.name)
-                .is_some_and(|table| table.fields.len() == found as usize)
-        });
-        match other {
-            Some(trace) => Some(format!(
-                "{} has {found}; {} was followed here, so name the right one with --trace",
-                trace.name, layout.origin
-            )),
-            None => Some(format!("{expected} is what {} says", layout.origin)),
-        }
     }
 }

@@ -13,6 +13,7 @@ use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, Found, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
+use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::sheet::Codec;
 use crate::source::{self, Source};
@@ -36,6 +37,8 @@ pub struct Request {
     pub codec: Codec,
     /// Which checksums the source is held against.
     pub checksums: ChecksumSource,
+    /// What a bad row leads to.
+    pub on_bad_row: OnBadRow,
 }
 
 impl Request {
@@ -51,6 +54,7 @@ impl Request {
             partitions: Partitions::Hive,
             codec: Codec::DEFAULT,
             checksums: ChecksumSource::Auto,
+            on_bad_row: OnBadRow::Fail,
         }
     }
 }
@@ -71,6 +75,26 @@ impl Partitions {
         match self {
             Self::Hive => "hive",
             Self::Flat => "flat",
+        }
+    }
+}
+
+/// What a bad row leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBadRow {
+    /// The first one ends the run.
+    Fail,
+    /// It is set aside in the part's rejects file.
+    Reject,
+}
+
+impl OnBadRow {
+    /// The name on the command line and in the manifest.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Reject => "reject",
         }
     }
 }
@@ -148,6 +172,8 @@ pub struct Plan {
     pub origin: Origin,
     /// How column chunks are compressed.
     pub codec: Codec,
+    /// What a bad row leads to.
+    pub on_bad_row: OnBadRow,
     /// The tables to convert, in the order of the trace.
     pub tables: Vec<TablePlan>,
     /// Tables of the trace that are not there, in its order.
@@ -159,6 +185,8 @@ pub struct Plan {
 /// One table to convert.
 #[derive(Debug, Clone)]
 pub struct TablePlan {
+    /// Its place in the trace, from 0.
+    pub rank: usize,
     /// Which field of its files is which column.
     pub layout: Layout,
     /// Its Arrow schema.
@@ -182,6 +210,8 @@ pub struct PartPlan {
     pub sha256: Option<String>,
     /// The output, relative to the lake.
     pub output: String,
+    /// The file of its rejects, relative to the lake.
+    pub rejects: String,
 }
 
 impl Plan {
@@ -249,7 +279,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
         .collect();
     let mut tables = Vec::new();
     let mut absent = Vec::new();
-    for table in trace.tables {
+    for (rank, table) in trace.tables.iter().enumerate() {
         let wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
         let here = found
@@ -262,7 +292,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
                     Some(schema_csv) => schema_csv.layout(table)?,
                     None => Layout::built_in(table, trace.name),
                 };
-                let planned = plan_table(request, &found, here, layout, checksums.as_ref())?;
+                let planned = plan_table(request, &found, here, rank, layout, checksums.as_ref())?;
                 if planned.parts.is_empty() {
                     warnings.push(format!("{} has no part that is selected", table.name));
                 } else {
@@ -292,13 +322,14 @@ pub fn plan(request: &Request) -> Result<Plan> {
         layout: request.partitions.name().to_owned(),
         format: "parquet".to_owned(),
         compression: request.codec.to_string(),
-        on_bad_row: "fail".to_owned(),
+        on_bad_row: request.on_bad_row.name().to_owned(),
     };
     Ok(Plan {
         source: found.root,
         trace,
         origin: Origin::new(trace.name, options),
         codec: request.codec,
+        on_bad_row: request.on_bad_row,
         tables,
         absent,
         warnings,
@@ -348,6 +379,7 @@ fn plan_table(
     request: &Request,
     found: &Found,
     here: &FoundTable,
+    rank: usize,
     layout: Layout,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
@@ -390,10 +422,12 @@ fn plan_table(
                 .and_then(|sums| sums.of(table.name, &part.path))
                 .map(str::to_owned),
             output: output_path(request.partitions, table, part),
+            rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
     Ok(TablePlan {
+        rank,
         layout,
         schema,
         parts,
@@ -436,8 +470,12 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
     Ok(())
 }
 
+fn output_stem(part: &FoundPart) -> String {
+    format!("part-{:05}-of-{:05}", part.number, part.total)
+}
+
 fn output_path(partitions: Partitions, table: &Table, part: &FoundPart) -> String {
-    let name = format!("part-{:05}-of-{:05}.parquet", part.number, part.total);
+    let name = format!("{}.parquet", output_stem(part));
     match partitions {
         Partitions::Hive => format!("{}/file_number={}/{name}", table.name, part.number),
         Partitions::Flat => format!("{}/{name}", table.name),

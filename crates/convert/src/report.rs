@@ -9,9 +9,10 @@ use serde_json::json;
 use tracelake_convert::error::Error;
 use tracelake_convert::event::Event;
 use tracelake_convert::inspect::Inventory;
-use tracelake_convert::manifest::Manifest;
+use tracelake_convert::manifest::{Manifest, REJECTS};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::verify::Verdict;
+use tracelake_generate::Summary;
 
 use crate::cli::ProgressArg;
 
@@ -43,6 +44,23 @@ impl Reporter {
             how,
             begun: Instant::now(),
             lines: Mutex::new(()),
+        }
+    }
+
+    /// Prepares for generating, of which nobody knows the bytes beforehand.
+    pub(crate) fn generating() -> Self {
+        let reporter = Self::new(ProgressArg::Auto, 0);
+        if let How::Bar(bar) = &reporter.how {
+            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        }
+        reporter
+    }
+
+    /// Shows how far generating has come.
+    pub(crate) fn generated(&self, table: &str, part: u32, rows: u64) {
+        if let How::Bar(bar) = &self.how {
+            bar.set_message(format!("{table} {part}: {} rows", count(rows)));
         }
     }
 
@@ -213,9 +231,9 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
     say(&aligned(&rows));
     for table in plan.tables.iter().filter(|table| !table.missing.is_empty()) {
         say(&format!(
-            "{}: {} parts are missing",
+            "{}: {} missing",
             table.layout.table.name,
-            count(table.missing.len() as u64)
+            several(table.missing.len() as u64, "part")
         ));
     }
     if !plan.absent.is_empty() {
@@ -231,16 +249,43 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
             count(mapped)
         ));
     }
+    let rejected: u64 = manifest.parts().map(|(_, part)| part.rows_rejected).sum();
+    if rejected > 0 {
+        say(&format!(
+            "{} rejected, listed in {REJECTS}",
+            several(rejected, "row")
+        ));
+    }
     let kept = match parts.saturating_sub(converted) {
         0 => String::new(),
         kept => format!(", {kept} kept from before"),
     };
     say(&format!(
-        "{} as {}: {converted} parts converted{kept}, {:.1} s",
+        "{} as {}: {} converted{kept}, {:.1} s",
         plan.source.display(),
         plan.trace.name,
+        several(converted as u64, "part"),
         elapsed.as_secs_f64()
     ));
+}
+
+/// What was generated, on stderr.
+pub(crate) fn generated(made: &Summary, elapsed: Duration) {
+    let mut rows = vec![
+        ["table", "parts", "rows", "bytes"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for table in &made.tables {
+        rows.push(vec![
+            table.name.to_owned(),
+            count(u64::from(table.parts)),
+            count(table.rows),
+            HumanBytes(table.bytes).to_string(),
+        ]);
+    }
+    say(&aligned(&rows));
+    say(&format!("{:.1} s", elapsed.as_secs_f64()));
 }
 
 fn summary_row(name: &str, parts: usize, rows: u64, read: u64, written: u64) -> Vec<String> {
@@ -287,6 +332,12 @@ fn aligned(rows: &[Vec<String>]) -> String {
 /// A number with commas between its thousands.
 fn count(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
+}
+
+/// A number with its noun, which takes an s unless it is one.
+fn several(number: u64, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", count(number))
 }
 
 /// What `--dry-run` prints.
@@ -380,9 +431,9 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     };
     let wrong = verdict.findings.len();
     say(&format!(
-        "{} parts, {} rows{values}: {} wrong, {:.1} s",
-        verdict.parts,
-        count(rows),
+        "{}, {}{values}: {} wrong, {:.1} s",
+        several(verdict.parts as u64, "part"),
+        several(rows, "row"),
         wrong,
         elapsed.as_secs_f64()
     ));

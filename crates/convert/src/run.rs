@@ -1,8 +1,9 @@
 //! A plan carried out: parts over threads, resume, cancel, and what a bad row leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -12,9 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 use crate::part::{Converted, convert_part};
-use crate::plan::{PartPlan, Plan, TablePlan, check_sha256};
+use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256};
 use crate::source;
-use crate::store::{Journal, Lake, Progress, Staged, inside};
+use crate::store::{Journal, Lake, Progress, Staged, Staging, inside};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,8 @@ pub struct Conduct<'a> {
     pub threads: usize,
     /// Whether an existing lake is replaced.
     pub overwrite: bool,
+    /// The most rows that may be rejected in the whole lake; `None` for any number.
+    pub max_rejects: Option<u64>,
     /// Asked often: the number of the signal that wants the run to stop, or 0.
     pub stop: &'a AtomicUsize,
 }
@@ -65,10 +68,11 @@ pub fn convert(
     let run = Run {
         plan,
         lake: &lake,
-        stop: conduct.stop,
+        conduct,
+        rejected: AtomicU64::new(0),
         watch,
     };
-    match pool.install(|| run.convert(conduct.overwrite)) {
+    match pool.install(|| run.convert()) {
         Ok(outcome) => Ok(outcome),
         Err(error) => {
             lake.abandon();
@@ -81,23 +85,35 @@ pub fn convert(
 struct Run<'a> {
     plan: &'a Plan,
     lake: &'a Lake,
-    stop: &'a AtomicUsize,
+    conduct: Conduct<'a>,
+    /// Rows of the lake that were rejected so far.
+    rejected: AtomicU64,
     watch: Watcher<'a>,
 }
 
+/// A part whose files are staged.
+struct Done {
+    converted: Converted,
+    output: Staged,
+    rejects: Option<Staged>,
+}
+
 impl Run<'_> {
-    fn convert(&self, overwrite: bool) -> Result<Outcome> {
-        let progress = if overwrite {
+    fn convert(&self) -> Result<Outcome> {
+        let progress = if self.conduct.overwrite {
             Progress::default()
         } else {
             self.lake.progress()?
         };
         self.same_origin(&progress)?;
         let mut parts = self.keep(&progress)?;
+        self.count_rejects(parts.values().map(|part| part.rows_rejected).sum())?;
         let todo: Vec<(usize, &PartPlan)> = self
             .plan
             .parts()
-            .filter(|(table, part)| !parts.contains_key(&(self.rank(*table), part.file_number)))
+            .filter(|(table, part)| {
+                !parts.contains_key(&(self.plan.tables[*table].rank, part.file_number))
+            })
             .collect();
         let complete = progress.complete && todo.is_empty();
         if !complete {
@@ -133,12 +149,7 @@ impl Run<'_> {
         }
     }
 
-    /// The place in the trace of a table of the plan.
-    fn rank(&self, table: usize) -> usize {
-        let name = self.plan.tables[table].layout.table.name;
-        self.rank_of(name).unwrap_or(usize::MAX)
-    }
-
+    /// The place of a table in the trace.
     fn rank_of(&self, table: &str) -> Option<usize> {
         self.plan
             .trace
@@ -160,11 +171,12 @@ impl Run<'_> {
         let planned: BTreeMap<(usize, u32), &PartPlan> = self
             .plan
             .parts()
-            .map(|(table, part)| ((self.rank(table), part.file_number), part))
+            .map(|(table, part)| ((self.plan.tables[table].rank, part.file_number), part))
             .collect();
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.go_on()?;
-            let whole = self.is_whole(&facts.output)?;
+            let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
+            let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
             let table = self.plan.trace.tables[key.0].name;
             match planned.get(&key) {
                 Some(part) => self.same_source(table, part, &facts)?,
@@ -244,12 +256,10 @@ impl Run<'_> {
                     break;
                 };
                 let (table, part) = todo[index];
-                let outcome = self
-                    .stage(table, part, &failed)
-                    .and_then(|(converted, staged)| {
-                        let facts = self.commit(&journal, kept, table, part, converted, staged)?;
-                        Ok(((self.rank(table), part.file_number), facts))
-                    });
+                let outcome = self.stage(table, part, &failed).and_then(|done| {
+                    let facts = self.commit(&journal, kept, table, part, done)?;
+                    Ok(((self.plan.tables[table].rank, part.file_number), facts))
+                });
                 failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 done.push((index, outcome));
             }
@@ -276,13 +286,8 @@ impl Run<'_> {
         first.map_or(Ok(parts), Err)
     }
 
-    /// Converts one part into a staged file.
-    fn stage(
-        &self,
-        table: usize,
-        part: &PartPlan,
-        failed: &AtomicBool,
-    ) -> Result<(Converted, Staged)> {
+    /// Converts one part into staged files.
+    fn stage(&self, table: usize, part: &PartPlan, failed: &AtomicBool) -> Result<Done> {
         let TablePlan { layout, schema, .. } = &self.plan.tables[table];
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
@@ -291,13 +296,25 @@ impl Run<'_> {
             file_number: part.file_number,
         });
         let mut read = 0;
+        let mut rejects: Option<BufWriter<Staging>> = None;
         let (converted, staging) = convert_part(
             &path,
             layout,
             schema,
             self.plan.codec,
             self.lake.stage(&part.output)?,
-            &mut |bad_row| Err(bad_row.into_error(&path, layout)),
+            &mut |bad_row| match self.plan.on_bad_row {
+                OnBadRow::Fail => Err(bad_row.to_error(&path, layout)),
+                OnBadRow::Reject => {
+                    self.count_rejects(1).map_err(|error| error.at(&path))?;
+                    let file = match rejects.take() {
+                        Some(file) => file,
+                        None => BufWriter::new(self.lake.stage(&part.rejects)?),
+                    };
+                    let written = rejects.insert(file).write_all(&bad_row.to_json()?);
+                    written.map_err(|error| self.rejects_failed(part, error))
+                }
+            },
             &mut |position| {
                 (self.watch)(Event::Read {
                     bytes: position - read,
@@ -309,14 +326,41 @@ impl Run<'_> {
                     self.go_on()
                 }
             },
-        )?;
+        )
+        .map_err(|error| error.or_at(self.lake.root().join(&part.output)))?;
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &converted.source.sha256)?;
         }
         (self.watch)(Event::Read {
             bytes: converted.source.bytes - read,
         });
-        Ok((converted, staging.close()?))
+        let rejects = match rejects.map(BufWriter::into_inner) {
+            Some(Ok(rejects)) => Some(rejects.close()?),
+            Some(Err(error)) => return Err(self.rejects_failed(part, error.into_error())),
+            None => None,
+        };
+        Ok(Done {
+            converted,
+            output: staging.close()?,
+            rejects,
+        })
+    }
+
+    fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
+        Error::io("write", &self.lake.root().join(&part.rejects), error)
+    }
+
+    /// Counts rejected rows, and ends the run when there are too many.
+    fn count_rejects(&self, rows: u64) -> Result<()> {
+        let rejected = self.rejected.fetch_add(rows, Ordering::Relaxed) + rows;
+        match self.conduct.max_rejects {
+            Some(most) if rejected > most => Err(Error::new(
+                ErrorKind::Misfit,
+                format!("more than {most} rows are rejected"),
+            )
+            .hint("look at the first one without --on-bad-row, or raise --max-rejects")),
+            _ => Ok(()),
+        }
     }
 
     /// Puts a staged part under its name and notes it. The first one takes the manifest away.
@@ -326,12 +370,20 @@ impl Run<'_> {
         kept: &Parts,
         table: usize,
         part: &PartPlan,
-        converted: Converted,
-        staged: Staged,
+        done: Done,
     ) -> Result<PartFacts> {
         let table = self.plan.tables[table].layout.table.name;
+        let Done {
+            converted,
+            output,
+            rejects,
+        } = done;
         self.with_journal(journal, kept, |_| Ok(()))?;
-        let output = self.lake.commit(staged)?.into_facts();
+        let rejects = match rejects {
+            Some(rejects) => Some(self.lake.commit(rejects)?.into_facts()),
+            None => None,
+        };
+        let output = self.lake.commit(output)?.into_facts();
         let facts = PartFacts {
             file_number: part.file_number,
             source: FileFacts {
@@ -346,6 +398,7 @@ impl Run<'_> {
             time_min: converted.time.map(|(min, _)| min),
             time_max: converted.time.map(|(_, max)| max),
             output,
+            rejects,
         };
         self.with_journal(journal, kept, |journal| journal.note(table, &facts))?;
         (self.watch)(Event::Finished {
@@ -406,7 +459,7 @@ impl Run<'_> {
 
     /// Stops where a signal asks for it.
     fn go_on(&self) -> Result<()> {
-        match self.stop.load(Ordering::Relaxed) {
+        match self.conduct.stop.load(Ordering::Relaxed) {
             0 => Ok(()),
             signal => Err(stopped(signal)),
         }

@@ -3,9 +3,8 @@
 //! The settings keep to what every reader reads: pages V1, PLAIN and dictionary encodings,
 //! statistics and page index, no clock and no host name.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -138,15 +137,17 @@ fn properties(table: &'static Table, codec: Codec) -> Result<WriterProperties> {
 
 /// Parquet's errors are text; this is where they enter. What the disk said is passed on.
 fn wrap(error: ParquetError, doing: &str) -> Error {
-    let reason = match &error {
-        ParquetError::External(source) => source.to_string(),
-        other => other.to_string(),
-    };
-    Error::new(
-        ErrorKind::Failed,
-        format!("cannot {doing} a Parquet file: {reason}"),
-    )
-    .because(Arc::new(error))
+    let doing = format!("{doing} a Parquet file");
+    if let ParquetError::External(source) = &error
+        && let Some(disk) = source.downcast_ref::<io::Error>()
+    {
+        let again = match disk.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(disk.kind(), disk.to_string()),
+        };
+        return Error::disk(&doing, again);
+    }
+    Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
+use crate::manifest::{FileFacts, Manifest, Origin, PartFacts, REJECTS};
 use crate::source::hex;
 
 /// The directory of everything in a lake that is not a table.
@@ -223,13 +223,10 @@ impl Lake {
     /// When the counting law does not hold, or the disk fails.
     pub fn publish(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<()> {
         manifest.check_counts()?;
-        let named: BTreeSet<&str> = manifest
-            .parts()
-            .map(|(_, part)| part.output.path.as_str())
-            .collect();
-        for output in outputs(&self.root, tables)? {
-            if !named.contains(output.as_str()) {
-                self.remove_output(&output)?;
+        let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+        for stray in files(&self.root, tables)? {
+            if !named.contains(stray.as_str()) {
+                self.remove_stray(&stray)?;
             }
         }
         self.write_whole(MANIFEST, &manifest.to_json()?)?;
@@ -238,8 +235,8 @@ impl Lake {
         sync_directory(&self.root.join(HOME))
     }
 
-    fn remove_output(&self, output: &str) -> Result<()> {
-        let file = inside(&self.root, output)?;
+    fn remove_stray(&self, stray: &str) -> Result<()> {
+        let file = inside(&self.root, stray)?;
         remove_file(&file)?;
         // A directory goes with its last file; where others have put something, it stays.
         for directory in file
@@ -547,28 +544,29 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// The outputs of these tables that are on the disk, whether a manifest names them or not.
+/// The outputs and rejects files of these tables that are on the disk, whether a manifest names
+/// them or not.
 ///
 /// # Errors
 /// When the disk fails.
-pub fn outputs(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut outputs = Vec::new();
+pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut list = |directory: &str, suffix: &str| -> Result<()> {
+        let parts = names(&inside(root, directory)?)?.into_iter();
+        let parts = parts.filter(|name| name.starts_with("part-") && name.ends_with(suffix));
+        files.extend(parts.map(|name| format!("{directory}/{name}")));
+        Ok(())
+    };
     for table in tables {
+        list(table, ".parquet")?;
+        list(&format!("{REJECTS}/{table}"), ".ndjson")?;
         for name in names(&inside(root, table)?)? {
             if name.starts_with("file_number=") {
-                let parts = names(&inside(root, &format!("{table}/{name}"))?)?;
-                let parts = parts.into_iter().filter(|part| is_output(part));
-                outputs.extend(parts.map(|part| format!("{table}/{name}/{part}")));
-            } else if is_output(&name) {
-                outputs.push(format!("{table}/{name}"));
+                list(&format!("{table}/{name}"), ".parquet")?;
             }
         }
     }
-    Ok(outputs)
-}
-
-fn is_output(name: &str) -> bool {
-    name.starts_with("part-") && name.ends_with(".parquet")
+    Ok(files)
 }
 
 /// The names in a directory, sorted; none when it is not there or is a file.
@@ -620,6 +618,7 @@ mod tests {
             time_min: None,
             time_max: None,
             output,
+            rejects: None,
         }
     }
 

@@ -232,6 +232,80 @@ mod tests {
         assert_eq!(text(b"\"a\""), Err(Fault::Quote));
     }
 
+    /// Lines of a suite that lies beside the checkout; none, and a word, where it does not.
+    fn suite(name: &str) -> Vec<String> {
+        let path = format!(
+            "{}/../../../shared/suites/float/{name}",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        match std::fs::read_to_string(&path) {
+            Ok(text) => text.lines().map(str::to_owned).collect(),
+            Err(_) => {
+                eprintln!("skipped: {name} is not beside the checkout");
+                Vec::new()
+            }
+        }
+    }
+
+    /// What this format takes of the forms that other parsers take.
+    fn is_of_the_format(text: &str) -> bool {
+        let digits = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+        !text.starts_with('+') && text.bytes().all(digits)
+    }
+
+    #[test]
+    fn floats_of_the_suites_are_right_to_the_bit() {
+        let mut tried = 0;
+        for name in [
+            "freetype-2-7.txt",
+            "lemire-fast-float.txt",
+            "more-test-cases.txt",
+        ] {
+            for line in suite(name) {
+                let [_, _, bits, text] = *line.split_whitespace().collect::<Vec<_>>() else {
+                    panic!("{name}: {line}");
+                };
+                let expected = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
+                let right = match float(text.as_bytes()) {
+                    Ok(value) => value.to_bits() == expected.to_bits(),
+                    Err(Fault::Overflow) => expected.is_infinite(),
+                    Err(_) => !is_of_the_format(text),
+                };
+                assert!(right, "{name}: {text}");
+                tried += 1;
+            }
+        }
+        eprintln!("{tried} floats tried, all right");
+    }
+
+    #[test]
+    fn numbers_of_another_languages_tables_are_right_or_refused() {
+        for line in suite("atof_cases.tsv")
+            .iter()
+            .chain(&suite("atoi_cases.tsv"))
+        {
+            let [kind, input, value, error] = *line.split('\t').collect::<Vec<_>>() else {
+                continue;
+            };
+            let Ok(input) = serde_json::from_str::<String>(input) else {
+                continue;
+            };
+            let fits = is_of_the_format(&input);
+            let right = match (kind, error) {
+                ("f64", "nil") if fits => float(input.as_bytes()) == Ok(value.parse().unwrap()),
+                ("f64", "ErrRange") if fits => float(input.as_bytes()) == Err(Fault::Overflow),
+                ("f64", _) => float(input.as_bytes()) == Err(Fault::NotNumber),
+                ("Int64", "nil") if fits => Ok(input.parse().unwrap()) == integer(input.as_bytes()),
+                ("Int64", "ErrRange") if fits => {
+                    integer(input.as_bytes()) == Err(Fault::OutOfRange { bits: 64 })
+                }
+                ("Int64", _) => integer(input.as_bytes()) == Err(Fault::NotInteger),
+                _ => true,
+            };
+            assert!(right, "{line}");
+        }
+    }
+
     proptest! {
         #[test]
         fn integer_equals_the_standard_library(field in "[-+0-9]{0,22}|[ -~]{0,6}") {

@@ -4,25 +4,28 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Lines, Read};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use csv::{ByteRecord, Terminator};
 use flate2::bufread::GzDecoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rayon::prelude::*;
+use serde::Deserialize;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Column, Kind, TRACES, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
 use crate::layout::Layout;
-use crate::manifest::{Manifest, PartFacts};
+use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::plan::{ChecksumSource, Plan, Request, plan};
 use crate::source;
-use crate::store::{inside, outputs, read_manifest};
+use crate::store::{files, inside, read_manifest};
 
 /// What a verification found.
 #[derive(Debug)]
@@ -121,18 +124,15 @@ fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
     plan(&request)
 }
 
-/// Outputs that the manifest does not name; a reader of the whole directory would take them.
+/// Files of tables that the manifest does not name; a reader of the whole directory would take them.
 fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
     let tables: BTreeSet<&str> = TRACES
         .iter()
         .flat_map(|trace| trace.tables)
         .map(|table| table.name)
         .collect();
-    let named: BTreeSet<&str> = manifest
-        .parts()
-        .map(|(_, part)| part.output.path.as_str())
-        .collect();
-    let strays = outputs(root, &tables)?
+    let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+    let strays = files(root, &tables)?
         .into_iter()
         .filter(|path| !named.contains(&path[..]));
     let finding = |path: String| {
@@ -155,27 +155,15 @@ fn verify_part(
     part: &PartFacts,
     plan: Option<&Plan>,
 ) -> Result<u64> {
-    let again = "convert again to make it anew";
     let table = trace.table(table).ok_or_else(|| {
         let table = escape(table.as_bytes(), 80);
         corrupt(format!("the manifest names the unknown table '{table}'")).at(root)
     })?;
-    let path = inside(root, &part.output.path)?;
-    let found = source::fingerprint(&path).map_err(|error| error.hint(again))?;
-    if found.bytes != part.output.bytes {
-        let reason = format!(
-            "has {} bytes, but the manifest says {}",
-            found.bytes, part.output.bytes
-        );
-        return Err(corrupt(reason).at(path).hint(again));
-    }
-    if found.sha256 != part.output.sha256 {
-        let reason = format!(
-            "has SHA-256 {}, but the manifest says {}",
-            found.sha256, part.output.sha256
-        );
-        return Err(corrupt(reason).at(path).hint(again));
-    }
+    let path = verify_file(root, &part.output)?;
+    let rejects = match &part.rejects {
+        Some(rejects) => Some(verify_file(root, rejects)?),
+        None => None,
+    };
     let reader = open_parquet(&path)?;
     let rows = reader.metadata().file_metadata().num_rows();
     if u64::try_from(rows) != Ok(part.rows_out) {
@@ -183,17 +171,41 @@ fn verify_part(
             "its footer says {rows} rows, the manifest {}",
             part.rows_out
         );
-        return Err(corrupt(reason).at(path).hint(again));
+        return Err(corrupt(reason).at(path).hint(AGAIN));
     }
     if fingerprint(reader.schema()) != fingerprint(&arrow_schema(table)) {
         return Err(corrupt(format!("has not the schema of {}", table.name))
             .at(path)
-            .hint(again));
+            .hint(AGAIN));
     }
     match plan {
-        Some(plan) => verify_values(plan, table, part, &path, reader),
+        Some(plan) => verify_values(plan, table, part, (&path, rejects.as_deref()), reader),
         None => Ok(0),
     }
+}
+
+/// What to do about a file of the lake that is not what it was.
+const AGAIN: &str = "run convert again to make it anew";
+
+/// Checks that a file has the bytes that it was committed with.
+fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
+    let path = inside(root, &facts.path)?;
+    let found = source::fingerprint(&path).map_err(|error| error.hint(AGAIN))?;
+    if found.bytes != facts.bytes {
+        let reason = format!(
+            "has {} bytes, but the manifest says {}",
+            found.bytes, facts.bytes
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    if found.sha256 != facts.sha256 {
+        let reason = format!(
+            "has SHA-256 {}, but the manifest says {}",
+            found.sha256, facts.sha256
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    Ok(path)
 }
 
 fn open_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
@@ -210,7 +222,7 @@ fn verify_values(
     plan: &Plan,
     table: &'static Table,
     part: &PartFacts,
-    output: &Path,
+    (output, rejects): (&Path, Option<&Path>),
     reader: ParquetRecordBatchReaderBuilder<File>,
 ) -> Result<u64> {
     let planned = plan
@@ -243,40 +255,43 @@ fn verify_values(
     }
     let field_of = |index| layout.fields.iter().position(|field| field.index == index);
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
-    let mut rows = PlainRows::open(&path)?;
+    let mut rows = PlainRows::open(&path, rejects)?;
     let broken = |error: String| corrupt(format!("cannot be read: {error}")).at(output);
     let batches = reader.build().map_err(|error| broken(error.to_string()))?;
     let mut seen = 0;
     for batch in batches {
         let batch = batch.map_err(|error| broken(error.to_string()))?;
         for row in 0..batch.num_rows() {
-            let Some(record) = rows.next()? else {
+            if !rows.advance()? {
                 let reason = format!("has {} rows, but its source {seen}", part.rows_out);
                 return Err(corrupt(reason).at(output).field(table.name));
-            };
-            compare(layout, &fields, record, &batch, row).map_err(|(column, reason)| {
+            }
+            compare(layout, &fields, &rows.record, &batch, row).map_err(|(column, reason)| {
                 corrupt(format!(
-                    "row {} of {}: {reason}",
-                    row_number(seen),
+                    "{reason}, in row {} of {}",
+                    seen + 1,
                     output.display()
                 ))
                 .at(&path)
-                .line(row_number(seen), None)
+                .line(rows.line(), None)
                 .field(format!("{}.{}", table.name, column.name))
             })?;
             seen += 1;
         }
     }
-    if rows.next()?.is_some() {
+    if rows.advance()? {
         let reason = format!("has {seen} rows, but its source more");
         return Err(corrupt(reason).at(output).field(table.name));
     }
+    if rows.rejected() != part.rows_rejected {
+        let reason = format!(
+            "{} rows are rejected, the manifest says {}",
+            rows.rejected(),
+            part.rows_rejected
+        );
+        return Err(corrupt(reason).at(output).field(table.name));
+    }
     Ok(seen * table.columns.len() as u64)
-}
-
-/// Rows are counted from 1 for people, and a line is a row.
-fn row_number(index: u64) -> u64 {
-    index + 1
 }
 
 /// Compares one row of the source with one of the lake; `fields` has the field of each column.
@@ -351,20 +366,23 @@ fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
     }
 }
 
-/// The rows of a source file through the csv crate.
+/// The good rows of a source file through the csv crate.
 struct PlainRows {
     path: PathBuf,
-    reader: csv::Reader<Box<dyn Read + Send>>,
+    reader: csv::Reader<GoodLines>,
     record: ByteRecord,
 }
 
 impl PlainRows {
-    fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-        let file = BufReader::with_capacity(1 << 17, file);
+    fn open(path: &Path, rejects: Option<&Path>) -> Result<Self> {
+        let open = |path: &Path| {
+            let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+            Ok(BufReader::with_capacity(1 << 17, file))
+        };
         let gzip = path
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let file = open(path)?;
         let text: Box<dyn Read + Send> = if gzip {
             Box::new(Members {
                 member: Some(GzDecoder::new(file)),
@@ -372,12 +390,24 @@ impl PlainRows {
         } else {
             Box::new(file)
         };
+        let mut lines = GoodLines {
+            text: BufReader::with_capacity(1 << 17, text),
+            rejects: rejects.map(open).transpose()?.map(BufRead::lines),
+            next_reject: None,
+            rejected: 0,
+            lines: 0,
+            line: Vec::new(),
+            served: 0,
+        };
+        lines
+            .read_reject()
+            .map_err(|error| Error::io("read", path, error))?;
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .quoting(false)
             .terminator(Terminator::CRLF)
-            .from_reader(text);
+            .from_reader(lines);
         Ok(Self {
             path: path.to_owned(),
             reader,
@@ -385,16 +415,92 @@ impl PlainRows {
         })
     }
 
-    fn next(&mut self) -> Result<Option<&ByteRecord>> {
-        let more = self
-            .reader
+    /// Goes to the next good row; false at the end.
+    fn advance(&mut self) -> Result<bool> {
+        self.reader
             .read_byte_record(&mut self.record)
             .map_err(|error| {
                 corrupt(format!("cannot be read: {error}"))
                     .at(&self.path)
                     .because(error)
-            })?;
-        Ok(more.then_some(&self.record))
+            })
+    }
+
+    /// The line of the row at hand: the reader below hands out one line at a time.
+    fn line(&self) -> u64 {
+        self.reader.get_ref().lines
+    }
+
+    fn rejected(&self) -> u64 {
+        self.reader.get_ref().rejected
+    }
+}
+
+/// A text without the lines that a rejects file names; each of them has to stand there as it does
+/// in the text.
+struct GoodLines {
+    text: BufReader<Box<dyn Read + Send>>,
+    rejects: Option<Lines<BufReader<File>>>,
+    next_reject: Option<Reject>,
+    rejected: u64,
+    lines: u64,
+    line: Vec<u8>,
+    served: usize,
+}
+
+/// What a line of a rejects file says of a row.
+#[derive(Deserialize)]
+struct Reject {
+    line: u64,
+    raw: String,
+    raw_base64: Option<String>,
+}
+
+impl GoodLines {
+    fn read_reject(&mut self) -> io::Result<()> {
+        let json = self.rejects.as_mut().and_then(Iterator::next).transpose()?;
+        self.next_reject = json.map(|json| serde_json::from_str(&json)).transpose()?;
+        Ok(())
+    }
+
+    /// Reads the next good line; it is empty at the end.
+    fn next_line(&mut self) -> io::Result<()> {
+        self.served = 0;
+        loop {
+            self.line.clear();
+            if self.text.read_until(b'\n', &mut self.line)? == 0 {
+                return Ok(());
+            }
+            self.lines += 1;
+            let Some(reject) = self.next_reject.take_if(|reject| reject.line == self.lines) else {
+                return Ok(());
+            };
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let raw = match &reject.raw_base64 {
+                Some(text) => STANDARD.decode(text).map_err(io::Error::other)?,
+                None => reject.raw.into_bytes(),
+            };
+            if raw != line {
+                let line = self.lines;
+                return Err(io::Error::other(format!(
+                    "line {line} is not as in the rejects file"
+                )));
+            }
+            self.rejected += 1;
+            self.read_reject()?;
+        }
+    }
+}
+
+impl Read for GoodLines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.served == self.line.len() {
+            self.next_line()?;
+        }
+        let read = (&self.line[self.served..]).read(into)?;
+        self.served += read;
+        Ok(read)
     }
 }
 
@@ -404,7 +510,7 @@ struct Members<R> {
 }
 
 impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
             let read = member.read(into)?;
             if read > 0 || into.is_empty() {

@@ -279,3 +279,55 @@ impl Input {
         self.raw.bytes - (self.end - self.start) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha2::{Digest, Sha256};
+    use std::path::Path;
+
+    fn decode(path: &Path) -> Result<Vec<u8>> {
+        let mut gunzip = Gunzip::new(Raw::open(path)?);
+        let (mut text, mut buffer) = (Vec::new(), [0; 777]);
+        loop {
+            match gunzip.read(&mut buffer)? {
+                0 => return Ok(text),
+                read => text.extend_from_slice(&buffer[..read]),
+            }
+        }
+    }
+
+    /// Streams of other people's test suites, each with what zlib makes of it.
+    #[test]
+    fn the_suites_streams_come_out_or_are_refused() {
+        let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites");
+        let Ok(index) = std::fs::read_to_string(suites.join("INDEX.tsv")) else {
+            return eprintln!("skipped: the suites are not beside the checkout");
+        };
+        let mut tried = 0;
+        for line in index.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let path = suites.join(fields[0]);
+            if !fields[0].starts_with("gzip/") || !fields[0].ends_with(".gz") {
+                continue;
+            }
+            let sha256 = fields[3].split("sha256=").nth(1);
+            let expected = sha256
+                .filter(|_| fields[3].contains(": VALID"))
+                .map(|text| &text[..64]);
+            match (decode(&path), expected) {
+                (Ok(text), Some(expected)) => {
+                    assert_eq!(
+                        crate::source::hex(&Sha256::digest(&text)),
+                        expected,
+                        "{line}"
+                    );
+                }
+                (Err(error), None) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{line}"),
+                (outcome, _) => panic!("{line}: {outcome:?}"),
+            }
+            tried += 1;
+        }
+        eprintln!("{tried} gzip streams tried, all right");
+    }
+}

@@ -184,10 +184,7 @@ impl Raw {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(
-                        Error::new(ErrorKind::Failed, format!("cannot read: {error}"))
-                            .because(error),
-                    );
+                    return Err(Error::disk("read", error));
                 }
             }
         }

@@ -1,0 +1,391 @@
+//! The simulated cluster: one window of 300 seconds after another.
+//!
+//! # Memory
+//! The cluster holds its machines, the jobs that have tasks left, and the rows of one window; none
+//! of it grows with the number of windows.
+
+use tracelake_schema::Trace;
+
+use crate::draw::{self, Draws};
+use crate::floor::{Floor, Room, SECOND};
+use crate::job::{
+    Class, DISAPPEARED, EVICT, Job, KILL, NO_CREATION, SCHEDULE, SUBMIT, State, UPDATE_PENDING,
+    UPDATE_RUNNING,
+};
+use crate::machine::{MachineRows, Machines};
+use crate::profile;
+use crate::random::{Random, mix};
+use crate::sheet::{Sheets, Stopped, share};
+use crate::stream::{CONSTRAINT_VALUE, CPI, MAI, TaskUsage};
+
+/// The length of a window, in microseconds.
+pub(crate) const WINDOW: u64 = 300_000_000;
+/// Where the first window begins; the trace's clock starts 600 seconds before it.
+pub(crate) const BEGIN: u64 = 600_000_000;
+/// The time of what happened before the trace.
+const BEFORE: u64 = 0;
+/// The time of what happened after the trace.
+const AFTER: u64 = i64::MAX.cast_unsigned();
+/// The id of the first job that arrives.
+const FIRST_JOB: u64 = 6_250_000_000;
+/// Jobs that end after the trace.
+const LATE_JOBS: usize = 4;
+
+/// The shares of empty fields that come from the cluster's state, in 2^-32.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shares {
+    pub(crate) cpi: u64,
+    pub(crate) mai: u64,
+    pub(crate) constraint_value: u64,
+}
+
+impl Shares {
+    /// What the catalog says of a trace.
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let columns = || trace.tables.iter().flat_map(|table| table.columns);
+        let empty = |quantity: &str| {
+            columns()
+                .find(|column| column.synthetic == quantity)
+                .map_or(0, |it| share(it.empty))
+        };
+        Self {
+            cpi: empty(CPI),
+            mai: empty(MAI),
+            constraint_value: empty(CONSTRAINT_VALUE),
+        }
+    }
+}
+
+/// The state of the cluster between two windows.
+pub(crate) struct Cluster {
+    /// In the order of their ids, which is the order of submission.
+    jobs: Vec<Job>,
+    draws: Draws,
+    next_job: u64,
+    /// Tasks that run at a time.
+    live: u64,
+    shares: Shares,
+    floor: Floor,
+}
+
+impl Cluster {
+    /// A cluster in which about `live` tasks run at a time.
+    pub(crate) fn new(live: u64, seed: u64, shares: Shares) -> Self {
+        let mut random = Random::new(seed);
+        let count = (live / profile::TASKS_PER_MACHINE).max(4);
+        // Half of the missing counters are missing on a machine for good.
+        let machines = Machines::new(count, shares.cpi / 2, seed, &mut random);
+        let floor = Floor {
+            machines,
+            random,
+            from: BEFORE,
+            to: BEGIN,
+            queued: 0,
+            events: Vec::new(),
+            job_events: Vec::new(),
+            measured: Vec::new(),
+        };
+        let draws = Draws::new(shares.constraint_value);
+        let mut cluster = Self {
+            jobs: Vec::new(),
+            draws,
+            next_job: FIRST_JOB,
+            live,
+            shares,
+            floor,
+        };
+        cluster.populate();
+        cluster
+    }
+
+    /// Jobs that ran before the trace: mostly services, and as much batch work as is always there.
+    fn populate(&mut self) {
+        let live = self.live;
+        let Floor {
+            machines,
+            random,
+            queued,
+            ..
+        } = &mut self.floor;
+        let target = (live - live / 30).max(1);
+        let (mut left, mut batch) = (target, 0);
+        let mut id = 3_418_309;
+        // Ids rise to those of the trace in about as many steps as there are jobs.
+        let steps = (live / 14).max(1);
+        while left > 0 {
+            // Large jobs come seldom: the share is kept by counting tasks, not by chance.
+            let short = batch * 1_000_000 < (target - left + 1) * profile::BATCH_BEFORE;
+            let class = if short { Class::Batch } else { Class::Service };
+            let size = draw::size(class, live / 16, random).min(left);
+            batch += if short { size } else { 0 };
+            left -= size;
+            let mut job = self.draws.job(random, machines, (class, id, size, BEFORE));
+            job.kill_at = u64::MAX;
+            for task in &mut job.tasks {
+                task.vague = random.happens(profile::NO_CREATION);
+                let place = job.placement.place(task, machines, random);
+                match place.filter(|_| !random.happens(profile::WAITING)) {
+                    Some(machine) => {
+                        job.lives.start(task, machine, BEGIN, random);
+                        task.since = BEFORE;
+                        job.scheduled_at = Some(BEFORE);
+                    }
+                    None => {
+                        (task.state, task.next) = (State::Pending, u64::MAX);
+                        *queued += 1;
+                    }
+                }
+            }
+            job.announced = job.scheduled_at.is_some();
+            self.jobs.push(job);
+            id += 5 + random.below((id * 15 / steps).min((FIRST_JOB - id.min(FIRST_JOB)) / 20) + 5);
+        }
+        self.next_job = self.next_job.max(id);
+        self.floor.queued = self
+            .jobs
+            .iter()
+            .flat_map(|job| &job.tasks)
+            .filter(|it| it.queued())
+            .count();
+    }
+
+    /// The most tasks of a job that arrives, so that no job fills the cluster.
+    fn most(&self) -> u64 {
+        (self.live / 20).max(1)
+    }
+
+    /// Writes the state before the trace: all that was submitted, then all that was scheduled.
+    pub(crate) fn before(&mut self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+        let mut rows = MachineRows::default();
+        self.floor.machines.before(&mut rows);
+        rows.write(sheets)?;
+        for kind in [SUBMIT, SCHEDULE] {
+            for job in &self.jobs {
+                if kind == SUBMIT || job.announced {
+                    sheets.job_events.push(&job.event(BEFORE, None, kind))?;
+                }
+                for task in &job.tasks {
+                    let running = task.state == State::Running;
+                    if kind == SCHEDULE && !running {
+                        continue;
+                    }
+                    let machine = running.then(|| self.floor.machines.id(task.machine));
+                    let missing = task.vague.then_some(NO_CREATION);
+                    let mut event = job.task_event(BEFORE, missing, kind, task.index, machine);
+                    event.request = event.request.filter(|_| !task.vague);
+                    sheets.task_events.push(&event)?;
+                    if kind == SUBMIT {
+                        job.constrain(BEFORE, task.index, sheets)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the window from `from` pass and writes its rows, exactly `budget` of them usage.
+    ///
+    /// The cluster has room for so many running tasks that the window has as many measurements.
+    /// `busy` asks for at least one new job.
+    pub(crate) fn step(
+        &mut self,
+        (from, budget, busy): (u64, u64, bool),
+        sheets: &mut Sheets<'_>,
+    ) -> Result<(), Stopped> {
+        let budget = usize::try_from(budget).unwrap_or(usize::MAX);
+        (self.floor.from, self.floor.to) = (from, from + WINDOW);
+        let mut rows = MachineRows::default();
+        self.floor
+            .machines
+            .step(from, from + WINDOW, &mut self.floor.random, &mut rows);
+        rows.write(sheets)?;
+
+        self.go_on();
+        self.admit(budget);
+        self.arrive(budget, busy);
+        self.note_jobs();
+        self.write(budget, sheets)?;
+
+        self.floor.events.clear();
+        self.floor.job_events.clear();
+        self.floor.measured.clear();
+        self.jobs.retain(|job| !job.tasks.is_empty());
+        Ok(())
+    }
+
+    /// Tasks that run or are about to live on through the window.
+    fn go_on(&mut self) {
+        let floor = &mut self.floor;
+        for (position, job) in self.jobs.iter_mut().enumerate() {
+            if floor.random.happens(profile::JOB_UPDATES) {
+                let time = floor.random.between(floor.from, floor.to);
+                job.update = Some((time, job.other_request(&mut floor.random)));
+            }
+            floor.step_tasks(job, position, |task, _| {
+                (!task.queued()).then_some(Room::Yes)
+            });
+        }
+    }
+
+    /// Tasks that waited for room get half of what there is; new jobs get the rest.
+    fn admit(&mut self, budget: usize) {
+        let floor = &mut self.floor;
+        if floor.queued == 0 {
+            return;
+        }
+        let target = budget - budget.saturating_sub(floor.measured.len()) / 2;
+        for (position, job) in self.jobs.iter_mut().enumerate() {
+            floor.step_tasks(job, position, |task, floor| {
+                if task.queued() && floor.measured.len() < target {
+                    floor.queued -= 1;
+                    task.next = floor.random.between(floor.from, floor.to - SECOND);
+                    return Some(Room::Yes);
+                }
+                task.queued().then_some(Room::No)
+            });
+        }
+    }
+
+    /// New jobs arrive until the window has its measurements.
+    fn arrive(&mut self, budget: usize, busy: bool) {
+        let mut busy = busy;
+        while busy || self.floor.measured.len() < budget {
+            busy = false;
+            let most = self.most();
+            let floor = &mut self.floor;
+            let missing = u64::try_from(budget.saturating_sub(floor.measured.len())).unwrap_or(1);
+            let crowded = floor.queued >= usize::try_from(self.live / 8).unwrap_or(usize::MAX);
+            let most = if crowded { missing } else { most };
+            let size = draw::size(Class::Batch, most, &mut floor.random);
+            let time = floor.random.between(floor.from, floor.to - 10 * SECOND);
+            let drawn = (Class::Batch, self.next_job, size, time);
+            let mut job = self.draws.job(&mut floor.random, &floor.machines, drawn);
+            self.next_job += match floor.random.weighted(&[60, 8, 20, 12]) {
+                0 => 2,
+                1 => 3,
+                2 => floor.random.between(4, 20),
+                _ => floor.random.between(20, 150),
+            };
+            let position = self.jobs.len();
+            floor.job_events.push((time, position, SUBMIT));
+            floor.step_tasks(&mut job, position, |_, floor| {
+                Some(if floor.measured.len() < budget {
+                    Room::Yes
+                } else {
+                    Room::No
+                })
+            });
+            self.jobs.push(job);
+        }
+    }
+
+    /// Derives the events of jobs from what their tasks went through.
+    fn note_jobs(&mut self) {
+        let floor = &mut self.floor;
+        for (position, job) in self.jobs.iter_mut().enumerate() {
+            let (ended_at, ending) = job.last_end;
+            let ended = job.tasks.is_empty();
+            if let Some(time) = job.scheduled_at.filter(|_| !job.announced) {
+                floor.job_events.push((time, position, SCHEDULE));
+                job.announced = true;
+            }
+            if let Some((time, _)) = job.update.filter(|update| !ended || update.0 < ended_at) {
+                let running = job.scheduled_at.is_some_and(|scheduled| scheduled < time);
+                let kind = if running {
+                    UPDATE_RUNNING
+                } else {
+                    UPDATE_PENDING
+                };
+                floor.job_events.push((time, position, kind));
+            }
+            if ended {
+                // A job whose last task was evicted and not tried again was given up.
+                let kind = if ending == EVICT { KILL } else { ending };
+                floor.job_events.push((ended_at, position, kind));
+            }
+        }
+    }
+
+    fn write(&mut self, budget: usize, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+        let floor = &mut self.floor;
+        // Both sorts are stable: the events of a task or job stay in the order they happened in.
+        floor.job_events.sort_by_key(|event| event.0);
+        floor.events.sort_by_key(|event| event.time);
+        floor
+            .measured
+            .sort_by_key(|it| (it.start, it.job, it.index));
+
+        for &(time, position, kind) in &floor.job_events {
+            sheets
+                .job_events
+                .push(&self.jobs[position].event(time, None, kind))?;
+        }
+        for event in &floor.events {
+            let job = &self.jobs[event.job];
+            let machine = event.machine.map(|machine| floor.machines.id(machine));
+            let row = job.task_event(event.time, event.missing, event.kind, event.index, machine);
+            sheets.task_events.push(&row)?;
+            if matches!(event.kind, SUBMIT | UPDATE_PENDING | UPDATE_RUNNING) {
+                job.constrain(event.time, event.index, sheets)?;
+            }
+        }
+        for job in &mut self.jobs {
+            if let Some((_, request)) = job.update.take() {
+                job.request = request;
+            }
+        }
+
+        let count = floor.measured.len();
+        // Some measurements get lost: as many as the window has too many, evenly spread.
+        let lost = count.saturating_sub(budget);
+        let phase = if lost == 0 {
+            0
+        } else {
+            floor.random.below(u64::try_from(count).unwrap_or(1))
+        };
+        let mut turn = usize::try_from(phase).unwrap_or(0);
+        for it in &floor.measured {
+            turn += lost;
+            if turn >= count {
+                turn -= count;
+                continue;
+            }
+            let job = &self.jobs[it.job];
+            let machine = floor.machines.machine(it.machine);
+            let chance = mix(job.facts.id ^ u64::from(it.index) << 40, it.start) >> 32;
+            let shared = self.shares.cpi / 2;
+            let used = job.habits.measure(it.index, it.start);
+            sheets.task_usage.push(&TaskUsage {
+                start: it.start,
+                end: it.end,
+                job: job.facts.id,
+                index: it.index,
+                machine: machine.id,
+                used,
+                cpi: (machine.counters && chance >= shared).then_some(used.cpi),
+                mai: (machine.counters && chance + shared >= self.shares.mai).then_some(used.mai),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a few ends that were found out only after the trace.
+    pub(crate) fn after(&mut self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+        let mut late: Vec<&Job> = self.jobs.iter().rev().filter(|job| job.announced).collect();
+        late.sort_by_key(|job| job.tasks.len());
+        for job in late.iter().take(LATE_JOBS) {
+            sheets
+                .job_events
+                .push(&job.event(AFTER, Some(DISAPPEARED), KILL))?;
+            // A task that ended a moment ago and is not submitted again yet has had its end.
+            for task in job.tasks.iter().filter(|task| task.state != State::New) {
+                let running = task.state == State::Running;
+                let machine = running.then(|| self.floor.machines.id(task.machine));
+                let missing = Some(DISAPPEARED);
+                let row = job.task_event(AFTER, missing, KILL, task.index, machine);
+                sheets.task_events.push(&row)?;
+            }
+        }
+        Ok(())
+    }
+}

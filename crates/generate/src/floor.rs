@@ -1,0 +1,188 @@
+//! What happens to tasks within one window: they are submitted, scheduled, measured and ended.
+
+use crate::job::{
+    self, DISAPPEARED, EVICT, Job, KILL, LOST, NO_TRANSITION, SCHEDULE, SUBMIT, State, Task,
+    UPDATE_PENDING, UPDATE_RUNNING,
+};
+use crate::machine::Machines;
+use crate::profile;
+use crate::random::{Random, quantile};
+
+/// Usage is measured in whole seconds.
+pub(crate) const SECOND: u64 = 1_000_000;
+
+/// What the life of a task touches, apart from its job.
+pub(crate) struct Floor {
+    pub(crate) machines: Machines,
+    pub(crate) random: Random,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Tasks that wait until there is room.
+    pub(crate) queued: usize,
+    pub(crate) events: Vec<Event>,
+    pub(crate) job_events: Vec<(u64, usize, u8)>,
+    pub(crate) measured: Vec<Measured>,
+}
+
+/// A task event of the current window; the job is given by its position.
+pub(crate) struct Event {
+    pub(crate) time: u64,
+    pub(crate) job: usize,
+    pub(crate) index: u32,
+    pub(crate) machine: Option<u32>,
+    pub(crate) kind: u8,
+    pub(crate) missing: Option<u8>,
+}
+
+/// A period of the current window in which a task ran.
+pub(crate) struct Measured {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) job: usize,
+    pub(crate) index: u32,
+    pub(crate) machine: u32,
+}
+
+/// Whether a task that is submitted gets a machine or has to wait until there is room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Yes,
+    No,
+}
+
+impl Floor {
+    /// Lets the tasks live on for which there is an answer, and forgets those that end.
+    pub(crate) fn step_tasks(
+        &mut self,
+        job: &mut Job,
+        position: usize,
+        room: impl Fn(&mut Task, &mut Self) -> Option<Room>,
+    ) {
+        let mut tasks = std::mem::take(&mut job.tasks);
+        tasks.retain_mut(|task| match room(task, self) {
+            Some(room) => self.step(job, position, task, room),
+            None => true,
+        });
+        job.tasks = tasks;
+    }
+
+    /// Lets a task live up to the end of the window; false if it ends for good.
+    fn step(&mut self, job: &mut Job, position: usize, task: &mut Task, room: Room) -> bool {
+        let stop = job.kill_at.min(self.to);
+        let killed = job.kill_at < self.to;
+        loop {
+            match task.state {
+                State::New => {
+                    if task.next >= stop {
+                        if killed {
+                            job.end(job.kill_at, KILL);
+                        }
+                        return !killed;
+                    }
+                    self.note(position, task.index, (task.next, SUBMIT), None);
+                    task.state = State::Pending;
+                    task.since = task.next;
+                    if room == Room::Yes {
+                        task.next += quantile(profile::WAIT, self.random.place());
+                    } else {
+                        task.next = u64::MAX;
+                        self.queued += 1;
+                    }
+                }
+                State::Pending => {
+                    let due = task.next < stop;
+                    let machine = due
+                        .then(|| job.placement.place(task, &self.machines, &mut self.random))
+                        .flatten();
+                    if due && machine.is_none() {
+                        // Every machine it may run on is away: it tries again in the next window.
+                        task.next = self.to;
+                    }
+                    self.note_update(job, position, task, task.next.min(stop));
+                    let Some(machine) = machine else {
+                        if killed {
+                            self.queued -= usize::from(task.queued());
+                            self.note(position, task.index, (job.kill_at, KILL), None);
+                            job.end(job.kill_at, KILL);
+                        }
+                        return !killed;
+                    };
+                    let time = task.next;
+                    self.note(position, task.index, (time, SCHEDULE), Some(machine));
+                    job.lives.start(task, machine, time, &mut self.random);
+                    job.scheduled_at = Some(job.scheduled_at.map_or(time, |first| first.min(time)));
+                }
+                State::Running => {
+                    let down_at = self.machines.machine(task.machine).down_at;
+                    let end = task.next.min(down_at).min(stop);
+                    self.measure(position, task, end);
+                    self.note_update(job, position, task, end);
+                    if end >= self.to {
+                        return true;
+                    }
+                    let kind = match end {
+                        _ if end == job.kill_at => KILL,
+                        _ if end == down_at => EVICT,
+                        _ => task.ending,
+                    };
+                    self.note(position, task.index, (end, kind), Some(task.machine));
+                    job.end(end, kind);
+                    if end == job.kill_at || !job::again(kind, &mut self.random) {
+                        return false;
+                    }
+                    task.state = State::New;
+                    task.next = end + 1 + self.random.below(5);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, job: usize, index: u32, (time, kind): (u64, u8), machine: Option<u32>) {
+        // Rarely only a later snapshot tells of a step that is not an end.
+        let missing = match kind {
+            SCHEDULE if self.random.happens(profile::NO_TRANSITION) => Some(NO_TRANSITION),
+            LOST => Some(DISAPPEARED),
+            _ => None,
+        };
+        self.events.push(Event {
+            time,
+            job,
+            index,
+            machine,
+            kind,
+            missing,
+        });
+    }
+
+    /// Tells of the job's update if the task was in its present state then, up to `end`.
+    fn note_update(&mut self, job: &Job, position: usize, task: &Task, end: u64) {
+        let Some((time, _)) = job
+            .update
+            .filter(|update| (task.since + 1..end).contains(&update.0))
+        else {
+            return;
+        };
+        match task.state {
+            State::Running => {
+                let machine = Some(task.machine);
+                self.note(position, task.index, (time, UPDATE_RUNNING), machine);
+            }
+            _ => self.note(position, task.index, (time, UPDATE_PENDING), None),
+        }
+    }
+
+    /// Measures a run up to `end`, in the whole seconds that lie within.
+    fn measure(&mut self, job: usize, task: &Task, end: u64) {
+        let start = task.since.max(self.from).next_multiple_of(SECOND);
+        let end = end / SECOND * SECOND;
+        if start < end {
+            self.measured.push(Measured {
+                start,
+                end,
+                job,
+                index: task.index,
+                machine: task.machine,
+            });
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Jobs and their tasks: where tasks run, how long, and the rows that jobs and tasks give.
+
+use crate::machine::Machines;
+use crate::number::Amount;
+use crate::profile;
+use crate::random::{Random, bell, quantile, raise};
+use crate::sheet::{Sheets, Stopped};
+use crate::stream::{JobEvent, JobFacts, Request, TaskConstraint, TaskEvent, Value};
+use crate::usage::Habits;
+
+/// The kinds of job and task events.
+pub(crate) const SUBMIT: u8 = 0;
+pub(crate) const SCHEDULE: u8 = 1;
+pub(crate) const EVICT: u8 = 2;
+pub(crate) const FAIL: u8 = 3;
+pub(crate) const FINISH: u8 = 4;
+pub(crate) const KILL: u8 = 5;
+pub(crate) const LOST: u8 = 6;
+pub(crate) const UPDATE_PENDING: u8 = 7;
+pub(crate) const UPDATE_RUNNING: u8 = 8;
+
+/// Reasons for a record that was made up.
+pub(crate) const NO_TRANSITION: u8 = 0;
+pub(crate) const DISAPPEARED: u8 = 1;
+pub(crate) const NO_CREATION: u8 = 2;
+
+/// The kinds of job that are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Runs for days; most jobs from before the trace.
+    Service,
+    /// Runs for minutes.
+    Batch,
+}
+
+/// A job and those of its tasks that are still alive.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) facts: JobFacts,
+    pub(crate) request: Request,
+    pub(crate) constraints: Vec<Constraint>,
+    pub(crate) habits: Habits,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) lives: Lives,
+    /// When all of it is killed, or never.
+    pub(crate) kill_at: u64,
+    /// A new request from some time in the current window on.
+    pub(crate) update: Option<(u64, Request)>,
+    /// When the first task was scheduled, and whether a row says so.
+    pub(crate) scheduled_at: Option<u64>,
+    pub(crate) announced: bool,
+    /// The time and the kind of the last end of a task.
+    pub(crate) last_end: (u64, u8),
+    pub(crate) placement: Placement,
+}
+
+/// How long the tasks of a job run, and how their runs end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lives {
+    pub(crate) class: Class,
+    /// Where the job lies among all lifetimes.
+    pub(crate) place: u64,
+}
+
+/// Where the tasks of a job may go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Placement {
+    /// To any machine.
+    Anywhere,
+    /// Never to a machine where another task of the job runs.
+    Apart(Lanes),
+}
+
+/// What keeps the tasks of a job on different machines.
+///
+/// Task `i` of `size` takes the machines `start + i + size * n` for any `n`, counted around the
+/// first `machines` of them; no two tasks of the job ever have one in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lanes {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) machines: u64,
+}
+
+/// What a machine must be like for the tasks of a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constraint {
+    pub(crate) operator: u8,
+    pub(crate) attribute: u64,
+    pub(crate) value: Value,
+}
+
+/// One task that has not ended for good.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub(crate) index: u32,
+    pub(crate) state: State,
+    /// When the state was entered.
+    pub(crate) since: u64,
+    /// When the state ends by itself; never for a task that waits until there is room.
+    pub(crate) next: u64,
+    /// The machine, while it runs.
+    pub(crate) machine: u32,
+    pub(crate) attempts: u32,
+    /// How the run will end.
+    pub(crate) ending: u8,
+    /// Whether the record of its creation is missing, and with it what it requested.
+    pub(crate) vague: bool,
+}
+
+/// Where a task is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// To be submitted, at first or again.
+    New,
+    /// Submitted and waiting for a machine.
+    Pending,
+    /// On a machine.
+    Running,
+}
+
+impl Lives {
+    /// Starts a run of a task on this machine at `time` and settles when and how it will end.
+    pub(crate) fn start(self, task: &mut Task, machine: u32, time: u64, random: &mut Random) {
+        let (lives, ends) = match self.class {
+            Class::Batch => (profile::BATCH_LIFE, &profile::BATCH_END),
+            Class::Service => (profile::SERVICE_LIFE, &profile::SERVICE_END),
+        };
+        let life = raise(quantile(lives, self.place), bell(random.word(), 3000));
+        task.ending = [EVICT, FAIL, FINISH, KILL, LOST][random.weighted(ends)];
+        // What fails mostly fails early.
+        let life = if task.ending == FAIL { life / 3 } else { life };
+        task.state = State::Running;
+        task.since = time;
+        task.next = time + life.max(1_000_000);
+        task.machine = machine;
+        task.attempts += 1;
+    }
+}
+
+impl Placement {
+    /// A machine for a task, among those that are up for the whole of the window.
+    pub(crate) fn place(
+        self,
+        task: &Task,
+        machines: &Machines,
+        random: &mut Random,
+    ) -> Option<u32> {
+        let count = u64::try_from(machines.list.len()).unwrap_or(1);
+        (0..64)
+            .filter_map(|attempt| {
+                let machine = match self {
+                    Self::Anywhere => random.below(count),
+                    Self::Apart(lanes) => lanes.machine(task, attempt),
+                };
+                u32::try_from(machine).ok()
+            })
+            .find(|&machine| machines.machine(machine).usable)
+    }
+}
+
+impl Lanes {
+    fn machine(self, task: &Task, attempt: u64) -> u64 {
+        let turn = (u64::from(task.attempts) + attempt) % (self.machines / self.size);
+        (self.start + u64::from(task.index) + self.size * turn) % self.machines
+    }
+}
+
+/// Whether a task is submitted again after a run that ended like this.
+pub(crate) fn again(kind: u8, random: &mut Random) -> bool {
+    match kind {
+        EVICT => random.happens(profile::AGAIN[0]),
+        FAIL => random.happens(profile::AGAIN[1]),
+        _ => false,
+    }
+}
+
+impl Job {
+    /// Remembers the last end of a task.
+    pub(crate) fn end(&mut self, time: u64, kind: u8) {
+        if time >= self.last_end.0 {
+            self.last_end = (time, kind);
+        }
+    }
+
+    /// A request that differs from the present one.
+    pub(crate) fn other_request(&self, random: &mut Random) -> Request {
+        let mut other =
+            |amount: Amount| Amount(raise(amount.0, bell(random.word(), 1500))).rounded();
+        let (memory, disk) = (other(self.request.memory), other(self.request.disk));
+        Request {
+            memory,
+            disk,
+            ..self.request
+        }
+    }
+
+    /// The row of an event of the job.
+    pub(crate) fn event(&self, time: u64, missing: Option<u8>, kind: u8) -> JobEvent {
+        JobEvent {
+            time,
+            missing,
+            kind,
+            job: self.facts,
+        }
+    }
+
+    /// The row of an event of one of its tasks.
+    pub(crate) fn task_event(
+        &self,
+        time: u64,
+        missing: Option<u8>,
+        kind: u8,
+        index: u32,
+        machine: Option<u64>,
+    ) -> TaskEvent {
+        let updated = self
+            .update
+            .filter(|update| update.0 <= time)
+            .map(|update| update.1);
+        let request = Some(updated.unwrap_or(self.request));
+        TaskEvent {
+            time,
+            missing,
+            kind,
+            index,
+            machine,
+            job: self.facts,
+            request,
+        }
+    }
+
+    /// Writes the constraints of one of its tasks, as of an event at `time`.
+    pub(crate) fn constrain(
+        &self,
+        time: u64,
+        index: u32,
+        sheets: &mut Sheets<'_>,
+    ) -> Result<(), Stopped> {
+        for &Constraint {
+            operator,
+            attribute,
+            value,
+        } in &self.constraints
+        {
+            let job = self.facts.id;
+            sheets.task_constraints.push(&TaskConstraint {
+                time,
+                job,
+                index,
+                operator,
+                attribute,
+                value,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Task {
+    /// Waits until there is room in the cluster.
+    pub(crate) fn queued(&self) -> bool {
+        self.state == State::Pending && self.next == u64::MAX
+    }
+}

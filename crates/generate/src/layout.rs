@@ -1,0 +1,99 @@
+//! What lies around the tables: the directory, `schema.csv`, `SHA256SUM` and `README`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use tracelake_schema::{Table, Trace};
+
+use crate::file::{FileFact, part_name, write_whole};
+use crate::{Error, Options};
+
+/// Makes the directory, or accepts one that is empty.
+pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
+    match fs::read_dir(out) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::NotEmpty(out.to_path_buf())),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(out).map_err(Error::io(out, "cannot create"))
+        }
+        Err(error) => Err(Error::io(out, "cannot read")(error)),
+    }
+}
+
+/// Writes what describes the tables.
+pub(crate) fn describe(
+    trace: &Trace,
+    out: &Path,
+    options: &Options,
+    facts: &[FileFact],
+) -> Result<(), Error> {
+    let schema = write_whole(&out.join("schema.csv"), schema(trace).as_bytes())?;
+    write_whole(&out.join("README"), readme(trace, options).as_bytes())?;
+    let mut sums: Vec<(&str, &str)> = facts
+        .iter()
+        .map(|fact| (fact.path.as_str(), fact.sha256.as_str()))
+        .collect();
+    sums.push(("schema.csv", &schema));
+    sums.sort_unstable();
+    let lines: String = sums
+        .iter()
+        .map(|(path, sum)| format!("{sum}  {path}\n"))
+        .collect();
+    write_whole(&out.join("SHA256SUM"), lines.as_bytes())?;
+    Ok(())
+}
+
+/// The fields of every table in the words of the publisher.
+fn schema(trace: &Trace) -> String {
+    let mut text = "file pattern,field number,content,format,mandatory\n".to_owned();
+    for table in trace.tables {
+        let pattern = pattern(table);
+        for (number, &column) in table.fields.iter().enumerate() {
+            let column = &table.columns[column];
+            let mandatory = if column.mandatory { "YES" } else { "NO" };
+            let (number, content, format) = (number + 1, column.content, column.format);
+            text.push_str(&format!(
+                "{pattern},{number},{content},{format},{mandatory}\n"
+            ));
+        }
+    }
+    text
+}
+
+fn pattern(table: &Table) -> String {
+    let name = if table.parts > 1 {
+        "part-?????-of-?????.csv.gz".to_owned()
+    } else {
+        part_name(0, 1)
+    };
+    format!("{}/{name}", table.name)
+}
+
+fn readme(trace: &Trace, options: &Options) -> String {
+    let Options { parts, rows, seed } = options;
+    let (name, version) = (trace.name, env!("CARGO_PKG_VERSION"));
+    format!(
+        "Synthetic data in the format of {name}.\n\
+         \n\
+         No row was published by anyone or measured on any machine: a simulation drew all of them.\n\
+         Use it to try out programs, not to learn about clusters.\n\
+         \n\
+         tracelake {version} generate {name} --parts {parts} --rows {rows} --seed {seed}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_has_a_line_for_each_field() {
+        for trace in tracelake_schema::TRACES {
+            let fields: usize = trace.tables.iter().map(|table| table.fields.len()).sum();
+            assert_eq!(schema(trace).lines().count(), fields + 1);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Deterministic synthetic cluster traces in the published formats.
+//!
+//! A simulated cluster of machines, jobs and tasks lives through one window of 300 seconds after
+//! another and writes every table of a trace side by side, with the file names, the fields and the
+//! marginal distributions of the published one. The catalog says which quantity of the cluster a
+//! column shows; no trace is known here.
+//!
+//! The bytes are a function of the trace, the options and the versions of this crate and of its
+//! compressor, on every platform. `docs/synthetic.md` says how close the rows are to real ones.
+
+mod cluster;
+mod draw;
+mod error;
+mod file;
+mod floor;
+mod job;
+mod layout;
+mod machine;
+mod number;
+mod profile;
+mod random;
+mod sheet;
+mod stream;
+mod usage;
+
+use std::path::Path;
+use std::thread;
+
+use tracelake_schema::Trace;
+
+use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
+use crate::file::{FileFact, write_table};
+use crate::sheet::{Sheets, Stopped};
+
+pub use crate::error::Error;
+
+/// How much to generate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The parts of every table that is published in parts, 1 to 99,999.
+    pub parts: u32,
+    /// The rows of the largest table in total over its parts, at least one for each part.
+    pub rows: u64,
+    /// What the rows are drawn from; another seed is another trace.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// Two parts, 100,000 rows, seed 1: a few seconds and a few megabytes.
+    fn default() -> Self {
+        Self {
+            parts: 2,
+            rows: 100_000,
+            seed: 1,
+        }
+    }
+}
+
+/// What was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The tables in the order of the trace.
+    pub tables: Vec<TableSummary>,
+}
+
+/// What was generated of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSummary {
+    /// The name of its directory.
+    pub name: &'static str,
+    /// Its files.
+    pub parts: u32,
+    /// Its rows over all parts.
+    pub rows: u64,
+    /// The bytes of its files, compressed.
+    pub bytes: u64,
+}
+
+/// Generates a trace into the new or empty directory `out`.
+///
+/// `progress` is called with a table, a part and the rows of the part so far, now and then and at
+/// the end of every part, always from the calling thread.
+///
+/// # Errors
+/// [`Error::Options`] and [`Error::Unsupported`] before anything is written, [`Error::NotEmpty`] if
+/// `out` holds something, [`Error::Io`] if reading or writing fails; what was written so far stays.
+///
+/// # Memory
+/// A few hundred bytes for each task that runs at a time, which are at most 148,000, and a few
+/// megabytes for each table, whatever the number of rows.
+pub fn generate(
+    trace: &'static Trace,
+    out: &Path,
+    options: &Options,
+    progress: &(dyn Fn(&str, u32, u64) + Sync),
+) -> Result<Summary, Error> {
+    let plan = Plan::new(options)?;
+    let (mut sheets, inboxes) = Sheets::of(trace, options.seed, progress)?;
+    layout::prepare(out)?;
+    let parts = |table: &tracelake_schema::Table| if table.parts > 1 { options.parts } else { 1 };
+    let facts = thread::scope(|scope| {
+        let writers: Vec<_> = inboxes
+            .into_iter()
+            .map(|(table, inbox)| {
+                let parts = parts(table);
+                scope.spawn(move || write_table(out, table, parts, &inbox))
+            })
+            .collect();
+        let simulated = simulate(trace, options, plan, &mut sheets);
+        // A thread ends when its sheet is gone; the first one that failed says why.
+        drop(sheets);
+        let mut facts: Vec<FileFact> = Vec::new();
+        for writer in writers {
+            facts.extend(
+                writer
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+            );
+        }
+        simulated.map_err(|Stopped| Error::Options("a writer stopped without a reason".into()))?;
+        Ok(facts)
+    })?;
+    layout::describe(trace, out, options, &facts)?;
+    let tables = trace.tables.iter().map(|table| {
+        let prefix = format!("{}/", table.name);
+        let own = || facts.iter().filter(|fact| fact.path.starts_with(&prefix));
+        TableSummary {
+            name: table.name,
+            parts: parts(table),
+            rows: own().map(|fact| fact.rows).sum(),
+            bytes: own().map(|fact| fact.bytes).sum(),
+        }
+    });
+    Ok(Summary {
+        tables: tables.collect(),
+    })
+}
+
+/// Lets the clock run, part by part and window by window.
+fn simulate(
+    trace: &'static Trace,
+    options: &Options,
+    plan: Plan,
+    sheets: &mut Sheets<'_>,
+) -> Result<(), Stopped> {
+    let mut cluster = Cluster::new(plan.live, options.seed, Shares::of(trace));
+    cluster.before(sheets)?;
+    for part in 0..u64::from(options.parts) {
+        let rows = plan.rows_of(part);
+        for window in 0..plan.windows {
+            let from = BEGIN + (part * plan.windows + window) * WINDOW;
+            let budget = split(rows, plan.windows, window);
+            cluster.step((from, budget, window == 0), sheets)?;
+        }
+        if part + 1 == u64::from(options.parts) {
+            cluster.after(sheets)?;
+        }
+        sheets.end_part()?;
+    }
+    sheets.end_whole()
+}
+
+/// How long and how large the cluster is for the rows that were asked for.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    rows: u64,
+    parts: u64,
+    /// Windows in a part.
+    windows: u64,
+    /// Rows in a window, which is the number of tasks that run at a time.
+    live: u64,
+}
+
+impl Plan {
+    /// A published part covers 83 minutes, which is 16 windows.
+    const WINDOWS: u64 = 16;
+    /// With fewer tasks there would be little to see; the part gets shorter instead.
+    const FEWEST: u64 = 64;
+    /// The tasks that run at a time in the published cluster; the part gets longer instead.
+    const MOST: u64 = 148_000;
+
+    fn new(options: &Options) -> Result<Self, Error> {
+        let (parts, rows) = (u64::from(options.parts), options.rows);
+        if !(1..=99_999).contains(&parts) {
+            return Err(Error::Options(format!(
+                "parts: {parts} is not from 1 to 99999"
+            )));
+        }
+        if rows < parts {
+            return Err(Error::Options(format!(
+                "rows: {rows} is less than one for each part"
+            )));
+        }
+        let per_part = rows / parts;
+        let live = (per_part / Self::WINDOWS).clamp(Self::FEWEST, Self::MOST);
+        let windows = (per_part / live).max(1);
+        Ok(Self {
+            rows,
+            parts,
+            windows,
+            live: per_part.div_ceil(windows),
+        })
+    }
+
+    fn rows_of(self, part: u64) -> u64 {
+        split(self.rows, self.parts, part)
+    }
+}
+
+/// The share of one of `count` that `total` is split into as evenly as whole numbers allow.
+fn split(total: u64, count: u64, index: u64) -> u64 {
+    let up_to = |index: u64| u128::from(total) * u128::from(index) / u128::from(count);
+    u64::try_from(up_to(index + 1) - up_to(index)).unwrap_or(0)
+}
