@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 
+mod faults;
 mod r#gen;
+mod kill;
+mod rig;
 #[cfg(test)]
 mod tidy;
 
@@ -31,11 +34,21 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Make every system call fail in turn and hold what is left against an undisturbed run
+    Faults,
+    /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
+    Kill {
+        /// How many runs
+        #[arg(long, default_value_t = 200)]
+        moments: u32,
+    },
 }
 
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
+        Task::Faults => faults::faults(&root)?,
+        Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Gen { check: false } => {
             for path in r#gen::write(&root)? {
                 println!("wrote {}", path.display());

@@ -1,0 +1,149 @@
+//! What is asked for, before anything was looked at.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tracelake_schema::Trace;
+
+use crate::sheet::Codec;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// A directory laid out as published, one table's directory, or one file.
+    pub source: PathBuf,
+    /// The trace; `None` to recognise it.
+    pub trace: Option<&'static Trace>,
+    /// The tables to convert; empty for all that are there.
+    pub tables: Vec<String>,
+    /// The parts to convert; `None` for all that are there.
+    pub parts: Option<PartSet>,
+    /// Whether parts may be missing.
+    pub allow_missing: bool,
+    /// How the lake is laid out.
+    pub partitions: Partitions,
+    /// How column chunks are compressed.
+    pub codec: Codec,
+    /// Which checksums the source is held against.
+    pub checksums: ChecksumSource,
+    /// What a bad row leads to.
+    pub on_bad_row: OnBadRow,
+}
+
+impl Request {
+    /// Everything that is in `source`, with the defaults of the command line.
+    #[must_use]
+    pub fn new(source: PathBuf) -> Self {
+        Self {
+            source,
+            trace: None,
+            tables: Vec::new(),
+            parts: None,
+            allow_missing: false,
+            partitions: Partitions::Hive,
+            codec: Codec::DEFAULT,
+            checksums: ChecksumSource::Auto,
+            on_bad_row: OnBadRow::Fail,
+        }
+    }
+}
+
+/// Where the outputs of a table lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partitions {
+    /// `task_usage/file_number=17/part-00017-of-00500.parquet`.
+    Hive,
+    /// `task_usage/part-00017-of-00500.parquet`.
+    Flat,
+}
+
+impl Partitions {
+    /// The name on the command line and in the manifest.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hive => "hive",
+            Self::Flat => "flat",
+        }
+    }
+}
+
+/// What a bad row leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBadRow {
+    /// The first one ends the run.
+    Fail,
+    /// It is set aside in the part's rejects file.
+    Reject,
+}
+
+impl OnBadRow {
+    /// The name on the command line and in the manifest.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// Which checksums a source is held against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChecksumSource {
+    /// `SHA256SUM` in the source, if there is one.
+    Auto,
+    /// None.
+    None,
+    /// This file.
+    File(PathBuf),
+}
+
+/// File numbers such as `0-9,17`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartSet(Vec<RangeInclusive<u32>>);
+
+impl PartSet {
+    /// Whether a file number is in the set.
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl FromStr for PartSet {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = plain.then(|| text.parse::<u32>().ok()).flatten();
+            number.ok_or_else(|| format!("'{text}' is not a file number"))
+        };
+        let ranges = text.split(',').map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("'{range}' runs backwards"));
+            }
+            Ok(first..=last)
+        });
+        Ok(Self(ranges.collect::<std::result::Result<_, _>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_sets() {
+        let parts: PartSet = "0-2,17".parse().unwrap();
+        let inside: Vec<u32> = (0..20).filter(|&number| parts.contains(number)).collect();
+        assert_eq!(inside, [0, 1, 2, 17]);
+        for bad in ["", "1-", "-1", "2-1", "a", "1,,2", "+1", "4294967296"] {
+            assert!(bad.parse::<PartSet>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Directories, links, removals and fsync: the small change of [`super::Lake`].
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind as Io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::REJECTS;
+
+pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
+    refuse_symlink(path)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    let file = file.map_err(|error| Error::io("make", path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::new(
+            ErrorKind::Refused,
+            "another tracelake is working on this lake",
+        )
+        .at(root)
+        .hint("wait for it to end, or name another directory")),
+        Err(TryLockError::Error(error)) => Err(Error::io("lock", path, error)),
+    }
+}
+
+/// Makes a directory and its parents and lists those that were not there.
+pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Error::new(ErrorKind::Refused, "not a directory")
+            .at(path)
+            .hint("name a directory for the lake")),
+        Err(error) if error.kind() == Io::NotFound => {
+            if let Some(parent) = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+            {
+                make_all(parent, made)?;
+            }
+            if make_directory(path)? {
+                made.push(path.to_owned());
+            }
+            Ok(())
+        }
+        Err(error) => Err(Error::io("look at", path, error)),
+    }
+}
+
+/// Makes one directory, unless it is there; says whether it was made. A symbolic link to one is
+/// refused: nothing in a lake may lead out of it.
+pub(super) fn make_directory(path: &Path) -> Result<bool> {
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == Io::AlreadyExists => {
+            refuse_symlink(path)?;
+            Ok(false)
+        }
+        Err(error) => Err(Error::io("make the directory", path, error)),
+    }
+}
+
+pub(super) fn refuse_symlink(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(Error::new(
+            ErrorKind::Refused,
+            "a symbolic link, which could lead out of the lake",
+        )
+        .at(path)
+        .hint("replace it by what it points to")),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file of the lake's home; `None` when it is not there.
+pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == Io::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path, error)),
+    }
+}
+
+pub(super) fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn remove_tree(path: &Path) -> Result<()> {
+    refuse_symlink(path)?;
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the names in a directory last.
+pub(super) fn sync_directory(path: &Path) -> Result<()> {
+    // Only Unix can open a directory; elsewhere the rename itself is all there is.
+    if cfg!(unix) {
+        let synced = File::open(path).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| Error::io("fsync", path, error))?;
+    }
+    Ok(())
+}
+
+/// The place of a path that a lake names for one of its files; a manifest may come from strangers,
+/// so a path or a link that leads out of the lake is refused.
+///
+/// # Errors
+/// [`ErrorKind::Refused`].
+pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
+    let mut place = root.to_owned();
+    for component in Path::new(path).components() {
+        let Component::Normal(name) = component else {
+            return Err(
+                Error::new(ErrorKind::Refused, "a path that leads out of the lake").at(path),
+            );
+        };
+        place.push(name);
+        refuse_symlink(&place)?;
+    }
+    Ok(place)
+}
+
+/// The outputs and rejects files of these tables that are on the disk, whether a manifest names
+/// them or not.
+///
+/// # Errors
+/// When the disk fails.
+pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut list = |directory: &str, suffix: &str| -> Result<()> {
+        let parts = names(&inside(root, directory)?)?.into_iter();
+        let parts = parts.filter(|name| name.starts_with("part-") && name.ends_with(suffix));
+        files.extend(parts.map(|name| format!("{directory}/{name}")));
+        Ok(())
+    };
+    for table in tables {
+        list(table, ".parquet")?;
+        list(&format!("{REJECTS}/{table}"), ".ndjson")?;
+        for name in names(&inside(root, table)?)? {
+            if name.starts_with("file_number=") {
+                list(&format!("{table}/{name}"), ".parquet")?;
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The names in a directory, sorted; none when it is not there or is a file.
+pub(super) fn names(directory: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
+            return Ok(vec![]);
+        }
+        Err(error) => return Err(Error::io("list", directory, error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io("list", directory, error))?;
+        // A name that is not UTF-8 is none of ours.
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,213 @@
+//! A second opinion on a lake: its files against its manifest and, where the source is at hand,
+//! every value against the source, read with flate2, the csv crate and the standard library.
+//! Nothing that parsed a row on the way in is used here.
+
+mod plain;
+mod values;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rayon::prelude::*;
+use tracelake_schema::arrow::{arrow_schema, fingerprint};
+use tracelake_schema::{TRACES, Trace};
+
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::event::{Event, Watcher};
+use crate::manifest::{FileFacts, Manifest, PartFacts};
+use crate::plan::{ChecksumSource, Plan, Request, plan};
+use crate::source;
+use crate::store::{files, inside, read_manifest};
+use values::verify_values;
+
+/// What a verification found.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The manifest that the lake was held against.
+    pub manifest: Manifest,
+    /// Parts that were looked at.
+    pub parts: usize,
+    /// Values that were compared with the source.
+    pub values: u64,
+    /// Parts of the source that the lake does not have.
+    pub not_converted: usize,
+    /// Everything that is wrong, in the order of the manifest.
+    pub findings: Vec<Error>,
+}
+
+/// Holds a lake against its manifest and, if `source` is given, against its source.
+///
+/// # Errors
+/// When there is no finished lake, or no source. What is wrong with the lake itself is in
+/// [`Verdict::findings`].
+pub fn verify(
+    root: &Path,
+    source: Option<&Path>,
+    threads: usize,
+    watch: Watcher<'_>,
+) -> Result<Verdict> {
+    let manifest = read_manifest(root)?;
+    let trace = tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
+        let name = escape(manifest.origin.trace.as_bytes(), 80);
+        Error::new(
+            ErrorKind::Refused,
+            format!("a lake of the trace '{name}', which is not known"),
+        )
+        .at(root)
+        .hint("use the version of tracelake that made it")
+    })?;
+    let plan = match source {
+        Some(source) => Some(source_plan(source, trace)?),
+        None => None,
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot start {threads} threads: {error}"),
+        )
+    })?;
+    let mut findings: Vec<Error> = manifest.check_counts().err().into_iter().collect();
+    findings.extend(strays(root, &manifest)?);
+    let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
+    let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
+        parts
+            .par_iter()
+            .map(|(table, part)| {
+                let checked = verify_part(root, trace, table, part, plan.as_ref());
+                watch(Event::Read {
+                    bytes: part.output.bytes,
+                });
+                match checked {
+                    Ok(values) => (values, None),
+                    Err(error) => (0, Some(error)),
+                }
+            })
+            .collect()
+    });
+    let values = checked.iter().map(|(values, _)| values).sum();
+    let number = parts.len();
+    findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
+    let not_converted = plan.as_ref().map_or(0, |plan| {
+        let there = |table: &str, number| {
+            manifest
+                .parts()
+                .any(|(name, part)| name == table && part.file_number == number)
+        };
+        let parts = plan.parts();
+        parts
+            .filter(|(table, part)| !there(plan.tables[*table].layout.table.name, part.file_number))
+            .count()
+    });
+    Ok(Verdict {
+        manifest,
+        parts: number,
+        values,
+        not_converted,
+        findings,
+    })
+}
+
+/// What is in the source, however incomplete: the manifest says what has to be there.
+fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
+    let mut request = Request::new(source.to_owned());
+    request.trace = Some(trace);
+    request.allow_missing = true;
+    request.checksums = ChecksumSource::None;
+    plan(&request)
+}
+
+/// Files of tables that the manifest does not name; a reader of the whole directory would take them.
+fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
+    let tables: BTreeSet<&str> = TRACES
+        .iter()
+        .flat_map(|trace| trace.tables)
+        .map(|table| table.name)
+        .collect();
+    let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+    let strays = files(root, &tables)?
+        .into_iter()
+        .filter(|path| !named.contains(&path[..]));
+    let finding = |path: String| {
+        corrupt("is not in the manifest")
+            .at(root.join(path))
+            .hint("move it out of the lake")
+    };
+    Ok(strays.map(finding).collect())
+}
+
+fn corrupt(reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, reason)
+}
+
+/// Checks one part; returns how many values were compared with the source.
+fn verify_part(
+    root: &Path,
+    trace: &'static Trace,
+    table: &str,
+    part: &PartFacts,
+    plan: Option<&Plan>,
+) -> Result<u64> {
+    let table = trace.table(table).ok_or_else(|| {
+        let table = escape(table.as_bytes(), 80);
+        corrupt(format!("the manifest names the unknown table '{table}'")).at(root)
+    })?;
+    let path = verify_file(root, &part.output)?;
+    let rejects = match &part.rejects {
+        Some(rejects) => Some(verify_file(root, rejects)?),
+        None => None,
+    };
+    let reader = open_parquet(&path)?;
+    let rows = reader.metadata().file_metadata().num_rows();
+    if u64::try_from(rows) != Ok(part.rows_out) {
+        let reason = format!(
+            "its footer says {rows} rows, the manifest {}",
+            part.rows_out
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    if fingerprint(reader.schema()) != fingerprint(&arrow_schema(table)) {
+        return Err(corrupt(format!("has not the schema of {}", table.name))
+            .at(path)
+            .hint(AGAIN));
+    }
+    match plan {
+        Some(plan) => verify_values(plan, table, part, (&path, rejects.as_deref()), reader),
+        None => Ok(0),
+    }
+}
+
+/// What to do about a file of the lake that is not what it was.
+const AGAIN: &str = "run convert again to make it anew";
+
+/// Checks that a file has the bytes that it was committed with.
+fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
+    let path = inside(root, &facts.path)?;
+    let found = source::fingerprint(&path).map_err(|error| error.hint(AGAIN))?;
+    if found.bytes != facts.bytes {
+        let reason = format!(
+            "has {} bytes, but the manifest says {}",
+            found.bytes, facts.bytes
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    if found.sha256 != facts.sha256 {
+        let reason = format!(
+            "has SHA-256 {}, but the manifest says {}",
+            found.sha256, facts.sha256
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    Ok(path)
+}
+
+fn open_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| {
+        corrupt(format!("is not Parquet: {error}"))
+            .at(path)
+            .because(error)
+    })
+}

@@ -1,0 +1,167 @@
+//! Every value of a part against its source, by the standard library.
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use csv::ByteRecord;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tracelake_schema::{Column, Kind, Table};
+
+use super::corrupt;
+use super::plain::PlainRows;
+use crate::error::{Result, escape};
+use crate::layout::Layout;
+use crate::manifest::PartFacts;
+use crate::plan::Plan;
+use crate::source;
+
+/// Compares every value of a part with its source.
+pub(super) fn verify_values(
+    plan: &Plan,
+    table: &'static Table,
+    part: &PartFacts,
+    (output, rejects): (&Path, Option<&Path>),
+    reader: ParquetRecordBatchReaderBuilder<File>,
+) -> Result<u64> {
+    let planned = plan
+        .tables
+        .iter()
+        .find(|planned| planned.layout.table.name == table.name);
+    let found = planned.and_then(|planned| {
+        let part = planned
+            .parts
+            .iter()
+            .find(|found| found.file_number == part.file_number)?;
+        Some((&planned.layout, plan.source.join(&part.source)))
+    });
+    let Some((layout, path)) = found else {
+        return Err(corrupt(format!(
+            "its source {} is not there",
+            escape(part.source.path.as_bytes(), 200)
+        ))
+        .at(output)
+        .field(table.name)
+        .hint("name the directory that the lake was made from"));
+    };
+    let sha256 = source::fingerprint(&path)?.sha256;
+    if sha256 != part.source.sha256 {
+        let reason = format!(
+            "has SHA-256 {sha256}, but the lake was made from {}",
+            part.source.sha256
+        );
+        return Err(corrupt(reason).at(path).field(table.name));
+    }
+    let field_of = |index| layout.fields.iter().position(|field| field.index == index);
+    let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
+    let mut rows = PlainRows::open(&path, rejects)?;
+    let broken = |error: String| corrupt(format!("cannot be read: {error}")).at(output);
+    let batches = reader.build().map_err(|error| broken(error.to_string()))?;
+    let mut seen = 0;
+    for batch in batches {
+        let batch = batch.map_err(|error| broken(error.to_string()))?;
+        for row in 0..batch.num_rows() {
+            if !rows.advance()? {
+                let reason = format!("has {} rows, but its source {seen}", part.rows_out);
+                return Err(corrupt(reason).at(output).field(table.name));
+            }
+            compare(layout, &fields, &rows.record, &batch, row).map_err(|(column, reason)| {
+                corrupt(format!(
+                    "{reason}, in row {} of {}",
+                    seen + 1,
+                    output.display()
+                ))
+                .at(&path)
+                .line(rows.line(), None)
+                .field(format!("{}.{}", table.name, column.name))
+            })?;
+            seen += 1;
+        }
+    }
+    if rows.advance()? {
+        let reason = format!("has {seen} rows, but its source more");
+        return Err(corrupt(reason).at(output).field(table.name));
+    }
+    if rows.rejected() != part.rows_rejected {
+        let reason = format!(
+            "{} rows are rejected, the manifest says {}",
+            rows.rejected(),
+            part.rows_rejected
+        );
+        return Err(corrupt(reason).at(output).field(table.name));
+    }
+    Ok(seen * table.columns.len() as u64)
+}
+
+/// Compares one row of the source with one of the lake; `fields` has the field of each column.
+fn compare(
+    layout: &Layout,
+    fields: &[Option<usize>],
+    record: &ByteRecord,
+    batch: &RecordBatch,
+    row: usize,
+) -> std::result::Result<(), (&'static Column, String)> {
+    let columns = layout.table.columns;
+    if record.len() != layout.fields.len() {
+        let reason = format!("the source has {} fields", record.len());
+        return Err((&columns[0], reason));
+    }
+    for (index, column) in columns.iter().enumerate() {
+        let text = fields[index]
+            .and_then(|field| record.get(field))
+            .unwrap_or_default();
+        let array = batch.column(index);
+        let found = if array.is_null(row) {
+            None
+        } else {
+            Some(array)
+        };
+        let equal = match (text, found) {
+            (b"", None) => true,
+            (b"", Some(_)) | (_, None) => false,
+            (text, Some(array)) => equals(column, text, array.as_ref(), row),
+        };
+        if !equal {
+            let shown = arrow::util::display::array_value_to_string(array, row);
+            let lake = if array.is_null(row) {
+                "NULL".to_owned()
+            } else {
+                shown.unwrap_or_default()
+            };
+            let source = escape(text, 80);
+            return Err((
+                column,
+                format!("the source has '{source}', the lake {lake}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a field that is not empty means the value of an array, by the standard library.
+fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
+    let Ok(text) = str::from_utf8(text) else {
+        return false;
+    };
+    match column.kind {
+        Kind::Integer => {
+            let sentinel = column
+                .sentinels
+                .iter()
+                .find(|sentinel| sentinel.also == Some(text));
+            let expected =
+                sentinel.map_or_else(|| text.parse().ok(), |sentinel| Some(sentinel.value));
+            expected == Some(array.as_primitive::<Int64Type>().value(row))
+        }
+        Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Float => text.parse().is_ok_and(|expected: f64| {
+            expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
+        }),
+        Kind::Boolean => {
+            let value = array.as_boolean().value(row);
+            text == if value { "1" } else { "0" }
+        }
+        Kind::Text => text == array.as_string::<i32>().value(row),
+    }
+}

@@ -1,0 +1,186 @@
+//! `cargo xtask faults`: makes the N-th system call of a kind fail, N = 1, 2, 3 … until a run passes
+//! untouched; then fills a small disk, limits the file size and the open files. After each: one
+//! clear error, nothing half-made visible, and a resumed run that makes the right bytes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::rig::{Rig, Score, text};
+
+/// Rows of the largest table: few, since every system call of a run is a run of its own here.
+const ROWS: u64 = 2_000;
+
+/// The calls that are made to fail, and how.
+const FAULTS: &[(&str, &str)] = &[
+    ("write", "ENOSPC"),
+    ("write", "EIO"),
+    ("fsync", "EIO"),
+    ("fsync", "ENOSPC"),
+    ("rename", "EIO"),
+    ("rename", "ENOSPC"),
+    ("openat", "EMFILE"),
+    ("openat", "EIO"),
+    ("close", "EIO"),
+    ("mkdir", "ENOSPC"),
+    ("unlink", "EIO"),
+    ("flock", "EIO"),
+    ("read", "EIO"),
+];
+
+/// Sweeps through all faults.
+pub(crate) fn faults(root: &Path) -> Result<()> {
+    need_strace()?;
+    let rig = Rig::new(root, "faults", ROWS)?;
+    let mut score = Score::default();
+    for (call, error) in FAULTS {
+        let before = score.tried;
+        for nth in 1.. {
+            if !inject(&rig, call, error, nth, &mut score)? {
+                break;
+            }
+        }
+        println!("{call} {error}: {} calls", score.tried - before);
+    }
+    limits(&rig, &mut score)?;
+    small_disk(&rig, &mut score)?;
+    read_only(&rig, &mut score)?;
+    score.close("faults")
+}
+
+/// Lets the `nth` call fail; false when the run made fewer calls.
+fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Result<bool> {
+    let out = fresh(rig)?;
+    let log = rig.scratch.join("strace.log");
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-qq", "-e", &format!("trace={call}"), "-o"])
+        .arg(&log);
+    strace.args(["-e", &format!("inject={call}:error={error}:when={nth}")]);
+    let ended = strace
+        .arg(&rig.program)
+        .args(rig.arguments(&out))
+        .output()?;
+    let injected = fs::read_to_string(&log)?.contains("(INJECTED)");
+    if injected {
+        let outcome = rig
+            .check_end(&ended)
+            .and_then(|()| rig.check_left(&out))
+            .and_then(|()| rig.check_resumed(&out));
+        score.count(&format!("{call} {error} at call {nth}"), outcome);
+    }
+    Ok(injected)
+}
+
+/// An OUT that is not there yet.
+fn fresh(rig: &Rig) -> Result<std::path::PathBuf> {
+    let out = rig.scratch.join("out");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    Ok(out)
+}
+
+/// Limits that the shell sets: the size of files, in KiB, and the number of open ones.
+fn limits(rig: &Rig, score: &mut Score) -> Result<()> {
+    for limit in [
+        "-f 1", "-f 8", "-f 16", "-f 32", "-f 64", "-n 4", "-n 6", "-n 8", "-n 10", "-n 12",
+    ] {
+        let out = fresh(rig)?;
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("ulimit {limit} && exec \"$@\""), "bash"]);
+        let ended = shell.arg(&rig.program).args(rig.arguments(&out)).output()?;
+        let outcome = rig
+            .check_end(&ended)
+            .and_then(|()| rig.check_left(&out))
+            .and_then(|()| rig.check_resumed(&out));
+        score.count(&format!("ulimit {limit}"), outcome);
+    }
+    Ok(())
+}
+
+/// Disks of a few sizes that are full before the lake is whole; grown, the run goes on.
+fn small_disk(rig: &Rig, score: &mut Score) -> Result<()> {
+    let disk = rig.scratch.join("disk");
+    fs::create_dir_all(&disk)?;
+    for size in ["40k", "80k", "120k", "200k", "300k"] {
+        if !mount(
+            &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
+            &disk,
+        )? {
+            println!("skipped: this user may not mount a small disk");
+            return Ok(());
+        }
+        let out = disk.join("lake");
+        let outcome = (|| {
+            let ended = rig.convert(&out).output()?;
+            rig.check_end(&ended)?;
+            rig.check_left(&out)?;
+            ensure!(
+                mount(&["-o", "remount,size=64m"], &disk)?,
+                "the disk does not grow"
+            );
+            rig.check_resumed(&out)
+        })();
+        unmount(&disk)?;
+        score.count(&format!("a disk of {size}"), outcome);
+    }
+    Ok(())
+}
+
+/// A disk that cannot be written to.
+fn read_only(rig: &Rig, score: &mut Score) -> Result<()> {
+    let disk = rig.scratch.join("disk");
+    fs::create_dir_all(&disk)?;
+    if !mount(&["-t", "tmpfs", "-o", "ro", "tmpfs"], &disk)? {
+        println!("skipped: this user may not mount a read-only disk");
+        return Ok(());
+    }
+    let ended = rig.convert(&disk.join("lake")).output()?;
+    unmount(&disk)?;
+    let refused = ended.status.code() == Some(1);
+    let outcome = rig.check_end(&ended).and_then(|()| {
+        ensure!(refused, "not refused: {}", text(&ended));
+        Ok(())
+    });
+    score.count("a read-only disk", outcome);
+    Ok(())
+}
+
+fn mount(arguments: &[&str], disk: &Path) -> Result<bool> {
+    Ok(Command::new("mount")
+        .args(arguments)
+        .arg(disk)
+        .output()?
+        .status
+        .success())
+}
+
+fn unmount(disk: &Path) -> Result<()> {
+    let ended = Command::new("umount").arg(disk).output()?;
+    ensure!(ended.status.success(), "umount: {}", text(&ended));
+    Ok(())
+}
+
+/// strace injects the faults; where it is missing and Debian's package can be had, it is installed.
+fn need_strace() -> Result<()> {
+    let there = || {
+        Command::new("strace")
+            .arg("-V")
+            .output()
+            .is_ok_and(|said| said.status.success())
+    };
+    if !there() {
+        let mut apt = Command::new("apt-get");
+        apt.args(["install", "--yes", "strace"])
+            .output()
+            .context("cannot start apt-get")?;
+    }
+    ensure!(
+        there(),
+        "strace is needed: install it, as root or with your system's package manager"
+    );
+    Ok(())
+}

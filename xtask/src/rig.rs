@@ -1,0 +1,260 @@
+//! What the fault sweep and the kill test share: the program, an input, the lake of an undisturbed
+//! run, and the checks after a disturbed one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+use tracelake_schema::TRACES;
+
+/// The files of a directory by their path in it.
+pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
+
+/// A program and an input of which the right lake is known.
+pub(crate) struct Rig {
+    pub(crate) program: PathBuf,
+    /// Everything the rig makes lies here; it goes when the rig is dropped.
+    pub(crate) scratch: PathBuf,
+    clean: Tree,
+}
+
+/// Exit codes of a run that converted everything: the input has bad rows.
+const DONE: i32 = 3;
+
+impl Rig {
+    /// Builds the program, generates an input of `rows` rows of the largest table with a bad row
+    /// in each part, and converts it undisturbed.
+    pub(crate) fn new(root: &Path, name: &str, rows: u64) -> Result<Self> {
+        let program = build(root)?;
+        let scratch = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
+        fs::create_dir_all(&scratch)?;
+        let mut rig = Self {
+            program,
+            scratch,
+            clean: Tree::new(),
+        };
+        let mut generate = Command::new(&rig.program);
+        generate
+            .args(["generate", TRACES[0].name])
+            .arg(rig.source());
+        let made = generate.args(["--rows", &rows.to_string()]).output()?;
+        ensure!(made.status.success(), "generate: {}", text(&made));
+        spoil(&rig.source())?;
+        let clean = rig.scratch.join("clean");
+        let made = rig.convert(&clean).output()?;
+        ensure!(
+            made.status.code() == Some(DONE),
+            "the undisturbed run: {}",
+            text(&made)
+        );
+        rig.clean = tree(&clean)?;
+        Ok(rig)
+    }
+
+    fn source(&self) -> PathBuf {
+        self.scratch.join("source")
+    }
+
+    /// The command that makes the lake; whoever disturbs it wraps it.
+    pub(crate) fn convert(&self, out: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(out));
+        command
+    }
+
+    /// The arguments of that command.
+    pub(crate) fn arguments(&self, out: &Path) -> Vec<std::ffi::OsString> {
+        let mut arguments: Vec<std::ffi::OsString> = vec!["convert".into(), self.source().into()];
+        arguments.push(out.into());
+        let options = [
+            "--on-bad-row",
+            "reject",
+            "--checksums",
+            "none",
+            "--threads",
+            "2",
+        ];
+        arguments.extend(options.map(Into::into));
+        arguments
+    }
+
+    /// Checks what a disturbed run left at `out`: nothing that is not whole, and no manifest that
+    /// does not hold.
+    pub(crate) fn check_left(&self, out: &Path) -> Result<()> {
+        let left = tree(out)?;
+        let manifest = left.contains_key(Path::new("_tracelake/manifest.json"));
+        for (path, bytes) in &left {
+            let visible = !path.starts_with("_tracelake");
+            let rejects = path.starts_with("_tracelake/rejects");
+            let holds = self.clean.get(path) == Some(bytes);
+            let is_manifest = path == Path::new("_tracelake/manifest.json");
+            ensure!(
+                holds || !(visible || rejects || is_manifest),
+                "{} is visible, but not what it should be",
+                path.display()
+            );
+        }
+        ensure!(
+            !manifest || self.clean.keys().all(|path| left.contains_key(path)),
+            "there is a manifest, but not everything that it names"
+        );
+        Ok(())
+    }
+
+    /// Runs the command undisturbed on what was left and checks that the lake is the right one.
+    pub(crate) fn check_resumed(&self, out: &Path) -> Result<()> {
+        let resumed = self.convert(out).output()?;
+        ensure!(
+            resumed.status.code() == Some(DONE),
+            "resuming: {}",
+            text(&resumed)
+        );
+        let now = tree(out)?;
+        if now != self.clean {
+            let differs = |path: &&PathBuf| now.get(*path) != self.clean.get(*path);
+            let path = self.clean.keys().chain(now.keys()).find(differs);
+            bail!(
+                "after resuming, {:?} differs from the undisturbed lake",
+                path
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks how a disturbed run ended: as if nothing had been, or with one clear error.
+    pub(crate) fn check_end(&self, ended: &Output) -> Result<()> {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ensure!(!said.contains("panicked"), "panicked: {said}");
+        match ended.status.code() {
+            Some(DONE) => Ok(()),
+            // The loader speaks before the program does.
+            Some(127) => Ok(()),
+            Some(1..=6) => {
+                let errors = said
+                    .lines()
+                    .filter(|line| line.starts_with("tracelake: error: "));
+                ensure!(errors.count() == 1, "not one clear error, but: {said}");
+                Ok(())
+            }
+            other => bail!("ended with {other:?}: {said}"),
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
+}
+
+/// Builds the program and says where it is.
+fn build(root: &Path) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--release", "--bin", "tracelake"]);
+    build
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(root);
+    let built = build.output().context("cannot start cargo")?;
+    ensure!(
+        built.status.success(),
+        "the program does not build: {}",
+        text(&built)
+    );
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let marker = "\"executable\":\"";
+    let path = messages
+        .lines()
+        .filter(|line| line.contains("\"name\":\"tracelake\""))
+        .find_map(|line| line.split(marker).nth(1)?.split('"').next());
+    Ok(path
+        .context("cargo does not say where the program is")?
+        .into())
+}
+
+/// Adds a row to every part that is no row of its table, as a gzip member of its own.
+fn spoil(source: &Path) -> Result<()> {
+    for path in tree(source)?.into_keys() {
+        if path.extension().is_some_and(|extension| extension == "gz") {
+            let mut file = fs::OpenOptions::new()
+                .append(true)
+                .open(source.join(path))?;
+            file.write_all(BAD_ROW)?;
+        }
+    }
+    Ok(())
+}
+
+/// The line `bad` as a gzip member with one stored block.
+const BAD_ROW: &[u8] =
+    b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x04\0\xfb\xffbad\n\x3e\x06\x3a\x18\x04\0\0\0";
+
+/// Reads every file below a directory, but not the lock; nothing where there is no directory.
+pub(crate) fn tree(directory: &Path) -> Result<Tree> {
+    let mut tree = Tree::new();
+    let mut open = vec![directory.to_path_buf()];
+    while let Some(next) = open.pop() {
+        let Ok(entries) = fs::read_dir(&next) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if !path.ends_with("_tracelake/lock") {
+                tree.insert(
+                    path.strip_prefix(directory)?.to_path_buf(),
+                    fs::read(&path)?,
+                );
+            }
+        }
+    }
+    Ok(tree)
+}
+
+/// What a command said, for an error.
+pub(crate) fn text(output: &Output) -> String {
+    format!(
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim()
+    )
+}
+
+/// Counts of a sweep; the last line of its output.
+#[derive(Default)]
+pub(crate) struct Score {
+    pub(crate) tried: u64,
+    pub(crate) wrong: u64,
+}
+
+impl Score {
+    /// Counts one try, and tells what was wrong with it.
+    pub(crate) fn count(&mut self, what: &str, outcome: Result<()>) {
+        self.tried += 1;
+        if let Err(error) = outcome {
+            self.wrong += 1;
+            println!("wrong: {what}: {error:#}");
+        }
+    }
+
+    /// Prints the counts; an error when anything was wrong.
+    pub(crate) fn close(&self, name: &str) -> Result<()> {
+        let right = self.tried - self.wrong;
+        println!(
+            "{name}: tried {}, right {right}, wrong = {}",
+            self.tried, self.wrong
+        );
+        ensure!(
+            self.wrong == 0,
+            "{} of {} were wrong",
+            self.wrong,
+            self.tried
+        );
+        ensure!(self.tried > 0, "nothing was tried");
+        Ok(())
+    }
+}
