@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
+use readers::Extra;
 
 mod faults;
 mod r#gen;
 mod kill;
+mod readers;
 mod rig;
 #[cfg(test)]
 mod tidy;
@@ -34,6 +36,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Install the readers that the test `readers` compares with, into target/readers
+    Readers {
+        /// Spark as well; it is large and wants Java 17
+        #[arg(long)]
+        spark: bool,
+    },
     /// Make every system call fail in turn and hold what is left against an undisturbed run
     Faults,
     /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
@@ -49,6 +57,11 @@ fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
+        Task::Readers { spark } => {
+            let extra = if spark { Extra::Spark } else { Extra::None };
+            let python = readers::install(&root, extra)?;
+            println!("the readers are in {}", python.display());
+        }
         Task::Gen { check: false } => {
             for path in r#gen::write(&root)? {
                 println!("wrote {}", path.display());

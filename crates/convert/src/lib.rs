@@ -1,4 +1,5 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
+pub mod directory;
 pub mod discover;
 pub mod error;
 pub mod event;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tracelake_schema::TRACES;
 
+use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What was found in a source.
@@ -233,14 +234,12 @@ fn stay_inside(root: &Path, path: &Path) -> Result<()> {
 }
 
 /// The names in a directory, sorted; those that are not UTF-8 cannot be ours.
-fn list(directory: &Path) -> Result<Vec<String>> {
-    let failed = |error| Error::io("list", directory, error);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        names.extend(entry.map_err(failed)?.file_name().into_string());
-    }
-    names.sort();
-    Ok(names)
+fn list(path: &Path) -> Result<Vec<String>> {
+    let names = directory::names(path).map_err(|error| Error::io("list", path, error))?;
+    Ok(names
+        .into_iter()
+        .filter_map(|name| name.into_string().ok())
+        .collect())
 }
 
 #[cfg(test)]

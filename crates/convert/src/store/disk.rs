@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind as Io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::REJECTS;
 
@@ -92,9 +93,13 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-pub(super) fn remove_tree(path: &Path) -> Result<()> {
+/// Removes a directory of files, if it is there.
+pub(super) fn remove_files(path: &Path) -> Result<()> {
     refuse_symlink(path)?;
-    match fs::remove_dir_all(path) {
+    for name in names(path)? {
+        remove_file(&path.join(name))?;
+    }
+    match fs::remove_dir(path) {
         Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
         _ => Ok(()),
     }
@@ -154,21 +159,15 @@ pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// The names in a directory, sorted; none when it is not there or is a file.
-pub(super) fn names(directory: &Path) -> Result<Vec<String>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
-            return Ok(vec![]);
-        }
-        Err(error) => return Err(Error::io("list", directory, error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::io("list", directory, error))?;
-        // A name that is not UTF-8 is none of ours.
-        names.extend(entry.file_name().into_string());
+/// The names in a directory, sorted; none when it is not there or is a file. A name that is not
+/// UTF-8 is none of ours.
+pub(super) fn names(path: &Path) -> Result<Vec<String>> {
+    match directory::names(path) {
+        Ok(names) => Ok(names
+            .into_iter()
+            .filter_map(|name| name.into_string().ok())
+            .collect()),
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(vec![]),
+        Err(error) => Err(Error::io("list", path, error)),
     }
-    names.sort();
-    Ok(names)
 }

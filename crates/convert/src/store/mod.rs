@@ -18,11 +18,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    lock, make_all, make_directory, read_if_there, remove_file, remove_tree, sync_directory,
+    lock, make_all, make_directory, read_if_there, remove_file, remove_files, sync_directory,
 };
 
 pub use disk::{files, inside};
@@ -96,8 +97,8 @@ impl Lake {
         make_all(root, &mut made)?;
         let home = root.join(HOME);
         if fs::symlink_metadata(&home).is_err() {
-            let mut entries = fs::read_dir(root).map_err(|error| Error::io("list", root, error))?;
-            if entries.next().is_some() {
+            let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
+            if !names.is_empty() {
                 return Err(
                     Error::new(ErrorKind::Refused, "the directory holds something else")
                         .at(root)
@@ -114,7 +115,7 @@ impl Lake {
             _lock: lock,
             made,
         };
-        remove_tree(&lake.home(STAGING))?;
+        remove_files(&lake.home(STAGING))?;
         Ok(lake)
     }
 
@@ -238,7 +239,7 @@ impl Lake {
         }
         self.write_whole(MANIFEST, &manifest.to_json()?)?;
         remove_file(&self.home(JOURNAL))?;
-        remove_tree(&self.home(STAGING))?;
+        remove_files(&self.home(STAGING))?;
         sync_directory(&self.root.join(HOME))
     }
 
@@ -261,7 +262,7 @@ impl Lake {
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
         // Best effort: the error that made us give up is the one to tell.
-        let _ = remove_tree(&self.home(STAGING));
+        let _ = remove_files(&self.home(STAGING));
         if self.home(JOURNAL).exists() || self.home(MANIFEST).exists() {
             return;
         }
