@@ -1,12 +1,22 @@
 //! Rules that no compiler checks, as ordinary tests.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tracelake_schema::TRACES;
 
 /// The only Rust file that may name a trace; a new trace is a TOML file and no code.
 const CATALOG: &str = "crates/schema/src/catalog.rs";
+
+/// The rooms of the converter, and the table that says what each of them knows.
+const ROOMS: &str = "crates/convert/src";
+const ARCHITECTURE: &str = "docs/architecture.md";
+const EXIT_CODES: &str = "docs/exit-codes.md";
+
+/// The largest file that the repository holds, in bytes: a clone stays quick, data stay outside.
+const LARGEST: u64 = 1 << 20;
 
 #[test]
 fn only_the_catalog_names_a_trace() {
@@ -36,6 +46,313 @@ fn only_the_catalog_names_a_trace() {
         "take names from TRACES:\n{}",
         found.join("\n")
     );
+}
+
+#[test]
+fn rooms_know_what_the_architecture_says() {
+    let root = crate::root().unwrap();
+    let rooms = rooms(&root.join(ROOMS));
+    let table = table_of_rooms(&read(&root, ARCHITECTURE));
+    let mut wrong = Vec::new();
+    for room in rooms.keys() {
+        if !table.iter().any(|(name, _)| name == room) {
+            wrong.push(format!(
+                "{room} is missing: add its row above every room that uses it"
+            ));
+        }
+    }
+    for (place, (room, knows)) in table.iter().enumerate() {
+        let Some(uses) = rooms.get(room) else {
+            wrong.push(format!("{room} does not exist: take its row out"));
+            continue;
+        };
+        for used in uses.difference(knows) {
+            wrong.push(format!(
+                "{room} uses {used}: if it may, name {used} in its row, else take the use out"
+            ));
+        }
+        for unused in knows.difference(uses) {
+            wrong.push(format!(
+                "{room} does not use {unused}: take it out of the row"
+            ));
+        }
+        for known in knows {
+            if table[place..].iter().any(|(above, _)| above == known) {
+                wrong.push(format!(
+                    "{room} stands before {known}, which it knows: move the row of {known} up; \
+                     if that cannot be, the two rooms know each other, so move what they share down"
+                ));
+            }
+        }
+    }
+    assert_tidy(&wrong, &format!("{ARCHITECTURE} against {ROOMS}"));
+}
+
+#[test]
+fn every_room_file_says_what_it_is() {
+    let root = crate::root().unwrap();
+    let silent: Vec<String> = rust_files(&root.join(ROOMS))
+        .into_iter()
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_tidy(&silent, "files that do not start with a `//!` line");
+}
+
+#[test]
+fn no_file_is_large() {
+    let root = crate::root().unwrap();
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(&root)
+        .output();
+    let files: Vec<PathBuf> = match listed {
+        Ok(listed) if listed.status.success() => String::from_utf8_lossy(&listed.stdout)
+            .split_terminator('\0')
+            .map(|path| root.join(path))
+            .collect(),
+        // Not a clone, such as an unpacked archive.
+        _ => all_files(&root),
+    };
+    assert!(!files.is_empty(), "no file was found");
+    let mut large = Vec::new();
+    for path in files {
+        // A file may be listed and yet be deleted in the work tree.
+        let bytes = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+        if bytes > LARGEST {
+            large.push(format!("{} has {bytes} bytes: keep it out", path.display()));
+        }
+    }
+    assert_tidy(&large, "files over 1 MiB");
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let root = crate::root().unwrap();
+    let mut pages = vec![root.join("README.md")];
+    for entry in fs::read_dir(root.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+    let mut broken = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in links(&text) {
+            let path = link.split('#').next().unwrap_or_default();
+            let elsewhere = link.contains("://") || link.starts_with("mailto:");
+            if !elsewhere && !path.is_empty() && !page.parent().unwrap().join(path).exists() {
+                let page = page.strip_prefix(&root).unwrap().display();
+                broken.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert_tidy(&broken, "links that lead nowhere");
+}
+
+/// The codes are read from the source, so that this crate need not wait for the converter.
+#[test]
+fn the_exit_codes_are_those_of_the_program() {
+    let root = crate::root().unwrap();
+    let mut expected = BTreeSet::from([("0".to_owned(), String::new())]);
+    for line in read(&root, "crates/convert/src/error.rs").lines() {
+        let Some((kind, code)) = line
+            .trim()
+            .strip_prefix("Self::")
+            .and_then(|arm| arm.split_once(" => "))
+        else {
+            continue;
+        };
+        let (kind, code) = (kind.trim(), code.trim_end_matches(','));
+        if code.parse::<u8>().is_ok() {
+            expected.insert((code.to_owned(), kind.to_owned()));
+        } else if code == "128 + signal" {
+            // SIGINT is 2 and SIGTERM is 15.
+            for signal in [2, 15] {
+                expected.insert(((128 + signal).to_string(), "Stopped".to_owned()));
+            }
+        }
+    }
+    for line in read(&root, "crates/convert/src/main.rs").lines() {
+        if let Some(code) = line.strip_prefix("const REJECTED: u8 = ") {
+            expected.insert((code.trim_end_matches(';').to_owned(), String::new()));
+        }
+    }
+    assert!(expected.len() > 5, "the exit codes were not found");
+    let page = read(&root, EXIT_CODES);
+    let mut written = BTreeSet::new();
+    for cells in rows_below(&page, "| exit | kind | meaning |") {
+        for code in cells[0].split(", ") {
+            written.insert((code.to_owned(), cells[1].replace('`', "")));
+        }
+    }
+    assert_eq!(
+        written, expected,
+        "make the table of {EXIT_CODES} (left) say what ErrorKind and main.rs (right) do"
+    );
+}
+
+#[test]
+fn uses_and_links_are_found() {
+    let source = "//! See crate::a.\nuse crate::b::{self, X};\nuse crate::{c, d::{e, f}};\n\
+                  fn g() -> tracelake_convert::h::I {}\nuse super::j;\n#[cfg(test)]\nuse crate::k;";
+    let found: Vec<String> = uses(source, "super::").into_iter().collect();
+    assert_eq!(found, ["b", "c", "d", "h", "j"]);
+    assert_eq!(
+        links("[a](b.md#c) `[x](y)`\n```\n[d](e)\n```\n[f](g)"),
+        ["b.md#c", "g"]
+    );
+}
+
+#[track_caller]
+fn assert_tidy(wrong: &[String], what: &str) {
+    assert!(wrong.is_empty(), "{what}:\n{}", wrong.join("\n"));
+}
+
+fn read(root: &Path, path: &str) -> String {
+    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The rooms of a crate, each with the rooms that it uses outside of its tests.
+fn rooms(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in rust_files(folder) {
+        let first = path.strip_prefix(folder).unwrap().iter().next().unwrap();
+        let room = first.to_str().unwrap().trim_end_matches(".rs").to_owned();
+        files.entry(room).or_default().push(path);
+    }
+    // The root of the library lists the rooms and is none.
+    files.remove("lib");
+    let names: BTreeSet<String> = files.keys().cloned().collect();
+    let uses_of = |(room, paths): (String, Vec<PathBuf>)| {
+        let mut used = BTreeSet::new();
+        for path in &paths {
+            let inner = path.parent() != Some(folder) && !path.ends_with("mod.rs");
+            let root = if inner { "super::super::" } else { "super::" };
+            let text = fs::read_to_string(path).unwrap();
+            used.extend(uses(&text, root));
+            if room == "main" {
+                used.extend(declared(&text));
+            }
+        }
+        used.retain(|name| *name != room && names.contains(name));
+        (room, used)
+    };
+    files.into_iter().map(uses_of).collect()
+}
+
+/// The modules that a source names below the root of its crate, tests and comments apart; `root`
+/// is how it may name the root by steps up.
+fn uses(source: &str, root: &str) -> BTreeSet<String> {
+    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: Vec<&str> = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect();
+    let code = code.join("\n");
+    let mut used = BTreeSet::new();
+    for prefix in ["crate::", "tracelake_convert::", root] {
+        for (at, _) in code.match_indices(prefix) {
+            used.extend(first_names(&code[at + prefix.len()..]));
+        }
+    }
+    used
+}
+
+/// The modules that a program's root declares; it uses them by their names alone.
+fn declared(source: &str) -> Vec<String> {
+    let rooms = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    rooms.map(str::to_owned).collect()
+}
+
+/// The first name of a path, or those of each path in braces.
+fn first_names(path: &str) -> Vec<String> {
+    let name = |text: &str| {
+        let end = |letter: char| !letter.is_alphanumeric() && letter != '_';
+        text.trim().split(end).next().unwrap_or_default().to_owned()
+    };
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![name(path)];
+    };
+    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(name(&group[start..at]));
+                start = at + 1;
+            }
+            _ => {}
+        }
+        if letter == '}' && depth == 0 && start == at + 1 {
+            break;
+        }
+    }
+    names
+}
+
+/// The rooms in the order of the architecture's table, each with those that it knows.
+fn table_of_rooms(page: &str) -> Vec<(String, BTreeSet<String>)> {
+    let rows = rows_below(page, "| room | knows | holds |");
+    let words = |cell: &str| -> BTreeSet<String> {
+        let words = cell.split([' ', ',', '`']).filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    rows.iter()
+        .map(|cells| (cells[0].replace('`', ""), words(&cells[1])))
+        .collect()
+}
+
+/// The cells of the rows of the Markdown table with this header.
+fn rows_below(page: &str, header: &str) -> Vec<Vec<String>> {
+    let rows: Vec<Vec<String>> = page
+        .lines()
+        .skip_while(|line| *line != header)
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells = line.trim().trim_matches('|').split('|');
+            cells.map(|cell| cell.trim().to_owned()).collect()
+        })
+        .collect();
+    assert!(!rows.is_empty(), "no table with the header `{header}`");
+    rows
+}
+
+/// The targets of the links of a Markdown page, code apart.
+fn links(page: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut in_code = false;
+    for line in page.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        if in_code {
+            continue;
+        }
+        // Every second piece between backticks is code.
+        for text in line.split('`').step_by(2) {
+            let targets = text.split("](").skip(1);
+            links.extend(targets.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())));
+        }
+    }
+    links
+}
+
+/// The files in a folder and the folders in it, without what builds leave behind.
+fn all_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.is_dir() {
+            files.push(path);
+        } else if !path.ends_with("target") && !path.ends_with(".git") {
+            files.extend(all_files(&path));
+        }
+    }
+    files
 }
 
 /// The Rust files in a folder and the folders in it.
