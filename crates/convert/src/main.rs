@@ -11,6 +11,7 @@ use clap::Parser;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use tracelake_convert::error::{Error, ErrorKind, Result};
+use tracelake_convert::event::Event;
 use tracelake_convert::run::{self, Conduct};
 use tracelake_convert::{inspect, plan, verify};
 use tracelake_schema::render;
@@ -49,10 +50,12 @@ fn exit_code(kind: ErrorKind) -> ExitCode {
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {
     let plan = plan::plan(&args.request()?)?;
+    let reporter = Reporter::new(args.progress, plan.bytes());
     for warning in &plan.warnings {
-        report::say(&format!("warning: {warning}"));
+        reporter.show(Event::Warning(warning.clone()));
     }
     if args.dry_run {
+        reporter.finish();
         print(&report::plan_text(&plan))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -63,18 +66,10 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
         max_rejects: args.max_rejects,
         stop: &stop,
     };
-    let reporter = Reporter::new(args.progress, plan.bytes());
     let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
     reporter.finish();
     let outcome = outcome?;
-    if args.progress != cli::ProgressArg::None {
-        report::summary(
-            &plan,
-            &outcome.manifest,
-            outcome.converted,
-            reporter.elapsed(),
-        );
-    }
+    reporter.close(&plan, &outcome);
     let rejected = outcome
         .manifest
         .parts()
@@ -115,10 +110,11 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode> {
         reporter.show(event)
     })?;
     report::verdict(&verdict, source.is_some(), reporter.elapsed());
-    Ok(verdict
-        .findings
-        .first()
-        .map_or(ExitCode::SUCCESS, |finding| exit_code(finding.kind())))
+    if verdict.findings.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Whatever is wrong with a lake, to its user it is broken input.
+    Ok(exit_code(ErrorKind::Corrupt))
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {

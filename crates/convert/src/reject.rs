@@ -1,6 +1,7 @@
 //! A bad row with its place in the file: as an error, as a line of a rejects file, and what the
 //! file seems to be instead.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base64::Engine;
@@ -137,7 +138,7 @@ impl BadRow<'_> {
                 trace.name, layout.origin
             ));
         }
-        let others: Vec<&str> = TRACES
+        let others: BTreeSet<&str> = TRACES
             .iter()
             .filter(|trace| trace.tables.iter().any(|other| other == layout.table))
             .flat_map(|trace| trace.tables)
@@ -145,6 +146,7 @@ impl BadRow<'_> {
             .map(|table| table.name)
             .collect();
         (!others.is_empty()).then(|| {
+            let others: Vec<&str> = others.into_iter().collect();
             format!(
                 "{} has {found} fields: is this file in the right place?",
                 others.join(" or ")

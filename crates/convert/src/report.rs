@@ -9,8 +9,9 @@ use serde_json::json;
 use tracelake_convert::error::Error;
 use tracelake_convert::event::Event;
 use tracelake_convert::inspect::Inventory;
-use tracelake_convert::manifest::{Manifest, REJECTS};
+use tracelake_convert::manifest::REJECTS;
 use tracelake_convert::plan::Plan;
+use tracelake_convert::run::Outcome;
 use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
 
@@ -18,6 +19,7 @@ use crate::cli::ProgressArg;
 
 /// Shows what happens on stderr.
 pub(crate) struct Reporter {
+    asked: ProgressArg,
     how: How,
     begun: Instant,
     /// Keeps lines of several threads apart.
@@ -41,6 +43,7 @@ impl Reporter {
             ProgressArg::Json => How::Json,
         };
         Self {
+            asked: progress,
             how,
             begun: Instant::now(),
             lines: Mutex::new(()),
@@ -87,6 +90,29 @@ impl Reporter {
     pub(crate) fn finish(&self) {
         if let How::Bar(bar) = &self.how {
             bar.finish_and_clear();
+        }
+    }
+
+    /// Tells what a run led to.
+    pub(crate) fn close(&self, plan: &Plan, outcome: &Outcome) {
+        match self.how {
+            How::Quiet if self.asked == ProgressArg::None => {}
+            How::Json => {
+                let tables = outcome.manifest.tables.iter();
+                let tables = tables.map(|table| {
+                    let rejected: u64 = table.parts.iter().map(|part| part.rows_rejected).sum();
+                    json!({
+                        "name": table.name, "parts": table.parts.len(),
+                        "rows": table.rows, "rejected": rejected
+                    })
+                });
+                let done = json!({
+                    "event": "done", "trace": plan.trace.name, "converted": outcome.converted,
+                    "tables": tables.collect::<Vec<_>>(), "seconds": self.elapsed().as_secs_f64()
+                });
+                self.line(&done.to_string());
+            }
+            _ => summary(plan, outcome, self.elapsed()),
         }
     }
 
@@ -205,7 +231,11 @@ fn json_line(event: &Event) -> String {
 }
 
 /// What a run led to, on stderr.
-pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapsed: Duration) {
+fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
+    let Outcome {
+        manifest,
+        converted,
+    } = outcome;
     let mut rows = vec![
         ["table", "parts", "rows", "in", "out", "ratio"]
             .map(str::to_owned)
@@ -229,12 +259,24 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
     }
     rows.push(summary_row("total", parts, all, read, written));
     say(&aligned(&rows));
-    for table in plan.tables.iter().filter(|table| !table.missing.is_empty()) {
-        say(&format!(
-            "{}: {} missing",
-            table.layout.table.name,
-            several(table.missing.len() as u64, "part")
-        ));
+    for table in &plan.tables {
+        // What an earlier run converted is in the lake, wherever its source has gone.
+        let name = table.layout.table.name;
+        let there = |number| {
+            let mut parts = manifest.parts();
+            parts.any(|(table, part)| table == name && part.file_number == number)
+        };
+        let missing = table
+            .missing
+            .iter()
+            .filter(|&&number| !there(number))
+            .count();
+        if missing > 0 {
+            say(&format!(
+                "{name}: {} missing",
+                several(missing as u64, "part")
+            ));
+        }
     }
     if !plan.absent.is_empty() {
         say(&format!("not in the source: {}", plan.absent.join(", ")));
@@ -245,8 +287,8 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
         .sum();
     if mapped > 0 {
         say(&format!(
-            "{} out-of-range times were mapped to their sentinel",
-            count(mapped)
+            "mapped to their sentinel: {}",
+            several(mapped, "out-of-range time")
         ));
     }
     let rejected: u64 = manifest.parts().map(|(_, part)| part.rows_rejected).sum();
@@ -256,7 +298,7 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
             several(rejected, "row")
         ));
     }
-    let kept = match parts.saturating_sub(converted) {
+    let kept = match parts.saturating_sub(*converted) {
         0 => String::new(),
         kept => format!(", {kept} kept from before"),
     };
@@ -264,7 +306,7 @@ pub(crate) fn summary(plan: &Plan, manifest: &Manifest, converted: usize, elapse
         "{} as {}: {} converted{kept}, {:.1} s",
         plan.source.display(),
         plan.trace.name,
-        several(converted as u64, "part"),
+        several(*converted as u64, "part"),
         elapsed.as_secs_f64()
     ));
 }

@@ -64,7 +64,6 @@ mod tests {
     /// The publisher's own schema of the current version, where the published data lie beside the
     /// workspace.
     #[test]
-    #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
     fn the_catalog_equals_the_published_schema() {
         for (index, trace) in TRACES.iter().enumerate() {
             if TRACES[..index]

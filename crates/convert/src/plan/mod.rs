@@ -192,7 +192,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
     let unlisted = unlisted.count();
     if checksums.is_some() && unlisted > 0 {
         warnings.push(format!(
-            "{unlisted} parts have no line in the checksums and are not checked"
+            "not in the checksums, so not checked: {unlisted} of the parts"
         ));
     }
     let options = Settings {

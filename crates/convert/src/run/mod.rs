@@ -16,7 +16,7 @@ use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 use crate::part::{Converted, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256};
-use crate::store::{Journal, Lake, Progress, Staged, Staging};
+use crate::store::{Journal, Lake, Progress, Staged, Staging, files};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +107,7 @@ impl Run<'_> {
             self.lake.progress()?
         };
         self.same_origin(&progress)?;
+        self.nothing_unknown(&progress)?;
         let mut parts = self.keep(&progress)?;
         self.count_rejects(parts.values().map(|part| part.rows_rejected).sum())?;
         let todo: Vec<(usize, &PartPlan)> = self
@@ -123,12 +124,7 @@ impl Run<'_> {
         }
         let manifest = self.assemble(parts);
         if !complete {
-            let tables = TRACES
-                .iter()
-                .flat_map(|trace| trace.tables)
-                .map(|table| table.name);
-            self.lake
-                .publish(&manifest, &tables.collect::<BTreeSet<_>>())?;
+            self.lake.publish(&manifest, &table_names())?;
         }
         Ok(Outcome {
             manifest,
@@ -146,6 +142,29 @@ impl Run<'_> {
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root())
                     .hint("use the same ones, another directory, or --overwrite"))
+            }
+        }
+    }
+
+    /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
+    /// what this run makes again may be there.
+    fn nothing_unknown(&self, progress: &Progress) -> Result<()> {
+        if progress.origin.is_some() || self.conduct.overwrite {
+            return Ok(());
+        }
+        let planned: BTreeSet<&str> = self
+            .plan
+            .parts()
+            .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
+            .collect();
+        let files = files(self.lake.root(), &table_names())?;
+        match files.iter().find(|file| !planned.contains(file.as_str())) {
+            None => Ok(()),
+            Some(file) => {
+                let reason = "may be part of a lake, but no manifest that can be read names it";
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .at(self.lake.root().join(file))
+                    .hint("select its part too, name another directory, or pass --overwrite"))
             }
         }
     }
@@ -244,7 +263,10 @@ impl Run<'_> {
                 }
             },
         )
-        .map_err(|error| error.or_at(self.lake.root().join(&part.output)))?;
+        .map_err(|error| match error.kind() {
+            ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output)),
+            _ => error,
+        })?;
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &converted.source.sha256)?;
         }
@@ -381,6 +403,12 @@ impl Run<'_> {
             signal => Err(stopped(signal)),
         }
     }
+}
+
+/// The names that a table's directory can have in any lake.
+fn table_names() -> BTreeSet<&'static str> {
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    tables.map(|table| table.name).collect()
 }
 
 /// The end of work that a signal asked for, or, with 0, the failure of another part.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::split::LineEnding;
 use gunzip::Gunzip;
 
 /// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
@@ -36,6 +37,8 @@ pub struct Source {
     /// Decoded bytes before `text`.
     before: u64,
     at_end: bool,
+    /// How the lines end, which the first one decides.
+    ending: Option<LineEnding>,
 }
 
 enum Decoder {
@@ -74,6 +77,7 @@ impl Source {
             used: 0,
             before: 0,
             at_end: false,
+            ending: None,
         })
     }
 
@@ -92,17 +96,17 @@ impl Source {
             let searched = self.text.len();
             self.fill()?;
             if self.at_end && self.text.last().is_some_and(|&last| last != b'\n') {
+                // The last line gets the ending that the others have.
+                let ending = self.ending.unwrap_or_else(|| LineEnding::of(&self.text));
+                if ending == LineEnding::CrLf && !self.text.ends_with(b"\r") {
+                    self.text.push(b'\r');
+                }
                 self.text.push(b'\n');
             }
-            // What was there before held no newline, or it would have been handed out.
-            if let Some(newline) = memchr::memrchr(b'\n', &self.text[searched..]) {
-                self.used = searched + newline + 1;
-                return Ok(Some(&self.text[..self.used]));
-            }
-            if self.at_end {
-                return Ok(None);
-            }
-            if self.text.len() > LINE_LIMIT {
+            // What was there before held no newline, or it would have been handed out; so only
+            // the first line here can be longer than a chunk.
+            let first = memchr::memchr(b'\n', &self.text[searched..]).map(|at| searched + at);
+            if first.unwrap_or(self.text.len()) > LINE_LIMIT {
                 let reason = format!(
                     "a line longer than {LINE_LIMIT} bytes, {} bytes into the text",
                     self.before
@@ -110,6 +114,15 @@ impl Source {
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(&self.path)
                     .hint("this is not a table of a trace; download the file again"));
+            }
+            if let Some(newline) = memchr::memrchr(b'\n', &self.text[searched..]) {
+                self.used = searched + newline + 1;
+                self.ending
+                    .get_or_insert_with(|| LineEnding::of(&self.text));
+                return Ok(Some(&self.text[..self.used]));
+            }
+            if self.at_end {
+                return Ok(None);
             }
         }
     }
@@ -255,6 +268,26 @@ mod tests {
     fn a_missing_final_newline_is_added() {
         assert_eq!(chunks("a.csv", b"a\nb").unwrap().0, b"a\nb\n");
         assert_eq!(chunks("a.csv.gz", &gzip(b"")).unwrap().0, b"");
+    }
+
+    #[test]
+    fn a_missing_final_newline_is_the_one_that_the_others_have() {
+        assert_eq!(chunks("a.csv", b"a\r\nb").unwrap().0, b"a\r\nb\r\n");
+        assert_eq!(chunks("a.csv", b"a\r\nb\r").unwrap().0, b"a\r\nb\r\n");
+    }
+
+    #[test]
+    fn the_line_limit_is_exact() {
+        let line = vec![b'x'; LINE_LIMIT];
+        for before in ["", "a\n"] {
+            let text = [before.as_bytes(), &line, b"\nb\n"].concat();
+            assert_eq!(chunks("a.csv", &text).unwrap().0, text);
+            let text = [before.as_bytes(), b"x", &line, b"\nb\n"].concat();
+            assert_eq!(
+                chunks("a.csv", &text).unwrap_err().kind(),
+                ErrorKind::Misfit
+            );
+        }
     }
 
     #[test]

@@ -152,6 +152,7 @@ mod tests {
         }],
         fields: &[0],
         parts: 1,
+        time: None,
         synthetic: "",
     };
 
