@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tracelake_convert::error::{Error, ErrorKind, Result};
+use tracelake_convert::error::{Error, ErrorKind, Result, escape};
 use tracelake_convert::plan::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
 use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
@@ -39,8 +38,10 @@ pub(crate) struct ConvertArgs {
     /// The directory of the lake: new, empty, or a lake that is not finished
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// The trace; recognised from names, column counts and schema.csv if left out
-    #[arg(long, value_name = "NAME", value_parser = traces())]
+    #[arg(long, value_name = "NAME", help = format!(
+        "The trace ({}); recognised from names, column counts and schema.csv if left out",
+        trace_names()
+    ))]
     trace: Option<String>,
     /// Only these tables, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -105,8 +106,10 @@ pub(crate) struct InspectArgs {
 /// Show the traces, the tables of a trace, and what their columns mean.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// A trace; all of them in short if left out
-    #[arg(value_name = "TRACE", value_parser = traces())]
+    #[arg(value_name = "TRACE", help = format!(
+        "A trace ({}); all of them in short if left out",
+        trace_names()
+    ))]
     trace: Option<String>,
     /// One of its tables; all of them if left out
     #[arg(value_name = "TABLE")]
@@ -119,8 +122,10 @@ pub(crate) struct SchemaArgs {
 /// Make a synthetic trace with the real one's format and shape.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The trace whose format and shape to follow
-    #[arg(value_name = "TRACE", value_parser = traces())]
+    #[arg(value_name = "TRACE", help = format!(
+        "The trace whose format and shape to follow ({})",
+        trace_names()
+    ))]
     trace: String,
     /// A new or empty directory
     #[arg(value_name = "OUT")]
@@ -167,12 +172,20 @@ pub(crate) enum SchemaForm {
     Markdown,
 }
 
-fn traces() -> PossibleValuesParser {
-    PossibleValuesParser::new(TRACES.iter().map(|trace| trace.name))
+/// The trace of a name that was typed.
+fn find_trace(name: &str) -> Result<&'static Trace> {
+    tracelake_schema::trace(name).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Usage,
+            format!("there is no trace '{}'", escape(name.as_bytes(), 80)),
+        )
+        .hint(format!("known are {}", trace_names()))
+    })
 }
 
-fn find_trace(name: &str) -> Option<&'static Trace> {
-    tracelake_schema::trace(name)
+fn trace_names() -> String {
+    let names: Vec<&str> = TRACES.iter().map(|trace| trace.name).collect();
+    names.join(", ")
 }
 
 impl ConvertArgs {
@@ -186,7 +199,7 @@ impl ConvertArgs {
             .hint("the first bad row ends the run anyway: leave --max-rejects out"));
         }
         Ok(Request {
-            trace: self.trace.as_deref().and_then(find_trace),
+            trace: self.trace.as_deref().map(find_trace).transpose()?,
             tables: self.tables.clone(),
             parts: self.parts.clone(),
             allow_missing: self.allow_missing,
@@ -221,7 +234,7 @@ pub(crate) fn all_threads() -> usize {
 impl SchemaArgs {
     /// The trace and the table, if they are named.
     pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
-        let Some(trace) = self.trace.as_deref().and_then(find_trace) else {
+        let Some(trace) = self.trace.as_deref().map(find_trace).transpose()? else {
             return Ok(None);
         };
         let Some(name) = &self.table else {
@@ -231,7 +244,11 @@ impl SchemaArgs {
             Some(table) => Ok(Some((trace, Some(table)))),
             None => {
                 let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
-                let reason = format!("{} has no table '{name}'", trace.name);
+                let reason = format!(
+                    "{} has no table '{}'",
+                    trace.name,
+                    escape(name.as_bytes(), 80)
+                );
                 Err(Error::new(ErrorKind::Usage, reason)
                     .hint(format!("it has {}", names.join(", "))))
             }
@@ -241,7 +258,7 @@ impl SchemaArgs {
 
 impl GenerateArgs {
     pub(crate) fn trace(&self) -> Result<&'static Trace> {
-        find_trace(&self.trace).ok_or_else(|| Error::new(ErrorKind::Usage, "no such trace"))
+        find_trace(&self.trace)
     }
 
     pub(crate) fn options(&self) -> Options {

@@ -152,6 +152,16 @@ impl Error {
         self
     }
 
+    /// Says what to do, unless that is said already.
+    #[must_use]
+    pub(crate) fn or_hint(self, hint: &str) -> Self {
+        if self.0.hint.is_some() {
+            self
+        } else {
+            self.hint(hint)
+        }
+    }
+
     /// Keeps the error that this one comes from.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {

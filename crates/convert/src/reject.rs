@@ -134,7 +134,7 @@ impl BadRow<'_> {
         });
         if let Some(trace) = other {
             return Some(format!(
-                "{table} of {} has {found} fields; {} was followed here",
+                "{table} of {} has {found} fields, but {} was followed here; --trace names another",
                 trace.name, layout.origin
             ));
         }

@@ -16,7 +16,7 @@ use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 use crate::part::{Converted, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256};
-use crate::store::{Journal, Lake, Progress, Staged, Staging, files};
+use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -108,6 +108,7 @@ impl Run<'_> {
         };
         self.same_origin(&progress)?;
         self.nothing_unknown(&progress)?;
+        self.nothing_leads_out()?;
         let mut parts = self.keep(&progress)?;
         self.count_rejects(parts.values().map(|part| part.rows_rejected).sum())?;
         let todo: Vec<(usize, &PartPlan)> = self
@@ -167,6 +168,15 @@ impl Run<'_> {
                     .hint("select its part too, name another directory, or pass --overwrite"))
             }
         }
+    }
+
+    /// Refuses a link in the way of an output now, while the lake is still as it was.
+    fn nothing_leads_out(&self) -> Result<()> {
+        for (_, part) in self.plan.parts() {
+            inside(self.lake.root(), &part.output)?;
+            inside(self.lake.root(), &part.rejects)?;
+        }
+        Ok(())
     }
 
     /// The place of a table in the trace.

@@ -43,7 +43,8 @@ pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
             {
                 make_all(parent, made)?;
             }
-            if make_directory(path)? {
+            let one = make_directory(path);
+            if one.map_err(|error| error.or_hint("name another directory for the lake"))? {
                 made.push(path.to_owned());
             }
             Ok(())

@@ -1,0 +1,172 @@
+//! Places where no lake can be made: each is refused and left as it was.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use crate::support::{
+    Run, Scratch, assert_same_tree, convert, copy, finished_lake, good_row, tree,
+};
+
+fn source() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.only(
+        "job_events",
+        format!("{}\n", good_row("job_events")).as_bytes(),
+    );
+    scratch
+}
+
+/// Converts and holds everything in the scratch directory against what was there before.
+#[track_caller]
+fn refused(scratch: &Scratch, out: &Path, arguments: &[&str], code: i32, says: &[&str]) -> Run {
+    let before = tree(scratch.path());
+    let run = convert(&scratch.src(), out, arguments);
+    assert_eq!(run.code, code, "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+    for says in says {
+        assert!(
+            run.message().contains(says),
+            "{} lacks {says:?}",
+            run.message()
+        );
+    }
+    assert_same_tree(&tree(scratch.path()), &before, &run.stderr);
+    run
+}
+
+#[test]
+fn a_directory_that_holds_something_else() {
+    for arguments in [&[][..], &["--overwrite"]] {
+        let scratch = source();
+        fs::create_dir(scratch.out()).unwrap();
+        fs::write(scratch.out().join("thesis.tex"), "x").unwrap();
+        let run = refused(
+            &scratch,
+            &scratch.out(),
+            arguments,
+            6,
+            &["out: ", "something else"],
+        );
+        assert!(run.message().contains("; "));
+    }
+}
+
+#[test]
+fn a_file() {
+    for arguments in [&[][..], &["--overwrite"]] {
+        let scratch = source();
+        fs::write(scratch.out(), "x").unwrap();
+        let run = refused(
+            &scratch,
+            &scratch.out(),
+            arguments,
+            6,
+            &["out: ", "not a directory"],
+        );
+        assert!(run.message().contains("; "));
+    }
+}
+
+#[test]
+fn the_source_itself_and_its_tables() {
+    for arguments in [&[][..], &["--overwrite"]] {
+        let scratch = source();
+        refused(&scratch, &scratch.src(), arguments, 6, &["src: "]);
+        let table = scratch.src().join("job_events");
+        refused(&scratch, &table, arguments, 6, &["src/job_events: "]);
+    }
+}
+
+#[test]
+fn below_a_file() {
+    let scratch = source();
+    fs::write(scratch.path().join("file"), "x").unwrap();
+    refused(
+        &scratch,
+        &scratch.path().join("file/lake"),
+        &[],
+        1,
+        &["file/lake: "],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_nothing_can_be_made() {
+    // Nobody, not even root, can make a directory there.
+    let out = Path::new("/proc/tracelake/lake");
+    let run = refused(
+        &source(),
+        out,
+        &[],
+        1,
+        &["/proc/tracelake: ", "cannot make"],
+    );
+    assert!(
+        run.message().contains("; "),
+        "says not what to do: {}",
+        run.message()
+    );
+}
+
+#[test]
+fn a_lake_that_another_process_works_on() {
+    for arguments in [&[][..], &["--overwrite"]] {
+        let scratch = source();
+        copy(finished_lake(), &scratch.out());
+        let lock = File::create(scratch.out().join("_tracelake/lock")).unwrap();
+        lock.lock().unwrap();
+        let run = refused(
+            &scratch,
+            &scratch.out(),
+            arguments,
+            6,
+            &["out: ", "another tracelake"],
+        );
+        assert!(run.message().contains("; "));
+    }
+}
+
+/// A finished lake in which the directory of a table is a link that leads out of it.
+#[cfg(unix)]
+fn linked() -> Scratch {
+    let scratch = source();
+    scratch.convert_well(&[]);
+    let elsewhere = scratch.path().join("elsewhere");
+    fs::rename(scratch.out().join("job_events"), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, scratch.out().join("job_events")).unwrap();
+    scratch
+}
+
+#[cfg(unix)]
+#[test]
+fn a_lake_with_a_link_that_leads_out() {
+    let scratch = linked();
+    let says = ["out/job_events: ", "symbolic link"];
+    refused(&scratch, &scratch.out(), &[], 6, &says);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_lake_with_a_link_that_leads_out_is_not_replaced() {
+    let scratch = linked();
+    let says = ["out/job_events: ", "symbolic link"];
+    refused(&scratch, &scratch.out(), &["--overwrite"], 6, &says);
+}
+
+/// A file stands where the directory of a table has to be made.
+#[test]
+fn a_file_in_the_way_of_a_table() {
+    let scratch = source();
+    fs::create_dir_all(scratch.out().join("_tracelake")).unwrap();
+    fs::write(scratch.out().join("job_events"), "x").unwrap();
+    let run = convert(&scratch.src(), &scratch.out(), &[]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.message().contains("out/job_events"),
+        "{}",
+        run.message()
+    );
+    assert_eq!(fs::read(scratch.out().join("job_events")).unwrap(), b"x");
+    assert!(!scratch.out().join("_tracelake/manifest.json").exists());
+}

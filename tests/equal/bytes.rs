@@ -1,0 +1,145 @@
+//! Bytes do not depend on threads, time, or the surroundings of the process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{
+    Scratch, assert_same_tree, committed_sample, convert, ended, heads, program, shared, tree,
+};
+
+type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
+
+/// Converts `source` with 1, 2 and 8 threads, the first of them twice, and compares everything.
+#[track_caller]
+fn same_with_any_threads(source: &Path) {
+    let directory = tempfile::tempdir().unwrap();
+    let lake = |name: &str, threads: &str| -> Tree {
+        let out = directory.path().join(name);
+        convert(source, &out, &["--allow-missing", "--threads", threads]).well();
+        tree(&out)
+    };
+    let first = lake("first", "1");
+    assert!(
+        first
+            .as_ref()
+            .unwrap()
+            .contains_key("_tracelake/manifest.json")
+    );
+    for (name, threads) in [("again", "1"), ("two", "2"), ("eight", "8")] {
+        assert_same_tree(&lake(name, threads), &first, name);
+    }
+}
+
+#[test]
+fn any_number_of_threads() {
+    let scratch = Scratch::with_sample(5, 500);
+    same_with_any_threads(&scratch.src());
+    same_with_any_threads(&committed_sample());
+}
+
+/// Parts large enough for several chunks and batches, of which one thread finishes one first.
+#[test]
+fn any_number_of_threads_with_uneven_parts() {
+    let scratch = Scratch::new();
+    let table = crate::support::table("task_events");
+    for (number, rows) in [(0, 10), (1, 9_000), (2, 1), (3, 20_000)] {
+        let text = crate::support::rows::sample(table, number, rows);
+        scratch.part(table.name, number, 4, text.as_bytes());
+    }
+    same_with_any_threads(&scratch.src());
+}
+
+#[test]
+fn any_number_of_threads_on_published_data() {
+    if let Some(source) = shared("google-2011") {
+        same_with_any_threads(&source);
+    }
+    if let Some(scratch) = heads() {
+        same_with_any_threads(&scratch.src());
+    }
+}
+
+/// The directory that the program is started in, and what the shell has set.
+#[test]
+fn any_surroundings() {
+    let scratch = Scratch::with_sample(2, 100);
+    scratch.convert_well(&[]);
+    let expected = tree(&scratch.out());
+    let run = |name: &str, command: &mut Command| {
+        ended(command.output().unwrap()).well();
+        assert_same_tree(&tree(&scratch.path().join(name)), &expected, name);
+    };
+    let relative = |name: &'static str| {
+        let mut command = program();
+        command
+            .current_dir(scratch.path())
+            .args(["convert", "src", name]);
+        command
+    };
+    run("relative", &mut relative("relative"));
+    run(
+        "dotted",
+        program()
+            .current_dir(scratch.src())
+            .args(["convert", ".", "../dotted"]),
+    );
+    run(
+        "slashed",
+        relative("slashed/").env("TZ", "Pacific/Kiritimati"),
+    );
+    let odd = [
+        ("LC_ALL", "de_DE.UTF-8"),
+        ("LANG", "tr_TR.UTF-8"),
+        ("LC_NUMERIC", "de_DE"),
+        ("HOME", "/nonexistent"),
+        ("USER", "somebody"),
+        ("COLUMNS", "20"),
+        ("RAYON_NUM_THREADS", "3"),
+    ];
+    run("locale", relative("locale").envs(odd));
+    run("bare", relative("bare").env_clear());
+}
+
+/// Another umask changes who may read a lake, not what is in it.
+#[cfg(unix)]
+#[test]
+fn any_umask() {
+    let scratch = Scratch::with_sample(1, 20);
+    scratch.convert_well(&[]);
+    let expected = tree(&scratch.out());
+    for umask in ["077", "000"] {
+        let out = scratch.path().join(umask);
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask \"$1\" && shift && exec \"$@\"", "sh", umask]);
+        command
+            .args([env!("CARGO_BIN_EXE_tracelake"), "convert"])
+            .arg(scratch.src())
+            .arg(&out);
+        ended(command.output().unwrap()).well();
+        assert_same_tree(&tree(&out), &expected, umask);
+    }
+}
+
+/// No path of this machine and no clock may reach the lake: two sources of the same content in
+/// other places, of another age, give one lake.
+#[test]
+fn any_place_of_the_source() {
+    let one = Scratch::with_sample(2, 50);
+    let two = Scratch::with_sample(2, 50);
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_300_000_000);
+    for (path, bytes) in tree(&two.src()).unwrap() {
+        if bytes.is_some() {
+            let file = std::fs::File::options()
+                .write(true)
+                .open(two.src().join(path))
+                .unwrap();
+            file.set_modified(old).unwrap();
+        }
+    }
+    one.convert_well(&[]);
+    two.convert_well(&[]);
+    assert_same_tree(&tree(&two.out()), &tree(&one.out()), "another place");
+    let manifest = std::fs::read_to_string(one.out().join("_tracelake/manifest.json")).unwrap();
+    assert!(!manifest.contains(one.path().to_str().unwrap()));
+}

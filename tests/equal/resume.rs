@@ -1,0 +1,318 @@
+//! A lake that was disturbed becomes, by one more run, the lake that was never disturbed.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Run, Scratch, assert_same_tree, convert, manifest, output_path, tree};
+
+fn finished() -> Scratch {
+    let scratch = Scratch::with_sample(3, 60);
+    scratch.convert_well(&[]);
+    scratch
+}
+
+/// How many parts a run did not have to do again.
+fn kept(run: &Run) -> usize {
+    run.stderr.matches("\"event\":\"kept\"").count()
+}
+
+fn converted(run: &Run) -> usize {
+    run.stderr.matches("\"event\":\"finished\"").count()
+}
+
+/// All parts of the sample: two tables come in one part, four in three.
+const PARTS: usize = 14;
+
+fn journal_of(out: &Path) -> String {
+    let manifest = manifest(out);
+    let mut origin = manifest.as_object().unwrap().clone();
+    origin.remove("tables");
+    let mut lines = format!("{}\n", serde_json::json!({ "origin": origin }));
+    for table in manifest["tables"].as_array().unwrap() {
+        for facts in table["parts"].as_array().unwrap() {
+            let part = serde_json::json!({"part": {"table": table["name"], "facts": facts}});
+            lines += &format!("{part}\n");
+        }
+    }
+    lines
+}
+
+/// What happens to a finished lake, and how many parts have to be done again.
+type Disturbance = (&'static str, fn(&Path), usize);
+
+const DISTURBANCES: &[Disturbance] = &[
+    ("nothing", |_| {}, 0),
+    (
+        "an output is gone",
+        |out| fs::remove_file(one(out)).unwrap(),
+        1,
+    ),
+    (
+        "a table is gone",
+        |out| fs::remove_dir_all(out.join("task_usage")).unwrap(),
+        3,
+    ),
+    ("an output is cut", |out| cut(&one(out), 2), 1),
+    ("an output is empty", |out| cut(&one(out), usize::MAX), 1),
+    ("an output has another bit", |out| flip(&one(out)), 1),
+    (
+        "the manifest is gone",
+        |out| fs::remove_file(out.join(MANIFEST)).unwrap(),
+        PARTS,
+    ),
+    (
+        "the manifest is torn",
+        |out| cut(&out.join(MANIFEST), 2),
+        PARTS,
+    ),
+    (
+        "the manifest is empty",
+        |out| cut(&out.join(MANIFEST), usize::MAX),
+        PARTS,
+    ),
+    (
+        "the manifest is something else",
+        |out| fs::write(out.join(MANIFEST), "{}").unwrap(),
+        PARTS,
+    ),
+    (
+        "stopped before the manifest",
+        |out| unfinish(out, |journal| journal),
+        0,
+    ),
+    (
+        "stopped in the middle of a line",
+        |out| {
+            unfinish(out, |journal| journal[..journal.len() - 9].to_owned());
+        },
+        1,
+    ),
+    (
+        "stopped after the manifest, before the journal went",
+        |out| {
+            let journal = journal_of(out);
+            fs::write(out.join(JOURNAL), journal).unwrap();
+        },
+        0,
+    ),
+    (
+        "the journal is garbage",
+        |out| unfinish(out, |_| "garbage\n".to_owned()),
+        PARTS,
+    ),
+    (
+        "staged leavings",
+        |out| {
+            fs::create_dir_all(out.join("_tracelake/staging")).unwrap();
+            fs::write(out.join("_tracelake/staging/half.parquet"), "half").unwrap();
+        },
+        0,
+    ),
+    (
+        "stray outputs of an unfinished lake",
+        |out| {
+            add_strays(out);
+            unfinish(out, |journal| journal);
+        },
+        0,
+    ),
+];
+
+const MANIFEST: &str = "_tracelake/manifest.json";
+const JOURNAL: &str = "_tracelake/journal.ndjson";
+
+fn one(out: &Path) -> std::path::PathBuf {
+    out.join(output_path("task_events", 1, 3))
+}
+
+/// Outputs that no run of the same plan makes: another number, another layout.
+fn add_strays(out: &Path) {
+    let stray = out.join("task_usage/file_number=99/part-00099-of-00100.parquet");
+    fs::create_dir_all(stray.parent().unwrap()).unwrap();
+    fs::copy(one(out), stray).unwrap();
+    fs::copy(one(out), out.join("job_events/part-00000-of-00003.parquet")).unwrap();
+}
+
+fn cut(path: &Path, by: usize) {
+    let bytes = fs::read(path).unwrap();
+    fs::write(path, &bytes[..bytes.len() / by]).unwrap();
+}
+
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(path, bytes).unwrap();
+}
+
+fn unfinish(out: &Path, journal: impl Fn(String) -> String) {
+    fs::write(out.join(JOURNAL), journal(journal_of(out))).unwrap();
+    fs::remove_file(out.join(MANIFEST)).unwrap();
+}
+
+#[test]
+fn a_disturbed_lake_becomes_the_undisturbed_one() {
+    for &(name, disturb, again) in DISTURBANCES {
+        let scratch = finished();
+        let undisturbed = tree(&scratch.out());
+        disturb(&scratch.out());
+        let run = scratch.convert(&["--progress", "json"]);
+        run.well();
+        assert_eq!(
+            (converted(&run), kept(&run)),
+            (again, PARTS - again),
+            "{name}: {}",
+            run.stderr
+        );
+        assert_same_tree(&tree(&scratch.out()), &undisturbed, name);
+    }
+}
+
+/// What no readable manifest names may be somebody's only copy.
+#[test]
+fn unknown_outputs_are_kept_until_told_to_overwrite() {
+    let scratch = finished();
+    let undisturbed = tree(&scratch.out());
+    add_strays(&scratch.out());
+    fs::remove_file(scratch.out().join(MANIFEST)).unwrap();
+    let before = tree(&scratch.out());
+    let run = scratch.convert(&[]);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    assert!(run.message().contains("--overwrite"), "{}", run.message());
+    assert_same_tree(&tree(&scratch.out()), &before, "refused");
+    scratch.convert_well(&["--overwrite"]);
+    assert_same_tree(&tree(&scratch.out()), &undisturbed, "overwritten");
+}
+
+/// A run over a finished lake changes nothing, not even the age of a file.
+#[test]
+fn a_second_run_changes_nothing() {
+    let scratch = finished();
+    let ages = || -> Vec<_> {
+        let names = tree(&scratch.out()).unwrap().into_iter();
+        let files = names.filter(|(name, bytes)| bytes.is_some() && !name.ends_with("/lock"));
+        files
+            .map(|(name, _)| {
+                fs::metadata(scratch.out().join(name))
+                    .unwrap()
+                    .modified()
+                    .unwrap()
+            })
+            .collect()
+    };
+    let before = (tree(&scratch.out()), ages());
+    let run = scratch.convert(&["--progress", "json"]);
+    run.well();
+    assert_eq!((converted(&run), kept(&run)), (0, PARTS));
+    assert_same_tree(&tree(&scratch.out()), &before.0, "second run");
+    assert_eq!(ages(), before.1);
+}
+
+/// Parts that come later join the lake, which is then the same as one made in one go.
+#[test]
+fn a_lake_that_grew_equals_one_made_at_once() {
+    let scratch = finished();
+    let grown = scratch.path().join("grown");
+    for selection in [
+        &["--parts", "2", "--tables", "task_usage"][..],
+        &["--tables", "job_events"],
+        &["--parts", "0"],
+        &[],
+    ] {
+        convert(&scratch.src(), &grown, selection).well();
+    }
+    assert_same_tree(&tree(&grown), &tree(&scratch.out()), "grown");
+}
+
+#[test]
+fn a_failed_run_goes_on_where_it_stopped() {
+    let scratch = finished();
+    let part = scratch.src().join("task_usage/part-00002-of-00003.csv.gz");
+    let whole = fs::read(&part).unwrap();
+    fs::write(&part, &whole[..whole.len() / 2]).unwrap();
+    let out = scratch.path().join("other");
+    let run = convert(&scratch.src(), &out, &["--threads", "1"]);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(!out.join(MANIFEST).exists());
+    assert!(!out.join(output_path("task_usage", 2, 3)).exists());
+    fs::write(&part, whole).unwrap();
+    convert(&scratch.src(), &out, &[]).well();
+    assert_same_tree(&tree(&out), &tree(&scratch.out()), "after a failure");
+}
+
+/// Another option would mix bytes of two kinds in one lake.
+#[test]
+fn other_options_are_refused_until_told_to_overwrite() {
+    let scratch = finished();
+    let before = tree(&scratch.out());
+    let others: &[(&[&str], &str)] = &[
+        (
+            &["--compression", "snappy"],
+            "compression was zstd:3 and is now snappy",
+        ),
+        (
+            &["--compression", "zstd:4"],
+            "compression was zstd:3 and is now zstd:4",
+        ),
+        (&["--layout", "flat"], "layout was hive and is now flat"),
+    ];
+    for (arguments, says) in others {
+        let run = scratch.convert(arguments);
+        assert_eq!(run.code, 6, "{}", run.stderr);
+        assert!(run.message().contains(says) && run.message().contains("--overwrite"));
+        assert_same_tree(&tree(&scratch.out()), &before, says);
+        let fresh = scratch.path().join("fresh");
+        convert(&scratch.src(), &fresh, arguments).well();
+        let replaced = scratch.path().join("replaced");
+        crate::support::copy(&scratch.out(), &replaced);
+        let overwrite = [arguments, &["--overwrite"][..]].concat();
+        convert(&scratch.src(), &replaced, &overwrite).well();
+        // Outputs of the other layout are gone, and so are their directories.
+        assert_same_tree(&tree(&replaced), &tree(&fresh), says);
+        fs::remove_dir_all(&fresh).unwrap();
+        fs::remove_dir_all(&replaced).unwrap();
+    }
+}
+
+#[test]
+fn a_source_that_changed_is_refused_until_told_to_overwrite() {
+    let scratch = finished();
+    let before = tree(&scratch.out());
+    let text = crate::support::rows::sample(crate::support::table("job_events"), 7, 60);
+    scratch.part("job_events", 1, 3, text.as_bytes());
+    let run = scratch.convert(&[]);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    for says in ["job_events/part-00001-of-00003.csv.gz: ", "--overwrite"] {
+        assert!(run.message().contains(says), "{}", run.message());
+    }
+    assert_same_tree(&tree(&scratch.out()), &before, "refused");
+    scratch.convert_well(&["--overwrite"]);
+    let fresh = scratch.path().join("fresh");
+    convert(&scratch.src(), &fresh, &[]).well();
+    assert_same_tree(&tree(&scratch.out()), &tree(&fresh), "overwritten");
+}
+
+#[test]
+fn overwriting_with_less_leaves_nothing_of_the_old_lake() {
+    let scratch = finished();
+    let selection = ["--tables", "machine_events,task_usage", "--parts", "0"];
+    scratch.convert_well(&[&selection[..], &["--overwrite"]].concat());
+    let fresh = scratch.path().join("fresh");
+    convert(&scratch.src(), &fresh, &selection).well();
+    assert_same_tree(&tree(&scratch.out()), &tree(&fresh), "less");
+}
+
+/// A lake of one trace is not mixed with another.
+#[test]
+fn another_trace_is_refused() {
+    let scratch = finished();
+    let before = tree(&scratch.out());
+    let run = scratch.convert(&["--trace", "google-2011-v2", "--tables", "job_events"]);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    assert!(
+        run.message().contains("trace was google-2011-v2.1"),
+        "{}",
+        run.message()
+    );
+    assert_same_tree(&tree(&scratch.out()), &before, "another trace");
+}

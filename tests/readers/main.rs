@@ -1,0 +1,205 @@
+//! Other people's readers read a lake as it is, and agree with each other and with the source.
+//!
+//! They come with `cargo xtask readers` (and `--spark`); where they are not, the tests skip, saying
+//! so. TRACELAKE_PYTHON names another interpreter that has them.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, and one that did not run says so"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tracelake_schema::Kind;
+
+use support::{
+    Scratch, committed_sample, convert, good_row, heads, manifest, row_with, shared, table,
+};
+
+/// An interpreter that has the modules; `None` where there is none, saying how to make one.
+fn python(module: &str, how: &str) -> Option<PathBuf> {
+    // A build's scratch directory lies beside the directory that the task fills.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let named = std::env::var_os("TRACELAKE_PYTHON").map(PathBuf::from);
+    let python = named
+        .clone()
+        .unwrap_or_else(|| target.join("readers/bin/python"));
+    let look =
+        format!("import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)");
+    let has = Command::new(&python).args(["-c", &look]).status();
+    if has.is_ok_and(|status| status.success()) {
+        return Some(python);
+    }
+    assert!(
+        named.is_none(),
+        "the interpreter of TRACELAKE_PYTHON has no {module}"
+    );
+    eprintln!("skipped: there is no {module}; make it with: {how}");
+    None
+}
+
+/// What a script is told of a lake and its source.
+fn describe(source: &Path, out: &Path) -> Value {
+    let source = source.canonicalize().unwrap();
+    let manifest = manifest(out);
+    let trace = tracelake_schema::trace(manifest["trace"].as_str().unwrap()).unwrap();
+    let tables = manifest["tables"].as_array().unwrap();
+    let described = tables.iter().map(|facts| {
+        let table = trace.table(facts["name"].as_str().unwrap()).unwrap();
+        let columns = table.columns.iter().map(|column| {
+            let kind = match column.kind {
+                Kind::Integer => "int64",
+                Kind::Code => "int32",
+                Kind::Float => "double",
+                Kind::Boolean => "boolean",
+                Kind::Text => "string",
+            };
+            json!({"name": column.name, "type": kind, "nullable": !column.mandatory, "comment": column.comment()})
+        });
+        let parts = facts["parts"].as_array().unwrap().iter().map(|part| {
+            json!({
+                "number": part["file_number"],
+                "source": source.join(part["source"]["path"].as_str().unwrap()),
+                "output": out.join(part["output"]["path"].as_str().unwrap()),
+            })
+        });
+        let fields: Vec<&str> = table.fields.iter().map(|&index| table.columns[index].name).collect();
+        json!({
+            "name": table.name,
+            "directory": out.join(table.name),
+            "columns": columns.collect::<Vec<_>>(),
+            "fields": fields,
+            "parts": parts.collect::<Vec<_>>(),
+        })
+    });
+    json!({"tables": described.collect::<Vec<_>>()})
+}
+
+/// Runs a script on a lake and returns its answer.
+#[track_caller]
+fn ask(python: &Path, script: &str, source: &Path, out: &Path) -> Value {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/readers")
+        .join(script);
+    let mut child = Command::new(python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let request = describe(source, out).to_string();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(request.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn findings(answer: &Value) -> String {
+    let findings = answer["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| finding.as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A script has to find nothing wrong with a lake, and every row.
+#[track_caller]
+fn check(python: &Path, script: &str, source: &Path, out: &Path) {
+    let answer = ask(python, script, source, out);
+    assert_eq!(findings(&answer), "");
+    for facts in manifest(out)["tables"].as_array().unwrap() {
+        let name = facts["name"].as_str().unwrap();
+        assert_eq!(answer["tables"][name]["rows"], facts["rows"], "{name}");
+    }
+}
+
+/// Every table with every kind of column, NULLs, and the times before and after the trace.
+fn sample() -> Scratch {
+    let scratch = Scratch::with_sample(3, 400);
+    scratch.convert_well(&[]);
+    scratch
+}
+
+#[test]
+fn four_readers_agree_with_the_source() {
+    let Some(python) = python("duckdb", "cargo xtask readers") else {
+        return;
+    };
+    let scratch = sample();
+    check(&python, "check.py", &scratch.src(), &scratch.out());
+    let out = scratch.path().join("committed");
+    convert(&committed_sample(), &out, &[]).well();
+    check(&python, "check.py", &committed_sample(), &out);
+    // Codecs that some reader has another decoder for.
+    for codec in ["snappy", "none"] {
+        let out = scratch.path().join(codec);
+        convert(&scratch.src(), &out, &["--compression", codec]).well();
+        check(&python, "check.py", &scratch.src(), &out);
+    }
+}
+
+#[test]
+fn four_readers_agree_with_the_published_source() {
+    let Some(python) = python("duckdb", "cargo xtask readers") else {
+        return;
+    };
+    if let Some(source) = shared("google-2011") {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("lake");
+        convert(&source, &out, &["--allow-missing"]).well();
+        check(&python, "check.py", &source, &out);
+    }
+    if let Some(scratch) = heads() {
+        scratch.convert_well(&["--allow-missing"]);
+        check(&python, "check.py", &scratch.src(), &scratch.out());
+    }
+}
+
+/// The comparison is worth nothing unless it finds what it should: one other digit, one NULL.
+#[test]
+fn the_comparison_finds_a_changed_value() {
+    let Some(python) = python("duckdb", "cargo xtask readers") else {
+        return;
+    };
+    let good = good_row("task_events");
+    for (column, value) in [("memory_request", "0.07447"), ("machine_id", "")] {
+        let scratch = Scratch::new();
+        scratch.only("task_events", format!("{good}\n{good}\n").as_bytes());
+        scratch.convert_well(&[]);
+        let other = row_with(table("task_events"), column, value.as_bytes());
+        scratch.only(
+            "task_events",
+            &[&other[..], b"\n", good.as_bytes()].concat(),
+        );
+        let answer = ask(&python, "check.py", &scratch.src(), &scratch.out());
+        let found = findings(&answer);
+        assert!(found.contains("1 rows are only in the source"), "{found}");
+        assert!(
+            found.contains("1 rows differ from the source in place"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn spark_reads_schema_comments_and_partitions() {
+    let Some(python) = python("pyspark", "cargo xtask readers --spark") else {
+        return;
+    };
+    let scratch = sample();
+    check(&python, "check_spark.py", &scratch.src(), &scratch.out());
+}

@@ -1,0 +1,346 @@
+//! What the end-to-end tests share: making a source, running the program, reading a lake.
+//!
+//! Published data is never copied into the project; a test that wants it takes it from [`shared`]
+//! and says so where it is absent.
+#![allow(
+    dead_code,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "each test crate uses a part of this, and a test stops at the first surprise"
+)]
+
+pub(crate) mod rows;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tempfile::TempDir;
+use tracelake_schema::{TRACES, Table, Trace};
+
+/// The trace that most tests are about: the first of the catalog.
+pub(crate) fn trace() -> &'static Trace {
+    &TRACES[0]
+}
+
+/// One of its tables.
+pub(crate) fn table(name: &str) -> &'static Table {
+    trace().table(name).unwrap()
+}
+
+/// A good row of each table, which the bad ones are made from.
+pub(crate) fn good_row(table: &str) -> &'static str {
+    match table {
+        "job_events" => "600,,3418309,0,usr=,2,name=,logical=",
+        "task_events" => "600,2,3418309,1,4155527081,1,usr=,3,9,0.125,0.07446,0.0004244,0",
+        "machine_events" => "0,5,0,plat=,0.5,0.2493",
+        "machine_attributes" => "0,5,attr=,3,0",
+        "task_constraints" => "600,3418309,0,1,attr=,value=",
+        "task_usage" => {
+            "600,900,3418309,0,4155527081,0.001562,0.06787,0.07568,0.001156,0.001503,0.06787,\
+             2.861e-06,0.0001869,0.03967,0.0003567,2.445,0.007243,0,1,0.0009"
+        }
+        other => panic!("no row of {other}"),
+    }
+}
+
+/// The row with the field of one column replaced.
+pub(crate) fn row_with(table: &Table, column: &str, value: &[u8]) -> Vec<u8> {
+    let (index, _) = table.column(column).unwrap();
+    let position = table
+        .fields
+        .iter()
+        .position(|&field| field == index)
+        .unwrap();
+    let mut fields: Vec<&[u8]> = good_row(table.name)
+        .as_bytes()
+        .split(|&b| b == b',')
+        .collect();
+    fields[position] = value;
+    fields.join(&b","[..])
+}
+
+/// Where in that row the column's field starts, from 1.
+pub(crate) fn byte_of(table: &Table, column: &str) -> usize {
+    let (index, _) = table.column(column).unwrap();
+    let position = table
+        .fields
+        .iter()
+        .position(|&field| field == index)
+        .unwrap();
+    let before = good_row(table.name).split(',').take(position);
+    before.map(|field| field.len() + 1).sum::<usize>() + 1
+}
+
+/// One gzip member.
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A directory of its own with a source and room for a lake; it goes away when dropped.
+pub(crate) struct Scratch {
+    directory: TempDir,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("src")).unwrap();
+        Self { directory }
+    }
+
+    /// A source of every table in `parts` parts where the trace has several.
+    pub(crate) fn with_sample(parts: u32, rows: usize) -> Self {
+        let scratch = Self::new();
+        for table in trace().tables {
+            let total = table.parts.min(parts);
+            for number in 0..total {
+                let text = rows::sample(table, number, rows);
+                scratch.part(table.name, number, total, text.as_bytes());
+            }
+        }
+        scratch
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn src(&self) -> PathBuf {
+        self.path().join("src")
+    }
+
+    pub(crate) fn out(&self) -> PathBuf {
+        self.path().join("out")
+    }
+
+    /// Writes a file of the source as it is.
+    pub(crate) fn file(&self, path: &str, bytes: &[u8]) {
+        let path = self.src().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Writes a part of the source, gzipped.
+    pub(crate) fn part(&self, table: &str, number: u32, total: u32, text: &[u8]) {
+        self.file(&part_path(table, number, total), &gzip(text));
+    }
+
+    /// Writes the only part of a table.
+    pub(crate) fn only(&self, table: &str, text: &[u8]) {
+        self.part(table, 0, 1, text);
+    }
+
+    /// Runs `tracelake convert SRC OUT` with more arguments.
+    pub(crate) fn convert(&self, arguments: &[&str]) -> Run {
+        convert(&self.src(), &self.out(), arguments)
+    }
+
+    /// The same, which has to end well.
+    #[track_caller]
+    pub(crate) fn convert_well(&self, arguments: &[&str]) {
+        self.convert(arguments).well();
+    }
+}
+
+/// The path of a part in a source.
+pub(crate) fn part_path(table: &str, number: u32, total: u32) -> String {
+    format!("{table}/part-{number:05}-of-{total:05}.csv.gz")
+}
+
+/// The path of an output in a lake of the default layout.
+pub(crate) fn output_path(table: &str, number: u32, total: u32) -> String {
+    format!("{table}/file_number={number}/part-{number:05}-of-{total:05}.parquet")
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    /// It ended well and kept stdout, which is for data, empty.
+    #[track_caller]
+    pub(crate) fn well(&self) {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        assert_eq!(self.stdout, "");
+    }
+
+    /// Its message: the only line that is no warning.
+    #[track_caller]
+    pub(crate) fn message(&self) -> &str {
+        let lines: Vec<&str> = self
+            .stderr
+            .lines()
+            .filter(|line| !line.starts_with("warning: "))
+            .collect();
+        let [line] = lines[..] else {
+            panic!("expected one line:\n{}", self.stderr);
+        };
+        line.strip_prefix("tracelake: error: ")
+            .unwrap_or_else(|| panic!("{line}"))
+    }
+}
+
+/// The program, ready for arguments; it says what it has to say, whatever the tests run under.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracelake"));
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// Runs the program.
+pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
+    ended(program().args(arguments).output().unwrap())
+}
+
+/// What a finished process came to.
+pub(crate) fn ended(output: Output) -> Run {
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs `tracelake convert`.
+pub(crate) fn convert(source: &Path, out: &Path, arguments: &[&str]) -> Run {
+    let fixed = [OsStr::new("convert"), source.as_os_str(), out.as_os_str()];
+    run(fixed.into_iter().chain(arguments.iter().map(OsStr::new)))
+}
+
+/// Everything below a directory by its path; a directory has no bytes, and `None` stands for a
+/// directory that is not there.
+pub(crate) fn tree(root: &Path) -> Option<BTreeMap<String, Option<Vec<u8>>>> {
+    if !root.exists() {
+        return None;
+    }
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(path) = open.pop() {
+        let name = path
+            .strip_prefix(root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+            found.insert(name, None);
+        } else {
+            found.insert(name, Some(fs::read(&path).unwrap()));
+        }
+    }
+    Some(found)
+}
+
+/// Says where two trees differ, without printing what is in the files.
+#[track_caller]
+pub(crate) fn assert_same_tree(
+    found: &Option<BTreeMap<String, Option<Vec<u8>>>>,
+    expected: &Option<BTreeMap<String, Option<Vec<u8>>>>,
+    what: &str,
+) {
+    let names = |tree: &Option<BTreeMap<String, _>>| {
+        tree.as_ref()
+            .map(|tree| tree.keys().cloned().collect::<Vec<_>>())
+    };
+    assert_eq!(names(found), names(expected), "{what}");
+    if let (Some(found), Some(expected)) = (found, expected) {
+        for (name, bytes) in found {
+            assert!(*bytes == expected[name], "{what}: {name} differs");
+        }
+    }
+}
+
+/// Copies a directory and everything below it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in tree(from).unwrap() {
+        let path = to.join(&name);
+        match bytes {
+            None => fs::create_dir_all(path).unwrap(),
+            Some(bytes) => fs::write(path, bytes).unwrap(),
+        }
+    }
+}
+
+/// A finished lake of two tables; made once, never changed.
+pub(crate) fn finished_lake() -> &'static Path {
+    static LAKE: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
+    let (_, out) = LAKE.get_or_init(|| {
+        let scratch = Scratch::new();
+        for table in ["job_events", "machine_events"] {
+            scratch.only(table, format!("{}\n", good_row(table)).as_bytes());
+        }
+        scratch.convert_well(&[]);
+        let out = scratch.out();
+        (scratch, out)
+    });
+    out
+}
+
+/// One output of a lake.
+pub(crate) fn read_output(path: &Path) -> RecordBatch {
+    let file = fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = reader.schema().clone();
+    let batches: Vec<RecordBatch> = reader
+        .build()
+        .unwrap()
+        .map(|batch| batch.unwrap())
+        .collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+/// The manifest of a lake, read without any code of the project.
+pub(crate) fn manifest(out: &Path) -> serde_json::Value {
+    let json = fs::read(out.join("_tracelake/manifest.json")).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// Published data beside the workspace; where it is absent, says so and gives `None`.
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data")
+        .join(path);
+    if found.exists() {
+        return Some(found);
+    }
+    eprintln!("skipped: the published data {path} is not beside the workspace");
+    None
+}
+
+/// The small synthetic trace that is part of the project.
+pub(crate) fn committed_sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sample")
+}
+
+/// The first rows of three tables in a source of their own, gzipped into part names.
+pub(crate) fn heads() -> Option<Scratch> {
+    let heads = shared("google-2011-heads")?;
+    let scratch = Scratch::new();
+    for name in ["task_events", "task_usage", "machine_attributes"] {
+        let text = fs::read(heads.join(format!("{name}.csv"))).unwrap();
+        scratch.part(name, 0, table(name).parts, &text);
+    }
+    Some(scratch)
+}
