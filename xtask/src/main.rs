@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use readers::Extra;
 
+mod bench;
 mod faults;
 mod r#gen;
 mod kill;
@@ -42,6 +43,15 @@ enum Task {
         #[arg(long)]
         spark: bool,
     },
+    /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
+    Bench {
+        /// Rows of the largest table, in two parts
+        #[arg(long, default_value_t = 4_800_000)]
+        rows: u64,
+        /// Rounds; in each of them every system runs once
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
     /// Make every system call fail in turn and hold what is left against an undisturbed run
     Faults,
     /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
@@ -55,6 +65,7 @@ enum Task {
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
+        Task::Bench { rows, rounds } => bench::bench(&root, rows, rounds)?,
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Readers { spark } => {

@@ -16,14 +16,20 @@ const FOLDER: &str = "readers";
 /// What was installed, so that a second run has nothing to do.
 const STAMP: &str = "installed.txt";
 
-/// Makes the environment, or brings it up to date, and returns its interpreter.
+/// Makes the environment of the readers, or brings it up to date, and returns its interpreter.
 pub(crate) fn install(root: &Path, extra: Extra) -> Result<PathBuf> {
-    let folder = target(root).join(FOLDER);
+    match extra {
+        Extra::None => environment(root, FOLDER, &[REQUIREMENTS]),
+        Extra::Spark => environment(root, FOLDER, &[REQUIREMENTS, SPARK]),
+    }
+}
+
+/// Makes a Python environment in the build directory with what the requirements files pin, or
+/// brings it up to date, and returns its interpreter.
+pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> Result<PathBuf> {
+    let folder = target(root).join(folder);
     let python = folder.join("bin/python");
-    let files = match extra {
-        Extra::None => vec![root.join(REQUIREMENTS)],
-        Extra::Spark => vec![root.join(REQUIREMENTS), root.join(SPARK)],
-    };
+    let files: Vec<PathBuf> = requirements.iter().map(|file| root.join(file)).collect();
     let mut wanted = Vec::new();
     for file in &files {
         let text =
@@ -73,7 +79,7 @@ pub(crate) enum Extra {
 }
 
 /// The build directory of the workspace.
-fn target(root: &Path) -> PathBuf {
+pub(crate) fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 

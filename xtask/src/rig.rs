@@ -31,7 +31,7 @@ impl Rig {
     /// Builds the program, generates an input of `rows` rows of the largest table with a bad row
     /// in each part, and converts it undisturbed.
     pub(crate) fn new(root: &Path, name: &str, rows: u64) -> Result<Self> {
-        let program = build(root)?;
+        let program = build(root, "--bin", "tracelake")?;
         let scratch = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
         fs::create_dir_all(&scratch)?;
         let mut rig = Self {
@@ -159,25 +159,27 @@ impl Drop for Rig {
     }
 }
 
-/// Builds the program and says where it is.
-fn build(root: &Path) -> Result<PathBuf> {
+/// Builds a program of the workspace as it is released, and says where it is; `kind` is `--bin` or
+/// `--example`.
+pub(crate) fn build(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", "--bin", "tracelake"]);
-    build
-        .args(["--message-format", "json-render-diagnostics"])
-        .current_dir(root);
-    let built = build.output().context("cannot start cargo")?;
+    build.args(["build", "--quiet", "--release", kind, name]);
+    build.args(["--message-format", "json-render-diagnostics"]);
+    let built = build
+        .current_dir(root)
+        .output()
+        .context("cannot start cargo")?;
     ensure!(
         built.status.success(),
-        "the program does not build: {}",
+        "{name} does not build: {}",
         text(&built)
     );
     let messages = String::from_utf8_lossy(&built.stdout);
-    let marker = "\"executable\":\"";
+    let (named, marker) = (format!("\"name\":\"{name}\""), "\"executable\":\"");
     let path = messages
         .lines()
-        .filter(|line| line.contains("\"name\":\"tracelake\""))
+        .filter(|line| line.contains(&named))
         .find_map(|line| line.split(marker).nth(1)?.split('"').next());
     Ok(path
         .context("cargo does not say where the program is")?

@@ -1,0 +1,179 @@
+"""Runs tracelake and its peers in turn, round by round, and writes what came of it as Markdown.
+
+In (one JSON object on stdin): {"program": path, "inflate": path, "source": directory,
+"large": directory of one part, "scratch": directory, "rounds": n, "threads": n,
+"tables": {name: [[column, type]]}}
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import peers
+
+HERE = Path(__file__).parent
+OURS = "tracelake"
+
+
+def measured(command):
+    """Wall and CPU seconds and the peak memory in MB of one process, or None when it failed."""
+    with open(os.devnull, "wb") as nowhere:
+        begun = time.perf_counter()
+        child = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
+        said = child.stderr.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - begun
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        print(f"failed: {command}: {said.decode(errors='replace')[-400:]}", file=sys.stderr)
+        return None
+    return {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
+
+
+def size(directory):
+    return sum(path.stat().st_size for path in directory.rglob("*.parquet")) / 1e6
+
+
+def reading(what, directory):
+    said = subprocess.run([sys.executable, str(HERE / "reading.py"), what, str(directory)], capture_output=True)
+    return json.loads(said.stdout) if said.returncode == 0 else None
+
+
+def fresh(directory):
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def spread(values, digits=2):
+    """Median, with the lowest and the highest."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def table(header, lines):
+    text = f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n"
+    return text + "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+class Bench:
+    def __init__(self, task):
+        self.task = task
+        self.scratch = Path(task["scratch"])
+        self.source = Path(task["source"])
+
+    def ours(self, source, name, out, threads):
+        command = [self.task["program"], "convert", str(source), str(out), "--tables", name]
+        return command + ["--threads", str(threads), "--progress", "none", "--checksums", "none"]
+
+    def peer(self, system, name, out, threads):
+        files = sorted(str(path) for path in (self.source / name).glob("*.csv.gz"))
+        job = {"files": files, "columns": self.task["tables"][name], "out": str(out), "threads": threads}
+        path = self.scratch / "job.json"
+        path.write_text(json.dumps(job))
+        return [sys.executable, str(HERE / "peers.py"), system, str(path)]
+
+    def convert(self, name):
+        """Every system in turn, round by round: the ratios are taken within a round."""
+        systems = [OURS, *peers.PEERS]
+        runs = {system: [] for system in systems}
+        sizes, counts = {}, {}
+        for _ in range(self.task["rounds"]):
+            for system in systems:
+                out = fresh(self.scratch / "out" / name / system)
+                threads = self.task["threads"]
+                if system == OURS:
+                    out.rmdir()
+                    command = self.ours(self.source, name, out, threads)
+                else:
+                    command = self.peer(system, name, out, threads)
+                runs[system].append(measured(command))
+                if runs[system][-1]:
+                    sizes[system], counts[system] = size(out), reading("rows", out)
+        lines = []
+        for system in systems:
+            pairs = [(run, ours) for run, ours in zip(runs[system], runs[OURS]) if run and ours]
+            if not pairs:
+                lines.append([system, "failed", "", "", "", ""])
+                continue
+            ratio = {key: spread([run[key] / ours[key] for run, ours in pairs]) for key in ("wall", "cpu", "peak")}
+            wall = statistics.median(run["wall"] for run, _ in pairs)
+            right = "" if counts[system] == counts[OURS] else f" ({counts[system]} rows!)"
+            size_ratio = sizes[system] / sizes[OURS]
+            lines.append([system + right, f"{wall:.2f}", ratio["wall"], ratio["cpu"], ratio["peak"], f"{size_ratio:.2f}"])
+        return lines, runs, sizes, counts[OURS]
+
+    def inflate(self, name):
+        files = sorted(str(path) for path in (self.source / name).glob("*.csv.gz"))
+        return [measured([self.task["inflate"], *files]) for _ in range(self.task["rounds"])]
+
+    def one_file(self, name):
+        """One part alone on one thread and on all of them."""
+        found = {}
+        for threads in (1, self.task["threads"]):
+            found[threads] = []
+        for _ in range(self.task["rounds"]):
+            for threads in found:
+                out = self.scratch / "one"
+                shutil.rmtree(out, ignore_errors=True)
+                found[threads].append(measured(self.ours(self.task["large"], name, out, threads)))
+        return found
+
+    def queries(self, name):
+        """Three queries over every system's output, in DuckDB and in Polars."""
+        lines = []
+        for system in [OURS, *peers.PEERS]:
+            taken = reading("queries", self.scratch / "out" / name / system)
+            lines.append([system, *(f"{query:.0f}" for query in taken or [])])
+        return lines
+
+
+def main():
+    task = json.load(sys.stdin)
+    bench = Bench(task)
+    largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
+    header = ["system", "wall s", "wall ÷ ours", "CPU ÷ ours", "peak ÷ ours", "size ÷ ours"]
+    parts = []
+    for name in task["tables"]:
+        lines, runs, sizes, count = bench.convert(name)
+        files = len(list((bench.source / name).glob("*.csv.gz")))
+        parts.append(f"### {name}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
+        if name == largest:
+            summary = summarise(bench, name, runs, sizes)
+    print("\n".join([*summary, "\n## Tables\n", *parts]))
+
+
+def size_of(directory):
+    return sum(path.stat().st_size for path in directory.iterdir())
+
+
+def summarise(bench, name, runs, sizes):
+    """What the largest table says."""
+    ours = [run for run in runs[OURS] if run]
+    others = {system: [run for run in of if run] for system, of in runs.items() if system != OURS}
+    others = {system: of for system, of in others.items() if of}
+    fastest = min(others, key=lambda system: statistics.median(run["wall"] for run in others[system]))
+    smallest = min(others, key=lambda system: sizes[system])
+    ratios = [peer["wall"] / own["wall"] for peer, own in zip(others[fastest], ours)]
+    lines = [f"## In short: {name}\n"]
+    lines.append(f"- wall ratio to the fastest peer ({fastest}): {spread(ratios)}")
+    lines.append(f"- size ratio to the smallest peer's output ({smallest}): {sizes[OURS] / sizes[smallest]:.2f}")
+    one = bench.one_file(name)
+    threads = max(one)
+    speedup = [a["wall"] / b["wall"] for a, b in zip(one[1], one[threads]) if a and b]
+    lines.append(f"- one file on {threads} threads against one: {spread(speedup)}")
+    lines.append(f"- peak memory: {max(run['peak'] for run in ours):.0f} MB on {bench.task['threads']} threads")
+    inflate = [run for run in bench.inflate(name) if run]
+    share = [run["cpu"] / own["cpu"] for run, own in zip(inflate, ours)]
+    lines.append(f"- inflating and digesting alone takes {spread(share)} of our CPU time: the limit of any design")
+    queries = ["output of", "DuckDB mean", "DuckDB groups", "DuckDB one job", "Polars mean", "Polars groups", "Polars one job"]
+    lines.append(f"\n### Reading it\n\nMedians of five, in ms.\n\n{table(queries, bench.queries(name))}")
+    return lines
+
+
+main()

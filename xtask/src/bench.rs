@@ -1,0 +1,99 @@
+//! `cargo xtask bench`: makes an input, runs the program and what else people take for the work in
+//! turn, and writes docs/benchmarks.md. The measuring itself is in `xtask/bench/bench.py`, because
+//! the peers are Python packages.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::available_parallelism;
+
+use anyhow::{Context, Result, ensure};
+use tracelake_schema::TRACES;
+use tracelake_schema::arrow::data_type;
+
+use crate::readers::{environment, target};
+use crate::rig::{build, text};
+
+/// The page that it writes.
+const PAGE: &str = "docs/benchmarks.md";
+
+/// Runs the benchmark.
+pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
+    let program = build(root, "--bin", "tracelake")?;
+    let inflate = build(root, "--example", "inflate")?;
+    let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
+    let folder = target(root).join("bench-data");
+    let source = folder.join(rows.to_string());
+    let trace = &TRACES[0];
+    // The input is a function of its rows, so that of an earlier run is as good.
+    if !source.join("SHA256SUM").exists() {
+        let made = Command::new(&program)
+            .args(["generate", trace.name])
+            .arg(&source)
+            .args(["--parts", "2", "--rows", &rows.to_string()])
+            .output()?;
+        ensure!(made.status.success(), "generate: {}", text(&made));
+    }
+    let scratch = folder.join("scratch");
+    fs::create_dir_all(&scratch)?;
+    let tables: Vec<String> = trace
+        .tables
+        .iter()
+        .map(|table| {
+            let columns = table.columns.iter();
+            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c.kind)));
+            format!(
+                "\"{}\": [{}]",
+                table.name,
+                columns.collect::<Vec<_>>().join(", ")
+            )
+        })
+        .collect();
+    let threads = available_parallelism()?.get();
+    let largest = trace.tables.last().context("a trace has tables")?.name;
+    let large = source.join(largest).join("part-00000-of-00002.csv.gz");
+    let task = format!(
+        "{{\"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
+         \"large\": {large:?}, \"scratch\": {scratch:?}, \"rounds\": {rounds}, \
+         \"threads\": {threads}, \"tables\": {{{}}}}}",
+        tables.join(", ")
+    );
+    let mut script = Command::new(&python);
+    script.arg(root.join("xtask/bench/bench.py"));
+    let mut script = script
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    script
+        .stdin
+        .take()
+        .context("no stdin")?
+        .write_all(task.as_bytes())?;
+    let measured = script.wait_with_output()?;
+    ensure!(measured.status.success(), "the measuring failed");
+    let body = String::from_utf8(measured.stdout)?;
+    let page = format!(
+        "# Benchmarks\n\n\
+         Made by `cargo xtask bench --rows {rows} --rounds {rounds}` on a machine with {threads} \
+         processors and {} GiB of memory, with the versions pinned in `xtask/bench/requirements.txt`. \
+         In each round every system runs once; a ratio is taken within its round and given as the \
+         median, with the lowest and the highest. A ratio above 1 means that the other takes more \
+         than tracelake does. Every system is told the columns' types and writes zstd and row \
+         groups of about a million rows on all threads. tracelake also digests its input and its \
+         output and syncs every file to the disk, which the others do not.\n\n{body}",
+        memory()?
+    );
+    fs::write(root.join(PAGE), &page)?;
+    println!("{page}");
+    fs::remove_dir_all(&scratch)?;
+    Ok(())
+}
+
+/// The machine's memory in GiB, rounded.
+fn memory() -> Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo").context("needs Linux to know the memory")?;
+    let line = text.lines().next().unwrap_or_default();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap_or_default().parse()?;
+    Ok((kib + (1 << 19)) >> 20)
+}
