@@ -1,20 +1,23 @@
 //! Gzip, strictly: every member, its header, CRC and length, and nothing behind the last one but
-//! NUL padding (RFC 1952). The inflating itself is flate2's.
+//! NUL padding (RFC 1952).
 //!
 //! flate2's own `MultiGzDecoder` refuses NUL padding and cannot say in which member and at which
 //! byte a file breaks, so the framing is read here.
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
+use crc32fast::Hasher;
 
-use super::{READ, Raw};
+use super::Raw;
+use super::inflate::{Inflate, Stop};
+use super::input::Input;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A decoder of all members of a gzip file.
 pub(super) struct Gunzip {
     input: Input,
-    inflate: Decompress,
+    inflate: Inflate,
     /// CRC and length of the text of the member at hand.
-    crc: Crc,
+    crc: Hasher,
+    length: u64,
     /// The member at hand, from 1.
     member: u32,
     state: State,
@@ -36,25 +39,21 @@ const COMMENT: u8 = 1 << 4;
 impl Gunzip {
     pub(super) fn new(raw: Raw) -> Self {
         Self {
-            input: Input {
-                raw,
-                buffer: vec![0; READ],
-                start: 0,
-                end: 0,
-            },
-            inflate: Decompress::new(false),
-            crc: Crc::new(),
+            input: Input::new(raw),
+            inflate: Inflate::new(),
+            crc: Hasher::new(),
+            length: 0,
             member: 0,
             state: State::Header,
         }
     }
 
     pub(super) fn raw(&self) -> &Raw {
-        &self.input.raw
+        self.input.raw()
     }
 
     pub(super) fn into_raw(self) -> Raw {
-        self.input.raw
+        self.input.into_raw()
     }
 
     /// Decodes some text into a buffer that is not empty; 0 at the end.
@@ -82,27 +81,24 @@ impl Gunzip {
 
     /// Inflates some text; at the end of the member checks its trailer.
     fn body(&mut self, into: &mut [u8]) -> Result<usize> {
-        let ended = self.input.refill()?;
-        let (read, wrote) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self
-            .inflate
-            .decompress(self.input.ahead(), into, FlushDecompress::None)
-            .map_err(|error| self.corrupt("invalid deflate data").because(error))?;
-        self.input.start += step(self.inflate.total_in() - read);
-        let decoded = step(self.inflate.total_out() - wrote);
+        let decoded = match self.inflate.read(&mut self.input, into) {
+            Ok(decoded) => decoded,
+            Err(Stop::Truncated) => return Err(self.truncated()),
+            Err(Stop::Broken(what)) => return Err(self.corrupt(what)),
+            Err(Stop::Disk(error)) => return Err(error),
+        };
         self.crc.update(&into[..decoded]);
-        if status == Status::StreamEnd {
+        self.length += decoded as u64;
+        if decoded == 0 {
             self.trailer()?;
             self.state = State::Header;
-        } else if decoded == 0 && ended {
-            return Err(self.truncated());
         }
         Ok(decoded)
     }
 
     /// Whether nothing but padding is left after a member; padding is read to the end.
     fn at_end(&mut self) -> Result<bool> {
-        if self.input.refill()? {
+        if self.input.is_at_end()? {
             return Ok(true);
         }
         let offset = self.input.offset();
@@ -111,11 +107,12 @@ impl Gunzip {
             0 => {}
             _ => return Err(self.garbage(offset)),
         }
-        while !self.input.refill()? {
+        while !self.input.is_at_end()? {
             if self.input.ahead().iter().any(|&byte| byte != 0) {
                 return Err(self.garbage(offset));
             }
-            self.input.start = self.input.end;
+            let padding = self.input.ahead().len();
+            self.input.pass(padding);
         }
         Ok(true)
     }
@@ -123,11 +120,12 @@ impl Gunzip {
     /// Reads a member's header to its end.
     fn header(&mut self) -> Result<()> {
         self.member += 1;
-        self.inflate.reset(false);
+        self.inflate.reset();
         self.crc.reset();
-        let mut crc = Crc::new();
+        self.length = 0;
+        let mut crc = Hasher::new();
         if self.member == 1 {
-            self.input.refill()?;
+            self.input.is_at_end()?;
             if let Some(error) = self.not_gzip() {
                 return Err(error);
             }
@@ -153,7 +151,7 @@ impl Gunzip {
             while flags & text != 0 && self.bytes::<1>(&mut crc)? != [0] {}
         }
         if flags & HEADER_CRC != 0 {
-            let expected = crc.sum().to_le_bytes();
+            let expected = crc.clone().finalize().to_le_bytes();
             let found: [u8; 2] = self.bytes(&mut crc)?;
             if found != expected[..2] {
                 return Err(self.corrupt("wrong CRC of a gzip header"));
@@ -165,27 +163,27 @@ impl Gunzip {
     /// Holds a member's text against its trailer: CRC, then length modulo 2^32.
     fn trailer(&mut self) -> Result<()> {
         let [crc, length]: [[u8; 4]; 2] = {
-            let mut unused = Crc::new();
+            let mut unused = Hasher::new();
             [self.bytes(&mut unused)?, self.bytes(&mut unused)?]
         };
-        if u32::from_le_bytes(crc) != self.crc.sum() {
+        if u32::from_le_bytes(crc) != self.crc.clone().finalize() {
             return Err(self.corrupt("wrong CRC of the text"));
         }
-        if u32::from_le_bytes(length) != self.crc.amount() {
+        // The length counts modulo 2^32.
+        if u64::from(u32::from_le_bytes(length)) != self.length & u64::from(u32::MAX) {
             return Err(self.corrupt("wrong length of the text"));
         }
         Ok(())
     }
 
     /// Reads `N` bytes, which belong to a header whose CRC is kept.
-    fn bytes<const N: usize>(&mut self, crc: &mut Crc) -> Result<[u8; N]> {
+    fn bytes<const N: usize>(&mut self, crc: &mut Hasher) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         for byte in &mut bytes {
-            if self.input.refill()? {
+            let Some(next) = self.input.byte()? else {
                 return Err(self.truncated());
-            }
-            *byte = self.input.ahead()[0];
-            self.input.start += 1;
+            };
+            *byte = next;
         }
         crc.update(&bytes);
         Ok(bytes)
@@ -244,39 +242,6 @@ impl Gunzip {
             _ => ("not gzip: the file starts with other bytes", again),
         };
         Some(Error::new(ErrorKind::Corrupt, what).hint(hint))
-    }
-}
-
-/// What one call of the decoder moved; it is handed buffers far smaller than `usize` can count.
-fn step(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
-}
-
-/// Compressed bytes with a window ahead.
-struct Input {
-    raw: Raw,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Input {
-    /// Makes sure that a byte is ahead; true at the end of the file.
-    fn refill(&mut self) -> Result<bool> {
-        if self.start == self.end {
-            self.start = 0;
-            self.end = self.raw.read(&mut self.buffer)?;
-        }
-        Ok(self.start == self.end)
-    }
-
-    fn ahead(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
-    }
-
-    /// Where in the file the next byte is, from 0.
-    fn offset(&self) -> u64 {
-        self.raw.bytes - (self.end - self.start) as u64
     }
 }
 

@@ -1,6 +1,8 @@
 //! One input file to chunks of whole lines, with the digest of the bytes as they lie on disk.
 
 mod gunzip;
+mod inflate;
+mod input;
 
 use std::fs::File;
 use std::io::Read;

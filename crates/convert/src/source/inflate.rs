@@ -1,0 +1,795 @@
+//! Raw deflate (RFC 1951), streamed, as strict as zlib: what zlib refuses is refused.
+//!
+//! It is here because inflating is the largest share of a conversion, and no decoder at hand is
+//! fast, streams, and builds with cargo alone: `docs/design.md` has the measurement. It wins by
+//! never stopping inside of a symbol: the input keeps a few bytes ahead and the output a few of
+//! slack, so the inner loop has no such checks. Tests hold it equal to flate2's zlib-rs.
+
+use super::input::Input;
+use crate::error::Error;
+
+/// How far back a match may reach, in bytes.
+const WINDOW: usize = 32 << 10;
+
+/// How much text is decoded at once, in bytes; with the window it stays in the second-level cache.
+const ROOM: usize = 64 << 10;
+
+/// What one turn of the inner loop may write past `WINDOW + ROOM`: three literals or the longest
+/// match, rounded up to whole 16-byte copies.
+const SLACK: usize = 3 + 258 + 16;
+
+/// Bits that the first-level tables are looked up with.
+const LITERAL_BITS: u32 = 11;
+const DISTANCE_BITS: u32 = 9;
+
+/// Entries with all second-level tables: zlib's program `enough` gives 2342 for 288 symbols and 594
+/// for 32, with codes of at most 15 bits.
+const LITERAL_ENTRIES: usize = 2400;
+const DISTANCE_ENTRIES: usize = 1024;
+
+/// The longest code.
+const LONGEST: usize = 15;
+
+/// An entry of a table, packed: bits to take (0 to 5), extra bits (8 to 12), value (16 to 27), kind.
+type Entry = u32;
+
+const LITERAL: Entry = 1 << 31;
+/// Neither a literal nor a length or distance: one of the three below.
+const ODD: Entry = 1 << 30;
+const END_OF_BLOCK: Entry = ODD | 1 << 29;
+/// The value is where a second-level table starts, the extra bits are its size.
+const SECOND: Entry = ODD | 1 << 28;
+/// No code is spelled like this.
+const INVALID: Entry = ODD;
+
+const fn take(entry: Entry) -> u32 {
+    entry & 0x3f
+}
+
+const fn extra(entry: Entry) -> u32 {
+    entry >> 8 & 0x1f
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "twelve bits")]
+const fn value(entry: Entry) -> usize {
+    (entry >> 16 & 0xfff) as usize
+}
+
+/// Lengths by symbol 257 to 285: base and extra bits.
+const LENGTHS: [(u16, u8); 29] = [
+    (3, 0),
+    (4, 0),
+    (5, 0),
+    (6, 0),
+    (7, 0),
+    (8, 0),
+    (9, 0),
+    (10, 0),
+    (11, 1),
+    (13, 1),
+    (15, 1),
+    (17, 1),
+    (19, 2),
+    (23, 2),
+    (27, 2),
+    (31, 2),
+    (35, 3),
+    (43, 3),
+    (51, 3),
+    (59, 3),
+    (67, 4),
+    (83, 4),
+    (99, 4),
+    (115, 4),
+    (131, 5),
+    (163, 5),
+    (195, 5),
+    (227, 5),
+    (258, 0),
+];
+
+/// Distances by symbol 0 to 29: base and extra bits.
+const DISTANCES: [(u16, u8); 30] = [
+    (1, 0),
+    (2, 0),
+    (3, 0),
+    (4, 0),
+    (5, 1),
+    (7, 1),
+    (9, 2),
+    (13, 2),
+    (17, 3),
+    (25, 3),
+    (33, 4),
+    (49, 4),
+    (65, 5),
+    (97, 5),
+    (129, 6),
+    (193, 6),
+    (257, 7),
+    (385, 7),
+    (513, 8),
+    (769, 8),
+    (1025, 9),
+    (1537, 9),
+    (2049, 10),
+    (3073, 10),
+    (4097, 11),
+    (6145, 11),
+    (8193, 12),
+    (12289, 12),
+    (16385, 13),
+    (24577, 13),
+];
+
+/// The order in which the lengths of the code-length code are written.
+const ORDER: [usize; 19] = [
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
+];
+
+/// Why a stream cannot be decoded.
+pub(super) enum Stop {
+    /// The input ends inside of it.
+    Truncated,
+    /// It breaks a rule of the format.
+    Broken(&'static str),
+    /// The disk fails.
+    Disk(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, Stop>;
+
+/// A decoder and the text that it decoded last.
+///
+/// # Memory
+/// About 110 KiB.
+pub(super) struct Inflate {
+    /// The window, then the text not handed out yet.
+    text: Box<[u8]>,
+    /// What of the text was not handed out yet.
+    start: usize,
+    end: usize,
+    /// Bits ahead, the next one lowest. Above `count` may stand bits that are read again.
+    bits: u64,
+    count: u32,
+    block: Block,
+    last: bool,
+    literals: Box<[Entry; LITERAL_ENTRIES]>,
+    distances: Box<[Entry; DISTANCE_ENTRIES]>,
+}
+
+#[derive(Clone, Copy)]
+enum Block {
+    Header,
+    Stored { left: usize },
+    Codes,
+    End,
+}
+
+impl Inflate {
+    pub(super) fn new() -> Self {
+        Self {
+            text: vec![0; WINDOW + ROOM + SLACK].into(),
+            start: 0,
+            end: 0,
+            bits: 0,
+            count: 0,
+            block: Block::Header,
+            last: false,
+            literals: Box::new([INVALID; LITERAL_ENTRIES]),
+            distances: Box::new([INVALID; DISTANCE_ENTRIES]),
+        }
+    }
+
+    /// Starts a new stream, which knows nothing of the one before.
+    pub(super) fn reset(&mut self) {
+        (self.start, self.end) = (0, 0);
+        (self.bits, self.count) = (0, 0);
+        (self.block, self.last) = (Block::Header, false);
+    }
+
+    /// Hands out some text; 0 at the end of the stream, after which the input stands behind it.
+    pub(super) fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize> {
+        while self.start == self.end {
+            if let Block::End = self.block {
+                return Ok(0);
+            }
+            if self.end > WINDOW {
+                self.text.copy_within(self.end - WINDOW..self.end, 0);
+                self.end = WINDOW;
+            }
+            self.start = self.end;
+            self.decode(input)?;
+        }
+        let read = into.len().min(self.end - self.start);
+        into[..read].copy_from_slice(&self.text[self.start..self.start + read]);
+        self.start += read;
+        Ok(read)
+    }
+
+    /// Decodes until there is no more room or the stream ends.
+    fn decode(&mut self, input: &mut Input) -> Result<()> {
+        while self.end < WINDOW + ROOM {
+            match self.block {
+                Block::End => return Ok(()),
+                Block::Header if self.last => {
+                    // Whole bytes that were read ahead belong to what follows.
+                    input.unread((self.count / 8) as usize);
+                    self.block = Block::End;
+                }
+                Block::Header => self.header(input)?,
+                Block::Stored { left: 0 } => self.block = Block::Header,
+                Block::Stored { left } => self.stored(input, left)?,
+                Block::Codes => self.codes(input)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that `count` bits are ahead; at most 32.
+    fn need(&mut self, input: &mut Input, count: u32) -> Result<()> {
+        while self.count < count {
+            let Some(byte) = input.byte()? else {
+                return Err(Stop::Truncated);
+            };
+            self.bits |= u64::from(byte) << self.count;
+            self.count += 8;
+        }
+        Ok(())
+    }
+
+    /// Takes up to 32 bits that are ahead.
+    fn take_bits(&mut self, count: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits are left")]
+        let taken = (self.bits & ((1 << count) - 1)) as u32;
+        self.drop_bits(count);
+        taken
+    }
+
+    fn drop_bits(&mut self, count: u32) {
+        self.bits >>= count;
+        self.count -= count;
+    }
+
+    fn get(&mut self, input: &mut Input, count: u32) -> Result<u32> {
+        self.need(input, count)?;
+        Ok(self.take_bits(count))
+    }
+
+    fn header(&mut self, input: &mut Input) -> Result<()> {
+        self.last = self.get(input, 1)? == 1;
+        match self.get(input, 2)? {
+            0 => {
+                self.drop_bits(self.count % 8);
+                let length = self.get(input, 16)?;
+                let inverse = self.get(input, 16)?;
+                if length != !inverse & 0xffff {
+                    return Err(Stop::Broken(
+                        "a stored block whose lengths contradict each other",
+                    ));
+                }
+                self.block = Block::Stored {
+                    left: length as usize,
+                };
+            }
+            1 => {
+                let mut lengths = [8; 320];
+                lengths[144..256].fill(9);
+                lengths[256..280].fill(7);
+                lengths[288..].fill(5);
+                self.tables(&lengths[..288], &lengths[288..320])?;
+            }
+            2 => self.dynamic(input)?,
+            _ => return Err(Stop::Broken("a block of a type that does not exist")),
+        }
+        Ok(())
+    }
+
+    fn stored(&mut self, input: &mut Input, left: usize) -> Result<()> {
+        // Bytes that were read ahead as bits come first.
+        input.unread((self.count / 8) as usize);
+        (self.bits, self.count) = (0, 0);
+        let room = &mut self.text[self.end..WINDOW + ROOM];
+        let wanted = left.min(room.len());
+        let read = input.copy(&mut room[..wanted])?;
+        if read == 0 {
+            return Err(Stop::Truncated);
+        }
+        self.end += read;
+        self.block = Block::Stored { left: left - read };
+        Ok(())
+    }
+
+    /// Reads the codes of a dynamic block.
+    fn dynamic(&mut self, input: &mut Input) -> Result<()> {
+        let literals = self.get(input, 5)? as usize + 257;
+        let distances = self.get(input, 5)? as usize + 1;
+        let codes = self.get(input, 4)? as usize + 4;
+        if literals > 286 || distances > 30 {
+            return Err(Stop::Broken("too many length or distance codes"));
+        }
+        let mut lengths = [0_u8; 19];
+        for &symbol in &ORDER[..codes] {
+            #[expect(clippy::cast_possible_truncation, reason = "three bits")]
+            let length = self.get(input, 3)? as u8;
+            lengths[symbol] = length;
+        }
+        let mut table = [INVALID; 128];
+        build(&mut table, 7, &lengths, |symbol| (symbol as Entry) << 16)
+            .filter(|complete| *complete)
+            .ok_or(Stop::Broken("an invalid code for code lengths"))?;
+        let mut lengths = [0_u8; 320];
+        let mut at = 0;
+        while at < literals + distances {
+            // A code has at most 7 bits, of which fewer may be left at the very end.
+            while self.count < 7 {
+                let Some(byte) = input.byte()? else { break };
+                self.bits |= u64::from(byte) << self.count;
+                self.count += 8;
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "seven bits")]
+            let entry = table[(self.bits & 0x7f) as usize];
+            if entry & ODD != 0 {
+                return Err(Stop::Broken("an invalid code for code lengths"));
+            }
+            if take(entry) > self.count {
+                return Err(Stop::Truncated);
+            }
+            self.drop_bits(take(entry));
+            let symbol = value(entry);
+            let (length, times) = match symbol {
+                16 if at == 0 => return Err(Stop::Broken("a repeat of no code length")),
+                16 => (lengths[at - 1], 3 + self.get(input, 2)? as usize),
+                17 => (0, 3 + self.get(input, 3)? as usize),
+                18 => (0, 11 + self.get(input, 7)? as usize),
+                _ => (u8::try_from(symbol).unwrap_or_default(), 1),
+            };
+            if at + times > literals + distances {
+                return Err(Stop::Broken("a repeat of too many code lengths"));
+            }
+            lengths[at..at + times].fill(length);
+            at += times;
+        }
+        if lengths[256] == 0 {
+            return Err(Stop::Broken("no code for the end of a block"));
+        }
+        let (literals, rest) = lengths.split_at(literals);
+        self.tables(literals, &rest[..distances])
+    }
+
+    /// Makes both tables and enters the block.
+    fn tables(&mut self, literals: &[u8], distances: &[u8]) -> Result<()> {
+        let literal = |symbol: usize| match symbol {
+            0..256 => LITERAL | (symbol as Entry) << 16,
+            256 => END_OF_BLOCK,
+            _ => match LENGTHS.get(symbol - 257) {
+                Some(&(base, extra)) => Entry::from(base) << 16 | Entry::from(extra) << 8,
+                None => INVALID,
+            },
+        };
+        let distance = |symbol: usize| match DISTANCES.get(symbol) {
+            // The base does not fit in the value; the symbol does.
+            Some(&(_, extra)) => (symbol as Entry) << 16 | Entry::from(extra) << 8,
+            None => INVALID,
+        };
+        build(&mut self.literals[..], LITERAL_BITS, literals, literal)
+            .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
+        build(&mut self.distances[..], DISTANCE_BITS, distances, distance)
+            .ok_or(Stop::Broken("an invalid code for distances"))?;
+        self.block = Block::Codes;
+        Ok(())
+    }
+
+    /// Decodes literals and matches until the block ends or there is no more room.
+    fn codes(&mut self, input: &mut Input) -> Result<()> {
+        while self.end < WINDOW + ROOM {
+            input.look_ahead()?;
+            if input.ahead().len() >= 8 {
+                if self.fast(input)? {
+                    return Ok(());
+                }
+            } else if self.slow(input)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The inner loop, while eight bytes are ahead and there is room; true at the end of the block.
+    fn fast(&mut self, input: &mut Input) -> Result<bool> {
+        let ahead = input.ahead();
+        let (literals, distances) = (&*self.literals, &*self.distances);
+        let text = &mut self.text[..];
+        let (mut bits, mut count, mut end) = (self.bits, self.count, self.end);
+        let mut at = 0;
+        let outcome = loop {
+            if end >= WINDOW + ROOM {
+                break Ok(false);
+            }
+            let Some(word) = ahead.get(at..at + 8).and_then(|word| word.first_chunk()) else {
+                break Ok(false);
+            };
+            // At least 56 bits are ahead after this; the bits above `count` are right, too.
+            bits |= u64::from_le_bytes(*word) << count;
+            at += (63 - count as usize) >> 3;
+            count |= 56;
+            let mut entry = look_up(&literals[..], LITERAL_BITS, bits);
+            if entry & LITERAL != 0 {
+                // Three codes of at most 15 bits fit in what is ahead.
+                text[end] = value(entry).to_le_bytes()[0];
+                end += 1;
+                bits >>= take(entry);
+                count -= take(entry);
+                entry = look_up(&literals[..], LITERAL_BITS, bits);
+                if entry & LITERAL != 0 {
+                    text[end] = value(entry).to_le_bytes()[0];
+                    end += 1;
+                    bits >>= take(entry);
+                    count -= take(entry);
+                    entry = look_up(&literals[..], LITERAL_BITS, bits);
+                    if entry & LITERAL != 0 {
+                        text[end] = value(entry).to_le_bytes()[0];
+                        end += 1;
+                        bits >>= take(entry);
+                        count -= take(entry);
+                        continue;
+                    }
+                }
+                // What comes next may need all the bits that there can be.
+                let Some(word) = ahead.get(at..at + 8).and_then(|word| word.first_chunk()) else {
+                    break Ok(false);
+                };
+                bits |= u64::from_le_bytes(*word) << count;
+                at += (63 - count as usize) >> 3;
+                count |= 56;
+            }
+            if entry & ODD != 0 {
+                if entry & END_OF_BLOCK == END_OF_BLOCK {
+                    bits >>= take(entry);
+                    count -= take(entry);
+                    break Ok(true);
+                }
+                break Err(Stop::Broken("an invalid code for a literal or a length"));
+            }
+            // A length, its extra bits, a distance and its extra bits: at most 48 bits.
+            bits >>= take(entry);
+            count -= take(entry);
+            let length = value(entry) + low(bits, extra(entry));
+            bits >>= extra(entry);
+            count -= extra(entry);
+            let entry = look_up(&distances[..], DISTANCE_BITS, bits);
+            if entry & ODD != 0 {
+                break Err(Stop::Broken("an invalid code for a distance"));
+            }
+            bits >>= take(entry);
+            count -= take(entry);
+            let distance = distance_base(entry) + low(bits, extra(entry));
+            bits >>= extra(entry);
+            count -= extra(entry);
+            if distance > end {
+                break Err(Stop::Broken("a match that reaches back before the text"));
+            }
+            copy_match(text, end, distance, length);
+            end += length;
+        };
+        (self.bits, self.count, self.end) = (bits, count, end);
+        input.pass(at);
+        if let Ok(true) = outcome {
+            self.block = Block::Header;
+        }
+        outcome
+    }
+
+    /// One literal or match near the end of the input; true at the end of the block.
+    fn slow(&mut self, input: &mut Input) -> Result<bool> {
+        while self.count < 56 {
+            let Some(byte) = input.byte()? else { break };
+            self.bits |= u64::from(byte) << self.count;
+            self.count += 8;
+        }
+        // Above `count` there may be no bits at all, so a code is one only if it is all there.
+        self.bits &= (1 << self.count) - 1;
+        let entry = look_up(&self.literals[..], LITERAL_BITS, self.bits);
+        let entry = self.whole(entry, "an invalid code for a literal or a length")?;
+        if entry & LITERAL != 0 {
+            self.text[self.end] = value(entry).to_le_bytes()[0];
+            self.end += 1;
+            return Ok(false);
+        }
+        if entry & ODD != 0 {
+            self.block = Block::Header;
+            return Ok(true);
+        }
+        let length = value(entry) + self.whole_extra(entry)?;
+        let entry = look_up(&self.distances[..], DISTANCE_BITS, self.bits);
+        let entry = self.whole(entry, "an invalid code for a distance")?;
+        let distance = distance_base(entry) + self.whole_extra(entry)?;
+        if distance > self.end {
+            return Err(Stop::Broken("a match that reaches back before the text"));
+        }
+        copy_match(&mut self.text, self.end, distance, length);
+        self.end += length;
+        Ok(false)
+    }
+
+    /// Takes a code, if all of its bits are there.
+    fn whole(&mut self, entry: Entry, invalid: &'static str) -> Result<Entry> {
+        let is_invalid = entry & ODD != 0 && entry & END_OF_BLOCK != END_OF_BLOCK;
+        if take(entry) > self.count || (is_invalid && self.count < 15) {
+            return Err(Stop::Truncated);
+        }
+        if is_invalid {
+            return Err(Stop::Broken(invalid));
+        }
+        self.drop_bits(take(entry));
+        Ok(entry)
+    }
+
+    fn whole_extra(&mut self, entry: Entry) -> Result<usize> {
+        if extra(entry) > self.count {
+            return Err(Stop::Truncated);
+        }
+        Ok(self.take_bits(extra(entry)) as usize)
+    }
+}
+
+/// The lowest bits as a number; at most 13.
+#[expect(clippy::cast_possible_truncation, reason = "at most 13 bits are left")]
+fn low(bits: u64, count: u32) -> usize {
+    (bits & ((1 << count) - 1)) as usize
+}
+
+fn distance_base(entry: Entry) -> usize {
+    // The mask keeps the index inside of the padded table.
+    usize::from(DISTANCE_BASES[value(entry) & 31])
+}
+
+/// The bases of [`DISTANCES`], padded so that five bits always hit.
+const DISTANCE_BASES: [u16; 32] = {
+    let mut bases = [0; 32];
+    let mut symbol = 0;
+    while symbol < 30 {
+        bases[symbol] = DISTANCES[symbol].0;
+        symbol += 1;
+    }
+    bases
+};
+
+/// The entry that the bits ahead spell, through a second-level table where the first one says so.
+#[inline(always)]
+fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
+    let entry = table[low(bits, table_bits)];
+    if entry & SECOND == SECOND {
+        return table[value(entry) + low(bits >> table_bits, extra(entry))];
+    }
+    entry
+}
+
+/// Copies a match of up to 258 bytes to `end`; it may write up to 16 bytes more.
+#[inline(always)]
+fn copy_match(text: &mut [u8], end: usize, distance: usize, length: usize) {
+    let from = end - distance;
+    if distance >= 16 {
+        // What is read in one step was written in an earlier one; most matches take one.
+        let mut done = 0;
+        loop {
+            text.copy_within(from + done..from + done + 16, end + done);
+            done += 16;
+            if done >= length {
+                break;
+            }
+        }
+    } else if distance == 1 {
+        let byte = text[from];
+        text[end..end + length].fill(byte);
+    } else {
+        for at in from..from + length {
+            text[at + distance] = text[at];
+        }
+    }
+}
+
+/// Fills a table with a canonical code: first `1 << bits` entries, then the second-level tables.
+///
+/// `None` where zlib refuses the code: too many codes for their lengths, or too few. As in zlib, a
+/// single code of one bit may stand alone, and no code at all is a table that nothing hits; these
+/// two give `Some(false)`.
+fn build(
+    table: &mut [Entry],
+    bits: u32,
+    lengths: &[u8],
+    entry_of: impl Fn(usize) -> Entry,
+) -> Option<bool> {
+    let mut of_length = [0_u16; LONGEST + 1];
+    for &length in lengths {
+        of_length[usize::from(length)] += 1;
+    }
+    of_length[0] = 0;
+    let longest = (1..=LONGEST)
+        .rev()
+        .find(|&length| of_length[length] > 0)
+        .unwrap_or(0);
+    let mut left = 1_i32;
+    for &count in &of_length[1..] {
+        left = left * 2 - i32::from(count);
+        if left < 0 {
+            return None;
+        }
+    }
+    if left > 0 && longest > 1 {
+        return None;
+    }
+    table.fill(INVALID);
+    // The first code of each length, and where in order of codes its symbols start.
+    let mut next = [0_u32; LONGEST + 2];
+    for length in 1..=LONGEST {
+        next[length + 1] = (next[length] + u32::from(of_length[length])) << 1;
+    }
+    let mut used = 1_usize << bits;
+    // Second-level tables by the first-level index that leads there: sizes first, since the codes
+    // that share an index may have several lengths.
+    let mut codes = [(0_u32, 0_u32, 0_usize); 320];
+    let mut total = 0;
+    for (symbol, &length) in lengths.iter().enumerate() {
+        if length > 0 {
+            let length = u32::from(length);
+            let code = next[length as usize];
+            next[length as usize] += 1;
+            // Codes are written with their highest bit first, numbers with their lowest.
+            codes[total] = (code.reverse_bits() >> (32 - length), length, symbol);
+            total += 1;
+        }
+    }
+    let mut sizes = vec![0_u32; 1 << bits];
+    for &(code, length, _) in codes[..total]
+        .iter()
+        .filter(|(_, length, _)| *length > bits)
+    {
+        let size = &mut sizes[low(u64::from(code), bits)];
+        *size = (*size).max(length - bits);
+    }
+    for (index, &size) in sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
+        table[index] = SECOND | (used as Entry) << 16 | size << 8;
+        used += 1 << size;
+    }
+    if used > table.len() {
+        // No code that gets here needs more: the sizes are those of zlib's program `enough`.
+        return None;
+    }
+    for &(code, length, symbol) in &codes[..total] {
+        let entry = entry_of(symbol) | length;
+        if length <= bits {
+            let step = 1 << length;
+            for index in (code as usize..1 << bits).step_by(step) {
+                table[index] = entry;
+            }
+        } else {
+            let second = table[low(u64::from(code), bits)];
+            let (start, size) = (value(second), extra(second));
+            let step = 1 << (length - bits);
+            for index in ((code >> bits) as usize..1 << size).step_by(step) {
+                table[start + index] = entry;
+            }
+        }
+    }
+    Some(left == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Raw;
+    use flate2::{Decompress, FlushDecompress, Status};
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    /// What this decoder makes of a stream, and how many bytes follow it; handed over piecemeal.
+    fn ours(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(stream).unwrap();
+        let mut input = Input::new(Raw::open(file.path()).unwrap());
+        let mut inflate = Inflate::new();
+        let (mut text, mut buffer) = (Vec::new(), vec![0; piece]);
+        loop {
+            match inflate.read(&mut input, &mut buffer).ok()? {
+                0 => break,
+                read => text.extend_from_slice(&buffer[..read]),
+            }
+        }
+        let mut rest = 0;
+        while input.byte().unwrap().is_some() {
+            rest += 1;
+        }
+        Some((text, rest))
+    }
+
+    /// The same by zlib-rs.
+    fn plain(stream: &[u8]) -> Option<(Vec<u8>, usize)> {
+        let mut inflate = Decompress::new(false);
+        let mut text = Vec::with_capacity(1 << 20);
+        loop {
+            let read = usize::try_from(inflate.total_in()).unwrap();
+            let before = text.len();
+            let status = inflate.decompress_vec(&stream[read..], &mut text, FlushDecompress::None);
+            let read_on = usize::try_from(inflate.total_in()).unwrap();
+            match status.ok()? {
+                Status::StreamEnd => return Some((text, stream.len() - read_on)),
+                _ if read_on == read && text.len() == before && text.capacity() > text.len() => {
+                    return None;
+                }
+                _ => text.reserve(1 << 20),
+            }
+        }
+    }
+
+    fn deflate(text: &[u8], level: u32) -> Vec<u8> {
+        let level = flate2::Compression::new(level);
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), level);
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Text with matches of all kinds: near, far, long, of one byte.
+    fn texts() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..300),
+            ("[0-9,.e\n-]{0,60}", 0..200_usize).prop_map(|(text, times)| text.repeat(times).into()),
+            (any::<u8>(), 0..70_000_usize).prop_map(|(byte, times)| vec![byte; times]),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn reads_what_was_written(text in texts(), level in 0..10_u32, piece in 1..100_000_usize) {
+            let mut stream = deflate(&text, level);
+            stream.extend(b"rest");
+            prop_assert!(ours(&stream, piece) == Some((text, 4)));
+        }
+
+        /// The plain twin: the same verdict on whatever is broken, and the same text and end.
+        #[test]
+        fn equals_zlib_on_broken_streams(
+            text in texts(),
+            level in 0..10_u32,
+            flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut stream = deflate(&text, level);
+            for (at, mask) in flips {
+                let at = at.index(stream.len());
+                stream[at] ^= mask;
+            }
+            prop_assert!(ours(&stream, 4096) == plain(&stream));
+        }
+
+        #[test]
+        fn equals_zlib_on_any_bytes(stream in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(ours(&stream, 4096) == plain(&stream));
+        }
+    }
+
+    #[test]
+    fn equals_zlib_on_every_short_stream_of_a_dynamic_block() {
+        // Random bits behind the header of a dynamic block reach the rules for codes.
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            let mut stream = Vec::new();
+            for _ in 0..12 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                stream.extend((state >> 32).to_le_bytes());
+            }
+            stream[0] = stream[0] & !7 | 5;
+            assert!(ours(&stream, 64) == plain(&stream), "{stream:?}");
+        }
+    }
+}
