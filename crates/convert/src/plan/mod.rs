@@ -201,6 +201,14 @@ pub fn plan(request: &Request) -> Result<Plan> {
         compression: request.codec.to_string(),
         on_bad_row: request.on_bad_row.name().to_owned(),
     };
+    tracing::debug!(
+        trace = trace.name,
+        tables = tables.len(),
+        absent = absent.len(),
+        schema_csv = schema_csv.is_some(),
+        checksums = checksums.is_some(),
+        "planned"
+    );
     Ok(Plan {
         source: found.root,
         trace,

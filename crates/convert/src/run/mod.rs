@@ -126,6 +126,7 @@ impl Run<'_> {
         let manifest = self.assemble(parts);
         if !complete {
             self.lake.publish(&manifest, &table_names())?;
+            tracing::debug!(tables = manifest.tables.len(), "published");
         }
         Ok(Outcome {
             manifest,
@@ -288,6 +289,12 @@ impl Run<'_> {
             Some(Err(error)) => return Err(self.rejects_failed(part, error.into_error())),
             None => None,
         };
+        tracing::debug!(
+            source = part.source,
+            rows_in = converted.rows_in,
+            rows_rejected = converted.rows_rejected,
+            "staged"
+        );
         Ok(Done {
             converted,
             output: staging.close()?,
@@ -350,6 +357,7 @@ impl Run<'_> {
             rejects,
         };
         self.with_journal(journal, kept, |journal| journal.note(table, &facts))?;
+        tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {
             table,
             file_number: facts.file_number,
