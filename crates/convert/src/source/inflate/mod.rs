@@ -5,8 +5,15 @@
 //! never stopping inside of a symbol: the input keeps a few bytes ahead and the output a few of
 //! slack, so the inner loop has no such checks. Tests hold it equal to flate2's zlib-rs.
 
+mod table;
+
 use super::input::Input;
 use crate::error::Error;
+use table::{
+    DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, Entry, INVALID, LITERAL, LITERAL_BITS,
+    LITERAL_ENTRIES, ODD, build, code_length, distance, distance_base, extra, literal, look_up,
+    low, take, value,
+};
 
 /// How far back a match may reach, in bytes.
 const WINDOW: usize = 32 << 10;
@@ -17,110 +24,6 @@ const ROOM: usize = 64 << 10;
 /// What one turn of the inner loop may write past `WINDOW + ROOM`: three literals or the longest
 /// match, rounded up to whole 16-byte copies.
 const SLACK: usize = 3 + 258 + 16;
-
-/// Bits that the first-level tables are looked up with.
-const LITERAL_BITS: u32 = 11;
-const DISTANCE_BITS: u32 = 9;
-
-/// Entries with all second-level tables: zlib's program `enough` gives 2342 for 288 symbols and 594
-/// for 32, with codes of at most 15 bits.
-const LITERAL_ENTRIES: usize = 2400;
-const DISTANCE_ENTRIES: usize = 1024;
-
-/// The longest code.
-const LONGEST: usize = 15;
-
-/// An entry of a table, packed: bits to take (0 to 5), extra bits (8 to 12), value (16 to 27), kind.
-type Entry = u32;
-
-const LITERAL: Entry = 1 << 31;
-/// Neither a literal nor a length or distance: one of the three below.
-const ODD: Entry = 1 << 30;
-const END_OF_BLOCK: Entry = ODD | 1 << 29;
-/// The value is where a second-level table starts, the extra bits are its size.
-const SECOND: Entry = ODD | 1 << 28;
-/// No code is spelled like this.
-const INVALID: Entry = ODD;
-
-const fn take(entry: Entry) -> u32 {
-    entry & 0x3f
-}
-
-const fn extra(entry: Entry) -> u32 {
-    entry >> 8 & 0x1f
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "twelve bits")]
-const fn value(entry: Entry) -> usize {
-    (entry >> 16 & 0xfff) as usize
-}
-
-/// Lengths by symbol 257 to 285: base and extra bits.
-const LENGTHS: [(u16, u8); 29] = [
-    (3, 0),
-    (4, 0),
-    (5, 0),
-    (6, 0),
-    (7, 0),
-    (8, 0),
-    (9, 0),
-    (10, 0),
-    (11, 1),
-    (13, 1),
-    (15, 1),
-    (17, 1),
-    (19, 2),
-    (23, 2),
-    (27, 2),
-    (31, 2),
-    (35, 3),
-    (43, 3),
-    (51, 3),
-    (59, 3),
-    (67, 4),
-    (83, 4),
-    (99, 4),
-    (115, 4),
-    (131, 5),
-    (163, 5),
-    (195, 5),
-    (227, 5),
-    (258, 0),
-];
-
-/// Distances by symbol 0 to 29: base and extra bits.
-const DISTANCES: [(u16, u8); 30] = [
-    (1, 0),
-    (2, 0),
-    (3, 0),
-    (4, 0),
-    (5, 1),
-    (7, 1),
-    (9, 2),
-    (13, 2),
-    (17, 3),
-    (25, 3),
-    (33, 4),
-    (49, 4),
-    (65, 5),
-    (97, 5),
-    (129, 6),
-    (193, 6),
-    (257, 7),
-    (385, 7),
-    (513, 8),
-    (769, 8),
-    (1025, 9),
-    (1537, 9),
-    (2049, 10),
-    (3073, 10),
-    (4097, 11),
-    (6145, 11),
-    (8193, 12),
-    (12289, 12),
-    (16385, 13),
-    (24577, 13),
-];
 
 /// The order in which the lengths of the code-length code are written.
 const ORDER: [usize; 19] = [
@@ -321,7 +224,7 @@ impl Inflate {
             lengths[symbol] = length;
         }
         let mut table = [INVALID; 128];
-        build(&mut table, 7, &lengths, |symbol| (symbol as Entry) << 16)
+        build(&mut table, 7, &lengths, code_length)
             .filter(|complete| *complete)
             .ok_or(Stop::Broken("an invalid code for code lengths"))?;
         let mut lengths = [0_u8; 320];
@@ -365,19 +268,6 @@ impl Inflate {
 
     /// Makes both tables and enters the block.
     fn tables(&mut self, literals: &[u8], distances: &[u8]) -> Result<()> {
-        let literal = |symbol: usize| match symbol {
-            0..256 => LITERAL | (symbol as Entry) << 16,
-            256 => END_OF_BLOCK,
-            _ => match LENGTHS.get(symbol - 257) {
-                Some(&(base, extra)) => Entry::from(base) << 16 | Entry::from(extra) << 8,
-                None => INVALID,
-            },
-        };
-        let distance = |symbol: usize| match DISTANCES.get(symbol) {
-            // The base does not fit in the value; the symbol does.
-            Some(&(_, extra)) => (symbol as Entry) << 16 | Entry::from(extra) << 8,
-            None => INVALID,
-        };
         build(&mut self.literals[..], LITERAL_BITS, literals, literal)
             .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
         build(&mut self.distances[..], DISTANCE_BITS, distances, distance)
@@ -539,38 +429,6 @@ impl Inflate {
     }
 }
 
-/// The lowest bits as a number; at most 13.
-#[expect(clippy::cast_possible_truncation, reason = "at most 13 bits are left")]
-fn low(bits: u64, count: u32) -> usize {
-    (bits & ((1 << count) - 1)) as usize
-}
-
-fn distance_base(entry: Entry) -> usize {
-    // The mask keeps the index inside of the padded table.
-    usize::from(DISTANCE_BASES[value(entry) & 31])
-}
-
-/// The bases of [`DISTANCES`], padded so that five bits always hit.
-const DISTANCE_BASES: [u16; 32] = {
-    let mut bases = [0; 32];
-    let mut symbol = 0;
-    while symbol < 30 {
-        bases[symbol] = DISTANCES[symbol].0;
-        symbol += 1;
-    }
-    bases
-};
-
-/// The entry that the bits ahead spell, through a second-level table where the first one says so.
-#[inline(always)]
-fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
-    let entry = table[low(bits, table_bits)];
-    if entry & SECOND == SECOND {
-        return table[value(entry) + low(bits >> table_bits, extra(entry))];
-    }
-    entry
-}
-
 /// Copies a match of up to 258 bytes to `end`; it may write up to 16 bytes more.
 #[inline(always)]
 fn copy_match(text: &mut [u8], end: usize, distance: usize, length: usize) {
@@ -593,92 +451,6 @@ fn copy_match(text: &mut [u8], end: usize, distance: usize, length: usize) {
             text[at + distance] = text[at];
         }
     }
-}
-
-/// Fills a table with a canonical code: first `1 << bits` entries, then the second-level tables.
-///
-/// `None` where zlib refuses the code: too many codes for their lengths, or too few. As in zlib, a
-/// single code of one bit may stand alone, and no code at all is a table that nothing hits; these
-/// two give `Some(false)`.
-fn build(
-    table: &mut [Entry],
-    bits: u32,
-    lengths: &[u8],
-    entry_of: impl Fn(usize) -> Entry,
-) -> Option<bool> {
-    let mut of_length = [0_u16; LONGEST + 1];
-    for &length in lengths {
-        of_length[usize::from(length)] += 1;
-    }
-    of_length[0] = 0;
-    let longest = (1..=LONGEST)
-        .rev()
-        .find(|&length| of_length[length] > 0)
-        .unwrap_or(0);
-    let mut left = 1_i32;
-    for &count in &of_length[1..] {
-        left = left * 2 - i32::from(count);
-        if left < 0 {
-            return None;
-        }
-    }
-    if left > 0 && longest > 1 {
-        return None;
-    }
-    table.fill(INVALID);
-    // The first code of each length, and where in order of codes its symbols start.
-    let mut next = [0_u32; LONGEST + 2];
-    for length in 1..=LONGEST {
-        next[length + 1] = (next[length] + u32::from(of_length[length])) << 1;
-    }
-    let mut used = 1_usize << bits;
-    // Second-level tables by the first-level index that leads there: sizes first, since the codes
-    // that share an index may have several lengths.
-    let mut codes = [(0_u32, 0_u32, 0_usize); 320];
-    let mut total = 0;
-    for (symbol, &length) in lengths.iter().enumerate() {
-        if length > 0 {
-            let length = u32::from(length);
-            let code = next[length as usize];
-            next[length as usize] += 1;
-            // Codes are written with their highest bit first, numbers with their lowest.
-            codes[total] = (code.reverse_bits() >> (32 - length), length, symbol);
-            total += 1;
-        }
-    }
-    let mut sizes = vec![0_u32; 1 << bits];
-    for &(code, length, _) in codes[..total]
-        .iter()
-        .filter(|(_, length, _)| *length > bits)
-    {
-        let size = &mut sizes[low(u64::from(code), bits)];
-        *size = (*size).max(length - bits);
-    }
-    for (index, &size) in sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
-        table[index] = SECOND | (used as Entry) << 16 | size << 8;
-        used += 1 << size;
-    }
-    if used > table.len() {
-        // No code that gets here needs more: the sizes are those of zlib's program `enough`.
-        return None;
-    }
-    for &(code, length, symbol) in &codes[..total] {
-        let entry = entry_of(symbol) | length;
-        if length <= bits {
-            let step = 1 << length;
-            for index in (code as usize..1 << bits).step_by(step) {
-                table[index] = entry;
-            }
-        } else {
-            let second = table[low(u64::from(code), bits)];
-            let (start, size) = (value(second), extra(second));
-            let step = 1 << (length - bits);
-            for index in ((code >> bits) as usize..1 << size).step_by(step) {
-                table[start + index] = entry;
-            }
-        }
-    }
-    Some(left == 0)
 }
 
 #[cfg(test)]
