@@ -236,7 +236,6 @@ impl Inflate {
                 self.bits |= u64::from(byte) << self.count;
                 self.count += 8;
             }
-            #[expect(clippy::cast_possible_truncation, reason = "seven bits")]
             let entry = table[(self.bits & 0x7f) as usize];
             if entry & ODD != 0 {
                 return Err(Stop::Broken("an invalid code for code lengths"));

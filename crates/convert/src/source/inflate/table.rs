@@ -32,7 +32,6 @@ pub(super) const fn extra(entry: Entry) -> u32 {
     entry >> 8 & 0x1f
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "twelve bits")]
 pub(super) const fn value(entry: Entry) -> usize {
     (entry >> 16 & 0xfff) as usize
 }
@@ -55,11 +54,11 @@ const DISTANCES: [(u16, u8); 30] = [
 ];
 
 /// The entry of a symbol of the code for literals and lengths.
-pub(super) fn literal(symbol: usize) -> Entry {
+pub(super) fn literal(symbol: u32) -> Entry {
     match symbol {
-        0..256 => LITERAL | (symbol as Entry) << 16,
+        0..256 => LITERAL | symbol << 16,
         256 => END_OF_BLOCK,
-        _ => match LENGTHS.get(symbol - 257) {
+        _ => match LENGTHS.get(symbol as usize - 257) {
             Some(&(base, extra)) => Entry::from(base) << 16 | Entry::from(extra) << 8,
             None => INVALID,
         },
@@ -67,17 +66,17 @@ pub(super) fn literal(symbol: usize) -> Entry {
 }
 
 /// The entry of a symbol of the code for distances.
-pub(super) fn distance(symbol: usize) -> Entry {
-    match DISTANCES.get(symbol) {
+pub(super) fn distance(symbol: u32) -> Entry {
+    match DISTANCES.get(symbol as usize) {
         // The base does not fit in the value; the symbol does.
-        Some(&(_, extra)) => (symbol as Entry) << 16 | Entry::from(extra) << 8,
+        Some(&(_, extra)) => symbol << 16 | Entry::from(extra) << 8,
         None => INVALID,
     }
 }
 
 /// The entry of a symbol of the code for code lengths.
-pub(super) fn code_length(symbol: usize) -> Entry {
-    (symbol as Entry) << 16
+pub(super) fn code_length(symbol: u32) -> Entry {
+    symbol << 16
 }
 
 /// The lowest bits as a number; at most 13.
@@ -121,7 +120,7 @@ pub(super) fn build(
     table: &mut [Entry],
     bits: u32,
     lengths: &[u8],
-    entry_of: impl Fn(usize) -> Entry,
+    entry_of: impl Fn(u32) -> Entry,
 ) -> Option<bool> {
     let mut of_length = [0_u16; LONGEST + 1];
     for &length in lengths {
@@ -148,12 +147,12 @@ pub(super) fn build(
     for length in 1..=LONGEST {
         next[length + 1] = (next[length] + u32::from(of_length[length])) << 1;
     }
-    let mut used = 1_usize << bits;
+    let mut used: Entry = 1 << bits;
     // Second-level tables by the first-level index that leads there: sizes first, since the codes
     // that share an index may have several lengths.
-    let mut codes = [(0_u32, 0_u32, 0_usize); 320];
+    let mut codes = [(0_u32, 0_u32, 0_u32); 320];
     let mut total = 0;
-    for (symbol, &length) in lengths.iter().enumerate() {
+    for (symbol, &length) in (0..).zip(lengths) {
         if length > 0 {
             let length = u32::from(length);
             let code = next[length as usize];
@@ -172,10 +171,10 @@ pub(super) fn build(
         *size = (*size).max(length - bits);
     }
     for (index, &size) in sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
-        table[index] = SECOND | (used as Entry) << 16 | size << 8;
+        table[index] = SECOND | used << 16 | size << 8;
         used += 1 << size;
     }
-    if used > table.len() {
+    if used as usize > table.len() {
         // No code that gets here needs more: the sizes are those of zlib's program `enough`.
         return None;
     }
