@@ -344,3 +344,44 @@ pub(crate) fn heads() -> Option<Scratch> {
     }
     Some(scratch)
 }
+
+/// Counts the cases of a test and tells them in one line; all are tried before any is complained of.
+pub(crate) struct Score {
+    name: &'static str,
+    tried: u64,
+    wrong: Vec<String>,
+}
+
+impl Score {
+    pub(crate) fn new(name: &'static str) -> Self {
+        let (tried, wrong) = (0, Vec::new());
+        Self { name, tried, wrong }
+    }
+
+    /// Counts one case.
+    pub(crate) fn count(&mut self, what: &str, outcome: Result<(), String>) {
+        self.tried += 1;
+        if let Err(error) = outcome {
+            self.wrong.push(format!("{what}: {error}"));
+        }
+    }
+
+    /// Tells the counts, which the test harness does not hold back, and fails if any was wrong.
+    #[track_caller]
+    pub(crate) fn close(self) {
+        let (tried, wrong) = (self.tried, self.wrong.len() as u64);
+        let right = tried - wrong;
+        let line = format!(
+            "{}: tried {tried}, right {right}, wrong = {wrong}\n",
+            self.name
+        );
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        assert!(self.wrong.is_empty(), "{line}{}", self.wrong.join("\n"));
+        assert!(tried > 0, "{}: nothing was tried", self.name);
+    }
+}
+
+/// An outcome of a case: right where `holds`, else what `says`.
+pub(crate) fn ensure(holds: bool, says: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(says()) }
+}

@@ -172,7 +172,7 @@ pub fn boolean(field: &[u8]) -> Result<bool, Fault> {
 /// Reads text: UTF-8 without control characters and quotes, which the format does not have.
 ///
 /// # Errors
-/// [`Fault::NotUtf8`], [`Fault::Control`] or [`Fault::Quote`], whichever byte comes first.
+/// [`Fault::NotUtf8`]; of UTF-8, [`Fault::Control`] or [`Fault::Quote`], whichever byte comes first.
 pub fn text(field: &[u8]) -> Result<&str, Fault> {
     let text = str::from_utf8(field).map_err(|error| {
         let byte = field.get(error.valid_up_to()).copied().unwrap_or_default();

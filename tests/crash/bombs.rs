@@ -1,0 +1,186 @@
+//! Small files that inflate to a lot: refused, rejected or converted, within the memory bound.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+
+use crate::child::measured;
+use crate::support::{Score, Scratch, ensure, good_row, gzip, part_path, program};
+
+const MIB: usize = 1 << 20;
+
+/// The most memory that a run may hold here, with two threads.
+const BOUND: u64 = 256 * MIB as u64;
+
+/// `times` members of `text` each: 2 GiB of one byte are 8 MiB of gzip.
+fn members(text: &[u8], times: usize) -> Vec<u8> {
+    gzip(text).repeat(times)
+}
+
+/// A line of `length` bytes and its newline.
+fn line(byte: u8, length: usize) -> Vec<u8> {
+    let mut line = vec![byte; length];
+    line.push(b'\n');
+    line
+}
+
+/// A row of job events with a text of so many bytes.
+fn wide(length: usize) -> Vec<u8> {
+    let row = good_row("job_events").replace("usr=", &"u".repeat(length));
+    format!("{row}\n").into_bytes()
+}
+
+/// A name, the file, the exit codes without and with `--on-bad-row reject --max-rejects 1000`.
+fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
+    let good = format!("{}\n", good_row("job_events"));
+    let mut header = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff".to_vec();
+    header.resize(64 * MIB, b'x');
+    vec![
+        (
+            "2 GiB of one line",
+            members(&vec![b'x'; 32 * MIB], 64),
+            4,
+            4,
+        ),
+        ("2 GiB of commas", members(&vec![b','; 32 * MIB], 64), 4, 4),
+        (
+            "2 GiB of newlines",
+            members(&vec![b'\n'; 32 * MIB], 64),
+            4,
+            4,
+        ),
+        ("2 GiB of NUL", members(&vec![0; 32 * MIB], 64), 4, 4),
+        ("2 GiB of digits", members(&vec![b'1'; 32 * MIB], 64), 4, 4),
+        (
+            "2 GiB of CRLF",
+            members(&b"\r\n".repeat(16 * MIB), 64),
+            4,
+            4,
+        ),
+        (
+            "one good row before 2 GiB of one line",
+            [gzip(good.as_bytes()), members(&vec![b'x'; 32 * MIB], 64)].concat(),
+            4,
+            4,
+        ),
+        ("20 lines at the limit", members(&line(b'x', MIB), 20), 4, 3),
+        (
+            "20 lines of commas at the limit",
+            members(&line(b',', MIB), 20),
+            4,
+            3,
+        ),
+        (
+            "20 lines of NUL at the limit",
+            members(&line(0, MIB), 20),
+            4,
+            3,
+        ),
+        (
+            "20 lines of broken UTF-8 at the limit",
+            members(&line(0xff, MIB), 20),
+            4,
+            3,
+        ),
+        (
+            "1500 good rows with a text of 100 KiB",
+            members(&wide(100 << 10), 1500),
+            0,
+            0,
+        ),
+        (
+            "200 good rows with a text of nearly 1 MiB",
+            members(&wide(MIB - 64), 200),
+            0,
+            0,
+        ),
+        ("200,000 members of nothing", members(b"", 200_000), 0, 0),
+        ("a header without end", header, 5, 5),
+        (
+            "64 MiB of NUL after the end",
+            [gzip(good.as_bytes()), vec![0; 64 * MIB]].concat(),
+            0,
+            0,
+        ),
+    ]
+}
+
+#[test]
+fn what_inflates_without_end_stays_within_the_bound() {
+    let mut score = Score::new("decompression bombs");
+    let mut most = 0;
+    for (name, file, strict, rejecting) in bombs() {
+        for (code, more) in [
+            (strict, &[][..]),
+            (
+                rejecting,
+                &["--on-bad-row", "reject", "--max-rejects", "1000"],
+            ),
+        ] {
+            let scratch = Scratch::new();
+            scratch.file(&part_path("job_events", 0, 1), &file);
+            let mut command = program();
+            command.arg("convert").args([scratch.src(), scratch.out()]);
+            command.args(["--threads", "2"]).args(more);
+            let (run, peak) = measured(command);
+            most = most.max(peak);
+            let outcome = ensure(run.code == code, || {
+                format!("exit {}: {}", run.code, run.stderr)
+            });
+            let outcome = outcome.and_then(|()| {
+                ensure(peak < BOUND, || format!("{} MiB", peak / MIB as u64))?;
+                ensure(run.stderr.len() < 2000, || "says too much".to_owned())?;
+                ensure(scratch.out().exists() == [0, 3].contains(&code), || {
+                    "OUT".to_owned()
+                })
+            });
+            score.count(&format!("{name} {more:?}"), outcome);
+        }
+    }
+    eprintln!("peak memory: {} MiB", most / MIB as u64);
+    score.close();
+}
+
+/// Files that are read whole, or by the record, from a source and from a lake.
+const WHOLE: &[&str] = &[
+    "src/schema.csv",
+    "src/SHA256SUM",
+    "out/_tracelake/manifest.json",
+    "out/_tracelake/journal.ndjson",
+];
+
+/// A sparse file costs whoever sends it nothing.
+#[test]
+#[ignore = "schema.csv, the manifest and the journal are read whole, whatever their size"]
+fn a_huge_side_file_is_refused_within_the_bound() {
+    let mut score = Score::new("huge side files");
+    for path in WHOLE {
+        let scratch = Scratch::new();
+        scratch.only(
+            "job_events",
+            format!("{}\n", good_row("job_events")).as_bytes(),
+        );
+        scratch.convert_well(&[]);
+        File::create(scratch.path().join(path))
+            .unwrap()
+            .set_len(1 << 30)
+            .unwrap();
+        for command in ["convert", "verify", "inspect"] {
+            let mut run = program();
+            match command {
+                "convert" => run.arg(command).args([scratch.src(), scratch.out()]),
+                "verify" => run
+                    .arg(command)
+                    .arg(scratch.out())
+                    .arg("--source")
+                    .arg(scratch.src()),
+                _ => run.arg(command).arg(scratch.path().join(&path[..3])),
+            };
+            let (run, peak) = measured(run);
+            let outcome = ensure(run.code >= 0, || "hangs".to_owned());
+            let outcome = outcome
+                .and_then(|()| ensure(peak < BOUND, || format!("{} MiB", peak / MIB as u64)));
+            score.count(&format!("{path}, {command}"), outcome);
+        }
+    }
+    score.close();
+}

@@ -1,0 +1,167 @@
+//! A run of the program that can be watched, signalled and measured while it works.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{Run, Scratch, program, run, trace};
+
+/// What counts as at once on a busy machine.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// How long anything may take before it counts as hanging.
+const HANGS: Duration = Duration::from_secs(20);
+
+/// A source that keeps the program busy for a while, and the lake of an undisturbed run; made once,
+/// never changed.
+pub(crate) fn busy() -> &'static Scratch {
+    static BUSY: OnceLock<Scratch> = OnceLock::new();
+    BUSY.get_or_init(|| {
+        let scratch = Scratch::new();
+        fs::remove_dir(scratch.src()).unwrap();
+        let src = scratch.src();
+        let arguments = [
+            "generate",
+            trace().name,
+            src.to_str().unwrap(),
+            "--parts",
+            "4",
+            "--rows",
+            "60000",
+        ];
+        assert_eq!(run(arguments).code, 0);
+        scratch.convert_well(&[]);
+        scratch
+    })
+}
+
+/// A run of `convert` that tells its events as JSON lines.
+pub(crate) struct Working {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Working {
+    /// Starts with one thread, so that the work takes its time.
+    pub(crate) fn start(src: &Path, out: &Path, more: &[&str]) -> Self {
+        let mut command = program();
+        command.arg("convert").args([src, out]);
+        command.args(["--threads", "1", "--progress", "json"]);
+        let mut child = command
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let said = String::new();
+        Self {
+            child,
+            stderr,
+            said,
+        }
+    }
+
+    /// Waits for the first line that holds `text`.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        loop {
+            let mut line = String::new();
+            let read = self.stderr.read_line(&mut line).unwrap();
+            assert!(read > 0, "ended before '{text}': {}", self.said);
+            self.said += &line;
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the end; all that was said is in `stderr`, the code of a killed one is -1.
+    pub(crate) fn end(mut self) -> (Run, Duration) {
+        let begun = Instant::now();
+        self.stderr.read_to_string(&mut self.said).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        let (stdout, stderr) = (String::new(), self.said);
+        let run = Run {
+            code,
+            stdout,
+            stderr,
+        };
+        (run, begun.elapsed())
+    }
+}
+
+/// Runs a command that says little, and returns the most memory that it ever held, in bytes; one
+/// that hangs is killed and has the code -9.
+pub(crate) fn measured(mut command: Command) -> (Run, u64) {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let said = thread::spawn(move || {
+        let mut said = Vec::new();
+        stderr.read_to_end(&mut said).unwrap();
+        said
+    });
+    let data = thread::spawn(move || {
+        let mut data = Vec::new();
+        stdout.read_to_end(&mut data).unwrap();
+        data
+    });
+    let (begun, mut peak) = (Instant::now(), 0);
+    let code = loop {
+        // The kernel keeps the high-water mark, so the last look before the end is the truth.
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or_default() * 1024);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code().unwrap_or(-1);
+        }
+        if begun.elapsed() > HANGS {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break -9;
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, stderr) = (text(data.join().unwrap()), text(said.join().unwrap()));
+    let run = Run {
+        code,
+        stdout,
+        stderr,
+    };
+    (run, peak)
+}
+
+/// Runs the program with these arguments; see [`measured`].
+pub(crate) fn within_time(arguments: &[&str]) -> Run {
+    let mut command = program();
+    command.args(arguments);
+    measured(command).0
+}

@@ -1,0 +1,346 @@
+//! An OUT that was damaged, cut or changed between two runs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{
+    Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, tree,
+};
+
+const MANIFEST: &str = "_tracelake/manifest.json";
+const JOURNAL: &str = "_tracelake/journal.ndjson";
+
+/// The smallest lakes that have two finished parts: a source, its lake, and what a run that failed
+/// at its last part left.
+struct Small {
+    scratch: Scratch,
+    left: PathBuf,
+}
+
+fn small() -> Small {
+    let scratch = Scratch::new();
+    let rows = |table: &str, rows: usize| format!("{}\n", good_row(table)).repeat(rows);
+    scratch.only("job_events", rows("job_events", 40).as_bytes());
+    scratch.only("machine_events", rows("machine_events", 20).as_bytes());
+    scratch.only("task_constraints", rows("task_constraints", 1).as_bytes());
+    scratch.convert_well(&[]);
+    // The smallest part comes last, and fails.
+    let left = scratch.path().join("left");
+    let last = "task_constraints/part-00000-of-00001.csv.gz";
+    let whole = fs::read(scratch.src().join(last)).unwrap();
+    scratch.file(last, &whole[..20]);
+    let failed = convert(&scratch.src(), &left, &["--threads", "1"]);
+    assert_eq!(failed.code, 5, "{}", failed.stderr);
+    scratch.file(last, &whole);
+    Small { scratch, left }
+}
+
+/// Runs once more on `out` and checks that the lake is the undisturbed one.
+fn made_right(small: &Scratch, out: &Path) -> Result<(), String> {
+    let run = convert(&small.src(), out, &["--threads", "1"]);
+    ensure(run.code == 0, || run.stderr.clone())?;
+    ensure(tree(out) == tree(&small.out()), || {
+        "another lake".to_owned()
+    })
+}
+
+#[test]
+fn a_journal_that_is_torn_at_any_byte_is_believed_up_to_there() {
+    let Small { scratch, left } = small();
+    let journal = fs::read(left.join(JOURNAL)).unwrap();
+    assert_eq!(journal.iter().filter(|&&byte| byte == b'\n').count(), 3);
+    let before = scratch.path().join("before");
+    copy(&left, &before);
+    let mut score = Score::new("journals torn at every byte");
+    for length in 0..=journal.len() {
+        fs::remove_dir_all(&left).unwrap();
+        copy(&before, &left);
+        fs::write(left.join(JOURNAL), &journal[..length]).unwrap();
+        score.count(&format!("{length} bytes"), made_right(&scratch, &left));
+    }
+    score.close();
+}
+
+#[test]
+fn a_journal_with_foreign_bytes_is_believed_up_to_there() {
+    let Small { scratch, left } = small();
+    let journal = fs::read(left.join(JOURNAL)).unwrap();
+    let before = scratch.path().join("before");
+    copy(&left, &before);
+    let mut score = Score::new("journals with a foreign byte");
+    for at in (0..journal.len()).step_by(13) {
+        for byte in [0, b'\n', b'"', 0xff] {
+            fs::remove_dir_all(&left).unwrap();
+            copy(&before, &left);
+            let mut journal = journal.clone();
+            journal[at] = byte;
+            fs::write(left.join(JOURNAL), journal).unwrap();
+            let run = convert(&scratch.src(), &left, &["--threads", "1"]);
+            // A name or a digest that changed is another one: then the lake is refused, or the part
+            // is made again. Nothing else may come of it.
+            let outcome = match run.code {
+                0 => ensure(tree(&left) == tree(&scratch.out()), || {
+                    "another lake".to_owned()
+                }),
+                6 => ensure(!left.join(MANIFEST).exists(), || "a manifest".to_owned()),
+                _ => Err(run.stderr),
+            };
+            score.count(&format!("byte {at} is 0x{byte:02x}"), outcome);
+        }
+    }
+    score.close();
+}
+
+#[test]
+fn a_torn_manifest_is_never_believed() {
+    let Small { scratch, .. } = small();
+    let whole = fs::read(scratch.out().join(MANIFEST)).unwrap();
+    let out = scratch.path().join("torn");
+    let mut score = Score::new("manifests torn at every 97th byte");
+    for length in (0..whole.len()).step_by(97).chain([whole.len() - 2]) {
+        copy(&scratch.out(), &out);
+        fs::write(out.join(MANIFEST), &whole[..length]).unwrap();
+        score.count(&format!("{length} bytes"), made_right(&scratch, &out));
+        fs::remove_dir_all(&out).unwrap();
+    }
+    score.close();
+}
+
+/// What happens to a finished lake; none of it may be mended in silence or stay.
+type Damage = (&'static str, fn(&Path, &Path));
+
+fn output(out: &Path) -> PathBuf {
+    out.join(output_path("job_events", 0, 1))
+}
+
+const DAMAGES: &[Damage] = &[
+    ("an output is missing", |out, _| {
+        fs::remove_file(output(out)).unwrap()
+    }),
+    ("an output's directory is missing", |out, _| {
+        fs::remove_dir_all(output(out).parent().unwrap()).unwrap();
+    }),
+    ("an output is cut", |out, _| {
+        let bytes = fs::read(output(out)).unwrap();
+        fs::write(output(out), &bytes[..bytes.len() - 1]).unwrap();
+    }),
+    ("an output is longer", |out, _| {
+        let bytes = fs::read(output(out)).unwrap();
+        fs::write(output(out), [&bytes[..], b"\0"].concat()).unwrap();
+    }),
+    ("an output is another part's", |out, _| {
+        fs::copy(out.join(output_path("machine_events", 0, 1)), output(out)).unwrap();
+    }),
+    ("leavings of a killed run", |out, _| {
+        let staging = out.join("_tracelake/staging");
+        fs::create_dir_all(&staging).unwrap();
+        for name in [
+            "job_events-file_number=0-part-00000-of-00001.parquet",
+            "x",
+            "_tracelake-manifest.json",
+        ] {
+            fs::write(staging.join(name), "half").unwrap();
+        }
+    }),
+    ("a lock that nobody holds", |out, _| {
+        fs::write(out.join("_tracelake/lock"), "").unwrap();
+    }),
+];
+
+/// A name, the exit code, and what is done to a finished lake, with a place to put things aside.
+type Obstacle = (&'static str, i32, fn(&Path, &Path));
+
+/// What stands in the way of a run; it is refused or fails with one line, nothing is lost, and when
+/// it is taken away the next run makes the lake right.
+const OBSTACLES: &[Obstacle] = &[
+    ("an output is a directory", 1, |out, _| {
+        fs::remove_file(output(out)).unwrap();
+        fs::create_dir(output(out)).unwrap();
+    }),
+    ("an output is a full directory", 1, |out, _| {
+        fs::remove_file(output(out)).unwrap();
+        fs::create_dir(output(out)).unwrap();
+        fs::write(output(out).join("file"), "x").unwrap();
+    }),
+    ("an output is a link to its own bytes", 6, |out, aside| {
+        fs::rename(output(out), aside).unwrap();
+        symlink(aside, output(out)).unwrap();
+    }),
+    ("an output is a link to nothing", 6, |out, aside| {
+        fs::remove_file(output(out)).unwrap();
+        symlink(aside, output(out)).unwrap();
+    }),
+    ("an output's directory is a file", 1, |out, _| {
+        let directory = output(out).parent().unwrap().to_owned();
+        fs::remove_dir_all(&directory).unwrap();
+        fs::write(directory, "x").unwrap();
+    }),
+    ("the staging room is a file", 1, |out, _| {
+        fs::write(out.join("_tracelake/staging"), "x").unwrap();
+    }),
+];
+
+#[test]
+fn a_damaged_output_is_made_again() {
+    let Small { scratch, .. } = small();
+    let out = scratch.path().join("damaged");
+    let mut score = Score::new("damaged lakes");
+    for (name, damage) in DAMAGES {
+        copy(&scratch.out(), &out);
+        damage(&out, &scratch.path().join("aside"));
+        score.count(name, made_right(&scratch, &out));
+        fs::remove_dir_all(&out).unwrap();
+    }
+    let whole = fs::read(output(&scratch.out())).unwrap();
+    for at in (0..whole.len()).step_by(61) {
+        copy(&scratch.out(), &out);
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(output(&out), bytes).unwrap();
+        score.count(&format!("byte {at} flipped"), made_right(&scratch, &out));
+        fs::remove_dir_all(&out).unwrap();
+    }
+    score.close();
+}
+
+#[test]
+fn an_obstacle_in_a_lake_is_one_clear_error() {
+    let Small { scratch, .. } = small();
+    let out = scratch.path().join("obstructed");
+    let mut score = Score::new("obstacles in a lake");
+    for (name, code, obstruct) in OBSTACLES {
+        let aside = scratch.path().join("aside");
+        copy(&scratch.out(), &out);
+        obstruct(&out, &aside);
+        let run = convert(&scratch.src(), &out, &[]);
+        let errors: Vec<&str> = run
+            .stderr
+            .lines()
+            .filter(|l| !l.starts_with("warning: "))
+            .collect();
+        let outcome = ensure(run.code == *code && errors.len() == 1, || {
+            format!("exit {}, {errors:?}", run.code)
+        });
+        let outcome = outcome.and_then(|()| {
+            ensure(errors[0].contains(out.to_str().unwrap()), || {
+                errors[0].to_owned()
+            })?;
+            for place in [output(&out), output(&out).parent().unwrap().to_owned()] {
+                if place.is_dir() && !place.is_symlink() {
+                    fs::remove_dir_all(place).unwrap();
+                } else if place.symlink_metadata().is_ok() {
+                    fs::remove_file(place).unwrap();
+                }
+            }
+            let _ = fs::remove_file(out.join("_tracelake/staging"));
+            made_right(&scratch, &out)
+        });
+        score.count(name, outcome);
+        fs::remove_dir_all(&out).unwrap();
+        let _ = fs::remove_file(aside);
+    }
+    score.close();
+}
+
+/// Replaces one string of the manifest.
+fn edit(out: &Path, pointer: &str, value: &str) {
+    let mut json = manifest(out);
+    *json.pointer_mut(pointer).unwrap() = Value::from(value);
+    fs::write(
+        out.join(MANIFEST),
+        serde_json::to_vec_pretty(&json).unwrap(),
+    )
+    .unwrap();
+}
+
+/// What of a lake's identity changed, and how the refusal names it.
+const IDENTITIES: &[(&str, &str, &str)] = &[
+    ("/tool", "other", "tool was other and is now tracelake"),
+    ("/version", "0.0.9", "version was 0.0.9 and is now "),
+    (
+        "/trace",
+        "google-2011-v2",
+        "trace was google-2011-v2 and is now google-2011-v2.1",
+    ),
+    ("/options/layout", "flat", "layout was flat and is now hive"),
+    (
+        "/options/format",
+        "arrow",
+        "format was arrow and is now parquet",
+    ),
+    (
+        "/options/compression",
+        "zstd:9",
+        "compression was zstd:9 and is now zstd:3",
+    ),
+    (
+        "/options/on_bad_row",
+        "reject",
+        "on-bad-row was reject and is now fail",
+    ),
+];
+
+/// Of a finished lake and of an unfinished one, whose journal says the same.
+#[test]
+fn another_identity_is_refused_with_the_reason() {
+    let Small { scratch, left } = small();
+    let mut score = Score::new("other versions and options");
+    for (pointer, value, says) in IDENTITIES {
+        for unfinished in [false, true] {
+            let out = scratch.path().join("changed");
+            if unfinished {
+                copy(&left, &out);
+                let journal = fs::read_to_string(out.join(JOURNAL)).unwrap();
+                let (first, rest) = journal.split_once('\n').unwrap();
+                let mut origin: Value = serde_json::from_str(first).unwrap();
+                *origin.pointer_mut(&format!("/origin{pointer}")).unwrap() = Value::from(*value);
+                fs::write(out.join(JOURNAL), format!("{origin}\n{rest}")).unwrap();
+            } else {
+                copy(&scratch.out(), &out);
+                edit(&out, pointer, value);
+            }
+            let before = tree(&out);
+            let run = convert(&scratch.src(), &out, &[]);
+            let outcome = (|| {
+                let names = run.message().contains(says) && run.message().contains("--overwrite");
+                ensure(run.code == 6 && names, || {
+                    format!("{}: {}", run.code, run.stderr)
+                })?;
+                let mut after = tree(&out).unwrap();
+                after.retain(|name, _| {
+                    !name.ends_with("/lock") || before.as_ref().unwrap().contains_key(name)
+                });
+                ensure(Some(after) == before, || "something changed".to_owned())?;
+                let over = convert(&scratch.src(), &out, &["--overwrite"]);
+                ensure(over.code == 0, || over.stderr)?;
+                ensure(tree(&out) == tree(&scratch.out()), || {
+                    "another lake".to_owned()
+                })
+            })();
+            score.count(&format!("{pointer}, unfinished: {unfinished}"), outcome);
+            fs::remove_dir_all(&out).unwrap();
+        }
+    }
+    score.close();
+}
+
+/// A source that changed after a part was finished, in a lake that is not.
+#[test]
+fn a_source_that_changed_is_refused_with_its_name() {
+    let Small { scratch, left } = small();
+    for text in ["", "601,,1,0,usr=,2,name=,logical=\n"] {
+        scratch.only("job_events", text.as_bytes());
+        for out in [&left, &scratch.out()] {
+            let before = tree(out);
+            let run = convert(&scratch.src(), out, &[]);
+            assert_eq!(run.code, 6, "{}", run.stderr);
+            let says = "job_events/part-00000-of-00001.csv.gz: job_events: is not the file that the \
+                        lake was made from";
+            assert!(run.message().contains(says), "{}", run.stderr);
+            assert_same_tree(&tree(out), &before, "refused");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A lake that is changed, looked at and put right again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::support::{Run, Scratch, committed_sample, convert, copy, run};
+
+const MANIFEST: &str = "_tracelake/manifest.json";
+
+/// One table of the sample as a lake, and a copy to do harm to.
+pub(crate) struct Patient {
+    scratch: Scratch,
+    pub(crate) healthy: Value,
+}
+
+impl Patient {
+    /// Converts the tables of the sample that are named, with a comma between.
+    pub(crate) fn new(tables: &str) -> Self {
+        let scratch = Scratch::new();
+        convert(&committed_sample(), &scratch.out(), &["--tables", tables]).well();
+        let healthy = crate::support::manifest(&scratch.out());
+        let patient = Self { scratch, healthy };
+        patient.heal();
+        patient
+    }
+
+    /// Where the copy is.
+    pub(crate) fn lake(&self) -> PathBuf {
+        self.scratch.path().join("patient")
+    }
+
+    /// Makes the copy anew.
+    pub(crate) fn heal(&self) {
+        let _ = fs::remove_dir_all(self.lake());
+        copy(&self.scratch.out(), &self.lake());
+    }
+
+    pub(crate) fn write_manifest(&self, manifest: &Value) {
+        let json = serde_json::to_vec_pretty(manifest).unwrap();
+        fs::write(self.lake().join(MANIFEST), json).unwrap();
+    }
+
+    /// Puts other bytes in place of a part's output, and lets the manifest say that they are right.
+    pub(crate) fn forge(&self, part: &str, bytes: &[u8], rows: usize) {
+        let mut manifest = self.healthy.clone();
+        let table = part.rsplit_once("/parts/").unwrap().0.to_owned();
+        let facts = manifest.pointer_mut(part).unwrap();
+        let path = facts["output"]["path"].as_str().unwrap().to_owned();
+        let digest = Sha256::digest(bytes);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let before = facts["rows_out"].as_u64().unwrap();
+        facts["output"]["bytes"] = Value::from(bytes.len());
+        facts["output"]["sha256"] = Value::from(digest);
+        facts["rows_in"] = Value::from(rows);
+        facts["rows_out"] = Value::from(rows);
+        let table = manifest.pointer_mut(&table).unwrap();
+        table["rows"] = Value::from(table["rows"].as_u64().unwrap() + rows as u64 - before);
+        fs::write(self.lake().join(path), bytes).unwrap();
+        self.write_manifest(&manifest);
+    }
+
+    pub(crate) fn verify(&self) -> Run {
+        run(["verify".into(), self.lake()])
+    }
+
+    pub(crate) fn verify_source(&self) -> Run {
+        run([
+            "verify".into(),
+            self.lake(),
+            "--source".into(),
+            committed_sample(),
+        ])
+    }
+}
