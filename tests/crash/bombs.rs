@@ -150,7 +150,6 @@ const WHOLE: &[&str] = &[
 
 /// A sparse file costs whoever sends it nothing.
 #[test]
-#[ignore = "schema.csv, the manifest and the journal are read whole, whatever their size"]
 fn a_huge_side_file_is_refused_within_the_bound() {
     let mut score = Score::new("huge side files");
     for path in WHOLE {

@@ -92,11 +92,6 @@ impl Working {
         );
     }
 
-    /// Whether it still runs.
-    pub(crate) fn runs(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
     /// Waits for the end; all that was said is in `stderr`, the code of a killed one is -1.
     pub(crate) fn end(mut self) -> (Run, Duration) {
         let begun = Instant::now();

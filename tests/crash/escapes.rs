@@ -159,7 +159,6 @@ fn names_of_files_are_escaped() {
 
 /// The summary and the plan name SRC, which was typed, but perhaps not read.
 #[test]
-#[ignore = "the summary and --dry-run show SRC as it is"]
 fn the_name_of_the_source_is_escaped_in_the_summary() {
     let mut score = Score::new("hostile names in the summary");
     for hostile in HOSTILE.iter().filter(|bytes| !bytes.contains(&0)) {
@@ -191,7 +190,6 @@ const STRINGS: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "versions, options, names of tables and digests of a manifest come into messages as they are"]
 fn strings_of_a_manifest_are_escaped() {
     let mut score = Score::new("hostile strings of a manifest");
     let source = Scratch::new();

@@ -1,12 +1,11 @@
 //! SIGINT, SIGTERM and SIGKILL: what was finished stays, and one more run makes the right lake.
 
 use std::path::Path;
-use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::child::{AT_ONCE, Working, busy};
-use crate::support::{Score, Scratch, assert_same_tree, convert, ensure, good_row, run, tree};
+use crate::support::{Score, Scratch, assert_same_tree, convert, ensure, run, tree};
 
 const MANIFEST: &str = "_tracelake/manifest.json";
 
@@ -74,42 +73,6 @@ fn a_signal_stops_at_once_and_leaves_a_lake_to_go_on_with() {
         score.count(&format!("SIG{signal} after {after}"), outcome);
     }
     score.close();
-}
-
-/// A read from a pipe that nobody fills does not return; a second signal does not wait for it.
-#[test]
-fn a_second_signal_ends_at_once() {
-    for (first, second, code) in [
-        ("INT", "INT", 130),
-        ("TERM", "TERM", 143),
-        ("INT", "TERM", 143),
-    ] {
-        let scratch = Scratch::new();
-        let fifo = scratch.src().join("job_events/part-00000-of-00001.csv");
-        scratch.file("job_events/other", b"");
-        assert!(
-            Command::new("mkfifo")
-                .arg(&fifo)
-                .status()
-                .unwrap()
-                .success()
-        );
-        let table = crate::support::trace().name;
-        let mut working = Working::start(&fifo, &scratch.out(), &["--trace", table]);
-        // Opening it waits for the program to read.
-        let mut pipe = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
-        std::io::Write::write_all(&mut pipe, good_row("job_events").as_bytes()).unwrap();
-        working.wait_for("\"started\"");
-        working.signal(first);
-        sleep(Duration::from_millis(300));
-        assert!(working.runs(), "the read returned");
-        working.signal(second);
-        let (ended, took) = working.end();
-        assert_eq!(ended.code, code, "{}", ended.stderr);
-        assert!(took < AT_ONCE, "{took:?}");
-        drop(pipe);
-        assert!(!scratch.out().join(MANIFEST).exists());
-    }
 }
 
 /// A handful of moments; `cargo xtask kill` tries two hundred.

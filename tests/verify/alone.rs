@@ -175,7 +175,6 @@ const UNSEEN: &[Edit] = &[
 ];
 
 #[test]
-#[ignore = "verify holds neither these facts nor the lines of a rejects file against the files"]
 fn verify_finds_facts_that_the_files_contradict() {
     let patient = Patient::new("job_events,machine_events");
     let mut score = Score::new("facts that the files contradict");
@@ -183,7 +182,10 @@ fn verify_finds_facts_that_the_files_contradict() {
         let mut json = patient.healthy.clone();
         edit(&mut json);
         patient.write_manifest(&json);
-        score.count(what, finds(&patient, "job_events"));
+        // How a sentinel was spelled is in the source alone.
+        if *what != "another sentinels_mapped" {
+            score.count(what, finds(&patient, "job_events"));
+        }
         let with_source = patient.verify_source();
         let outcome = ensure(with_source.code == 5, || with_source.stderr);
         score.count(&format!("{what}, with the source"), outcome);

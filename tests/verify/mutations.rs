@@ -134,7 +134,7 @@ fn verify_with_a_source_finds_every_mutation() {
         let batch = read_output(&patient.lake().join(path));
         let count = batch.num_rows();
         let mut attempt = |what: &str, forged: &RecordBatch, says: &[&str]| {
-            patient.forge(&pointer, &parquet(forged), forged.num_rows());
+            patient.forge(&pointer, &parquet(forged), forged);
             let unseen = patient.verify();
             let outcome = ensure(unseen.code == 0, || {
                 format!("no forgery: {}", unseen.stderr)

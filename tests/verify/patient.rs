@@ -1,5 +1,8 @@
 //! A lake that is changed, looked at and put right again.
 
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::Int64Type;
 use std::fs;
 use std::path::PathBuf;
 
@@ -43,8 +46,11 @@ impl Patient {
         fs::write(self.lake().join(MANIFEST), json).unwrap();
     }
 
-    /// Puts other bytes in place of a part's output, and lets the manifest say that they are right.
-    pub(crate) fn forge(&self, part: &str, bytes: &[u8], rows: usize) {
+    /// Puts other bytes in place of a part's output, and lets the manifest say that they are right;
+    /// every table here has its time in the first column.
+    pub(crate) fn forge(&self, part: &str, bytes: &[u8], batch: &RecordBatch) {
+        let rows = batch.num_rows();
+        let times = batch.column(0).as_primitive::<Int64Type>();
         let mut manifest = self.healthy.clone();
         let table = part.rsplit_once("/parts/").unwrap().0.to_owned();
         let facts = manifest.pointer_mut(part).unwrap();
@@ -54,6 +60,8 @@ impl Patient {
         let before = facts["rows_out"].as_u64().unwrap();
         facts["output"]["bytes"] = Value::from(bytes.len());
         facts["output"]["sha256"] = Value::from(digest);
+        facts["time_min"] = Value::from(min(times));
+        facts["time_max"] = Value::from(max(times));
         facts["rows_in"] = Value::from(rows);
         facts["rows_out"] = Value::from(rows);
         let table = manifest.pointer_mut(&table).unwrap();

@@ -205,11 +205,12 @@ impl fmt::Display for Error {
             write!(f, ": ")?;
         }
         if let Some(field) = &place.field {
-            write!(f, "{field}: ")?;
+            write!(f, "{}: ", escape(field.as_bytes(), usize::MAX))?;
         }
-        write!(f, "{reason}")?;
+        // What is escaped already stays as it is.
+        write!(f, "{}", escape(reason.as_bytes(), usize::MAX))?;
         if let Some(hint) = hint {
-            write!(f, "; {hint}")?;
+            write!(f, "; {}", escape(hint.as_bytes(), usize::MAX))?;
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ pub enum Fault {
         /// The first offending byte.
         byte: u8,
     },
+    /// The first row, when the file starts with a byte order mark, which belongs to no value.
+    ByteOrderMark,
     /// A quote: the published files have none, so this file follows other rules.
     Quote,
     /// A control character, such as NUL.
@@ -59,6 +61,7 @@ impl fmt::Display for Fault {
             Self::Overflow => write!(f, "beyond the range of a 64-bit float"),
             Self::NotBoolean => write!(f, "neither 0 nor 1"),
             Self::NotUtf8 { byte } => write!(f, "not UTF-8 (byte 0x{byte:02x})"),
+            Self::ByteOrderMark => write!(f, "starts with a byte order mark"),
             Self::Quote => write!(f, "holds a quote, which this format does not have"),
             Self::Control { byte } => write!(f, "holds a control character (byte 0x{byte:02x})"),
             Self::FieldCount { found, expected } => {

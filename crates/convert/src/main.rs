@@ -120,9 +120,9 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode> {
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
     let inventory = inspect::inspect(&args.path)?;
     if args.json {
-        let json = serde_json::to_string_pretty(&inventory)
+        let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
-        print(&format!("{json}\n"))?;
+        print(&json)?;
     } else {
         print(&report::inventory_text(&inventory))?;
     }

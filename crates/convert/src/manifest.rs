@@ -141,7 +141,7 @@ impl Manifest {
     /// Names the first part or table that breaks it.
     pub fn check_counts(&self) -> Result<()> {
         for table in &self.tables {
-            let mut rows = 0_u64;
+            let mut rows = 0_u128;
             for part in &table.parts {
                 if part.rows_out.checked_add(part.rows_rejected) != Some(part.rows_in) {
                     let reason = format!(
@@ -152,9 +152,9 @@ impl Manifest {
                         .at(&part.output.path)
                         .field(table.name.clone()));
                 }
-                rows = rows.saturating_add(part.rows_out);
+                rows += u128::from(part.rows_out);
             }
-            if rows != table.rows {
+            if rows != u128::from(table.rows) {
                 let reason = format!("{} rows, but {rows} in its parts", table.rows);
                 return Err(Error::new(ErrorKind::Failed, reason).field(table.name.clone()));
             }

@@ -8,6 +8,7 @@ use arrow::compute::{max, min};
 use arrow::datatypes::{Int64Type, SchemaRef};
 
 use crate::error::Result;
+use crate::fault::Fault;
 use crate::layout::Layout;
 use crate::reject::BadRow;
 use crate::rows::{Reject, Rows};
@@ -20,6 +21,9 @@ const BATCH_ROWS: usize = 16 << 10;
 
 /// Or when they take this many bytes, so that long texts cannot fill the memory.
 const BATCH_BYTES: usize = 16 << 20;
+
+/// U+FEFF in UTF-8, which some systems put before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What became of the rows of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,9 @@ pub fn convert_part<W: Write + Send>(
     while let Some(chunk) = source.next_chunk()? {
         let ending = *ending.get_or_insert_with(|| LineEnding::of(chunk));
         records.split(chunk, layout.fields.len(), ending);
+        if tally.bytes == 0 && chunk.starts_with(BYTE_ORDER_MARK) {
+            records.refuse_first(Fault::ByteOrderMark);
+        }
         for reject in rows.push(chunk, &records) {
             on_bad_row(&tally.place(chunk, &reject))?;
             tally.rows_rejected += 1;

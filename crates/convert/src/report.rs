@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
-use tracelake_convert::error::Error;
+use tracelake_convert::error::{Error, escape};
 use tracelake_convert::event::Event;
 use tracelake_convert::inspect::Inventory;
 use tracelake_convert::manifest::REJECTS;
@@ -72,7 +72,7 @@ impl Reporter {
         if let Event::Warning(text) = &event
             && !matches!(self.how, How::Json)
         {
-            return self.line(&format!("warning: {text}"));
+            return self.line(&format!("warning: {}", shown(text)));
         }
         match &self.how {
             How::Bar(bar) => advance(bar, &event),
@@ -304,7 +304,7 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
     };
     say(&format!(
         "{} as {}: {} converted{kept}, {:.1} s",
-        plan.source.display(),
+        escape(plan.source.as_os_str().as_encoded_bytes(), usize::MAX),
         plan.trace.name,
         several(*converted as u64, "part"),
         elapsed.as_secs_f64()
@@ -371,6 +371,11 @@ fn aligned(rows: &[Vec<String>]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Text from a file or of a name, so that it cannot disturb a terminal.
+fn shown(text: &str) -> String {
+    escape(text.as_bytes(), usize::MAX)
+}
+
 /// A number with commas between its thousands.
 fn count(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
@@ -384,7 +389,11 @@ fn several(number: u64, noun: &str) -> String {
 
 /// What `--dry-run` prints.
 pub(crate) fn plan_text(plan: &Plan) -> String {
-    let mut text = format!("{} as {}\n", plan.source.display(), plan.trace.name);
+    let mut text = format!(
+        "{} as {}\n",
+        escape(plan.source.as_os_str().as_encoded_bytes(), usize::MAX),
+        plan.trace.name
+    );
     for table in &plan.tables {
         let (parts, missing) = (table.parts.len(), table.missing.len());
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
@@ -400,7 +409,7 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
             "\n".to_owned()
         };
         for part in &table.parts {
-            text += &format!("  {} -> {}\n", part.source, part.output);
+            text += &format!("  {} -> {}\n", shown(&part.source), part.output);
         }
     }
     if !plan.absent.is_empty() {
@@ -430,7 +439,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     };
     for table in &inventory.tables {
         rows.push(vec![
-            table.name.clone(),
+            shown(&table.name),
             table.parts.to_string(),
             table.missing.len().to_string(),
             or_dash(table.rows.map(count)),
@@ -442,13 +451,25 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     let mut text = format!(
         "{} of {}\n{}\n",
         inventory.what,
-        inventory.trace,
+        shown(&inventory.trace),
         aligned(&rows)
     );
     if !inventory.absent.is_empty() {
         text += &format!("not there: {}\n", inventory.absent.join(", "));
     }
     text
+}
+
+/// What `inspect --json` prints: JSON that cannot disturb a terminal either.
+pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string_pretty(inventory)?;
+    // Whatever is not printable stands in a string, where JSON has another spelling for it.
+    let safe = json.chars().map(|character| match character {
+        '\n' => "\n".to_owned(),
+        plain if shown(plain.encode_utf8(&mut [0; 4])).chars().eq([plain]) => plain.to_string(),
+        other => format!("\\u{:04x}", u32::from(other)),
+    });
+    Ok(safe.collect::<String>() + "\n")
 }
 
 /// What a verification found, on stderr; the findings first.

@@ -110,6 +110,7 @@ impl Rows {
     /// in order; of a row with several faulty fields the first is named.
     pub fn push(&mut self, chunk: &[u8], records: &Records) -> Vec<Reject> {
         let mut faults: Vec<(usize, usize, Fault)> = Vec::new();
+        let mut mapped: Vec<usize> = Vec::new();
         for (position, (field, cells)) in self.fields.iter().zip(&mut self.cells).enumerate() {
             cells.extend(
                 chunk,
@@ -120,7 +121,7 @@ impl Rows {
                     let (start, end) = records.field(record, position);
                     match sentinel(field.column, &chunk[start..end], fault) {
                         Some(sentinel) => {
-                            self.sentinels_mapped += 1;
+                            mapped.push(record);
                             Some(sentinel.value)
                         }
                         None => {
@@ -131,6 +132,9 @@ impl Rows {
                 },
             );
         }
+        // What was mapped in a row that is rejected is not in the output.
+        mapped.retain(|record| !faults.iter().any(|(faulty, ..)| faulty == record));
+        self.sentinels_mapped += mapped.len() as u64;
         let rejects = self.rejects(records, faults);
         self.rows += records.len();
         rejects

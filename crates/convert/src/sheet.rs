@@ -4,6 +4,7 @@
 //! statistics and page index, no clock and no host name.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::str::FromStr;
 
 use arrow::array::RecordBatch;
@@ -11,11 +12,12 @@ use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::source::open_file;
 
 /// The most rows in a row group.
 pub const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -108,6 +110,23 @@ impl<W: Write + Send> Sheet<W> {
             .into_inner()
             .map_err(|error| wrap(error, "finish"))
     }
+}
+
+/// How many rows the footer of a Parquet file names.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] when it is not Parquet, [`ErrorKind::Failed`] when the disk fails.
+pub fn footer_rows(path: &Path) -> Result<u64> {
+    let file = open_file(path)?;
+    let footer = ParquetMetaDataReader::new()
+        .parse_and_finish(&file)
+        .map_err(|error| {
+            Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
+                .at(path)
+                .because(error)
+        })?;
+    u64::try_from(footer.file_metadata().num_rows())
+        .map_err(|_| Error::new(ErrorKind::Corrupt, "its footer names less than no rows").at(path))
 }
 
 fn properties(table: &'static Table, codec: Codec) -> Result<WriterProperties> {

@@ -85,10 +85,10 @@ impl Records {
         let found = self.ends.len() - before;
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
-        let fault = if start == end {
-            Some(Fault::BlankLine)
-        } else if carriage_return != (ending == LineEnding::CrLf) {
+        let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
             Some(Fault::LineEnding)
+        } else if start == end {
+            Some(Fault::BlankLine)
         } else if found != self.fields {
             Some(Fault::FieldCount {
                 found: offset(found),
@@ -106,9 +106,31 @@ impl Records {
         self.malformed.push(Malformed {
             ordinal: offset(self.starts.len() + self.malformed.len()),
             start: offset(start),
-            end: offset(end),
+            // A carriage return that does not belong there is part of the row, not of its ending.
+            end: offset(if ending == LineEnding::Lf {
+                newline
+            } else {
+                end
+            }),
             fault,
         });
+    }
+
+    /// Makes the first record of the chunk a malformed one, unless it is one already.
+    pub fn refuse_first(&mut self, fault: Fault) {
+        if self.is_empty() || self.ordinal(0) > 0 {
+            return;
+        }
+        let (start, end) = self.record(0);
+        self.starts.remove(0);
+        self.ends.drain(..self.fields);
+        let first = Malformed {
+            ordinal: 0,
+            start: offset(start),
+            end: offset(end),
+            fault,
+        };
+        self.malformed.insert(0, first);
     }
 
     /// The number of well-formed records.
@@ -221,6 +243,19 @@ mod tests {
             (0..3).map(|i| records.ordinal(i)).collect::<Vec<_>>(),
             [0, 3, 5]
         );
+    }
+
+    #[test]
+    fn the_first_record_can_be_refused() {
+        let chunk = b"a,b\nc,d\n\n";
+        let mut records = Records::default();
+        records.split(chunk, 2, LineEnding::Lf);
+        for _ in 0..2 {
+            records.refuse_first(Fault::ByteOrderMark);
+            assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
+            let odd: Vec<_> = records.malformed().iter().map(|m| m.ordinal).collect();
+            assert_eq!((odd, records.ordinal(0)), (vec![0, 2], 1));
+        }
     }
 
     #[test]

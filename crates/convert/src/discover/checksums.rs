@@ -1,10 +1,10 @@
 //! The publisher's checksums: `SHA256SUM`, as `sha256sum` writes it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::source::read_small;
 
 /// SHA-256 digests by path.
 #[derive(Debug, Default)]
@@ -21,13 +21,7 @@ impl Checksums {
     /// # Errors
     /// [`ErrorKind::Corrupt`] for any other line.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error| Error::io("read the checksums", path, error);
-        if fs::metadata(path).map_err(failed)?.len() > LIMIT {
-            return Err(
-                Error::new(ErrorKind::Corrupt, "too large for a list of checksums").at(path),
-            );
-        }
-        let text = fs::read(path).map_err(failed)?;
+        let text = read_small(path, LIMIT)?;
         let mut by_path = BTreeMap::new();
         for (line, number) in String::from_utf8_lossy(&text).lines().zip(1..) {
             if line.trim().is_empty() {
@@ -41,7 +35,15 @@ impl Checksums {
                         .hint("download it again, or pass --checksums none to go on without"),
                 );
             };
-            by_path.insert(name.to_owned(), digest);
+            let other = by_path.insert(name.to_owned(), digest.clone());
+            if other.is_some_and(|other| other != digest) {
+                return Err(
+                    Error::new(ErrorKind::Corrupt, "a second digest of one file")
+                        .at(path)
+                        .line(number, None)
+                        .hint("download it again, or pass --checksums none to go on without"),
+                );
+            }
         }
         Ok(Self { by_path })
     }
@@ -77,6 +79,7 @@ fn parse(line: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn reads_what_sha256sum_writes() {

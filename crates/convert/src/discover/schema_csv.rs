@@ -6,6 +6,7 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::{Field, Layout};
+use crate::source::read_small;
 
 /// The columns of `schema.csv`, in the order that they are used in here.
 const HEADER: [&str; 5] = [
@@ -15,6 +16,9 @@ const HEADER: [&str; 5] = [
     "format",
     "mandatory",
 ];
+
+/// The largest file that is read, in bytes; the published one has 4 KB.
+const LIMIT: u64 = 1 << 20;
 
 /// One row: a field of a table.
 #[derive(Debug)]
@@ -46,11 +50,11 @@ impl SchemaCsv {
                 .line(line, None)
                 .hint("download schema.csv again; without one, the published order is used")
         };
+        let text = read_small(path, LIMIT)?;
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .trim(csv::Trim::All)
-            .from_path(path)
-            .map_err(|error| wrap(path, error))?;
+            .from_reader(text.as_slice());
         let mut rows = Vec::new();
         let mut header = None;
         for record in reader.records() {
@@ -81,7 +85,7 @@ impl SchemaCsv {
                 ));
             };
             let number: usize = match number.parse() {
-                Ok(number) if (1..=1000).contains(&number) => number,
+                Ok(at) if (1..=1000).contains(&at) && !number.starts_with('+') => at,
                 _ => {
                     let shown = escape(number.as_bytes(), 40);
                     return Err(misfit(

@@ -16,7 +16,8 @@ use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 use crate::part::{Converted, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256};
-use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside};
+use crate::sheet::footer_rows;
+use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +111,8 @@ impl Run<'_> {
         self.nothing_unknown(&progress)?;
         self.nothing_leads_out()?;
         let mut parts = self.keep(&progress)?;
-        self.count_rejects(parts.values().map(|part| part.rows_rejected).sum())?;
+        let rejected = parts.values().map(|part| part.rows_rejected);
+        self.count_rejects(rejected.fold(0, u64::saturating_add))?;
         let todo: Vec<(usize, &PartPlan)> = self
             .plan
             .parts()
@@ -118,13 +120,15 @@ impl Run<'_> {
                 !parts.contains_key(&(self.plan.tables[*table].rank, part.file_number))
             })
             .collect();
-        let complete = progress.complete && todo.is_empty();
-        if !complete {
+        let resumed = progress.complete && todo.is_empty();
+        if !resumed {
             let done = self.convert_all(&todo, &parts)?;
             parts.extend(done);
         }
         let manifest = self.assemble(parts);
-        if !complete {
+        // A manifest that says something else than what is there is written anew.
+        if !resumed || read_manifest(self.lake.root())? != manifest {
+            self.check_footers(&manifest)?;
             self.lake.publish(&manifest, &table_names())?;
             tracing::debug!(tables = manifest.tables.len(), "published");
         }
@@ -308,7 +312,8 @@ impl Run<'_> {
 
     /// Counts rejected rows, and ends the run when there are too many.
     fn count_rejects(&self, rows: u64) -> Result<()> {
-        let rejected = self.rejected.fetch_add(rows, Ordering::Relaxed) + rows;
+        let before = self.rejected.fetch_add(rows, Ordering::Relaxed);
+        let rejected = before.saturating_add(rows);
         match self.conduct.max_rejects {
             Some(most) if rejected > most => Err(Error::new(
                 ErrorKind::Misfit,
@@ -390,6 +395,25 @@ impl Run<'_> {
         work(journal.insert(begun))
     }
 
+    /// Holds the counts of a manifest against the footers on the disk.
+    fn check_footers(&self, manifest: &Manifest) -> Result<()> {
+        for (table, part) in manifest.parts() {
+            let path = inside(self.lake.root(), &part.output.path)?;
+            let rows = footer_rows(&path)?;
+            if rows != part.rows_out {
+                let reason = format!(
+                    "its footer says {rows} rows, but {} were counted",
+                    part.rows_out
+                );
+                return Err(Error::new(ErrorKind::Failed, reason)
+                    .at(path)
+                    .field(table)
+                    .hint("remove the file and run the same command again"));
+            }
+        }
+        Ok(())
+    }
+
     fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
@@ -404,7 +428,7 @@ impl Run<'_> {
                 });
             }
             if let Some(table) = tables.last_mut() {
-                table.rows += part.rows_out;
+                table.rows = table.rows.saturating_add(part.rows_out);
                 table.parts.push(part);
             }
         }

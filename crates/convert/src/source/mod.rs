@@ -180,7 +180,7 @@ struct Raw {
 
 impl Raw {
     fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = open_file(path)?;
         Ok(Self {
             file,
             digest: Sha256::new(),
@@ -211,6 +211,42 @@ impl Raw {
             sha256: hex(&self.digest.finalize()),
         }
     }
+}
+
+/// Opens a file to read. Opening a pipe or a device could wait for ever, so these are refused.
+///
+/// # Errors
+/// When it is not there, is not a file, or cannot be opened.
+pub fn open_file(path: &Path) -> Result<File> {
+    let found = std::fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
+    if !found.is_file() {
+        return Err(Error::new(ErrorKind::Failed, "is not a file")
+            .at(path)
+            .hint("put a file in its place"));
+    }
+    File::open(path).map_err(|error| Error::io("open", path, error))
+}
+
+/// Reads a file that has a meaning as a whole and is small by nature.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.
+pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let file = open_file(path)?;
+    let failed = |error| Error::io("read", path, error);
+    let mut bytes = Vec::new();
+    if file.metadata().map_err(failed)?.len() <= limit {
+        file.take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        if bytes.len() as u64 <= limit {
+            return Ok(bytes);
+        }
+    }
+    let reason = format!("is larger than {limit} bytes, which it never is by nature");
+    Err(Error::new(ErrorKind::Corrupt, reason)
+        .at(path)
+        .hint("it is not what its name says: move it away"))
 }
 
 /// Digests a whole file without decoding it.

@@ -8,25 +8,53 @@ use std::path::{Component, Path, PathBuf};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::REJECTS;
+use crate::source::read_small;
 
+/// Takes the lock of a lake, or says that another process has it.
 pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
-    refuse_symlink(path)?;
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
-    let file = file.map_err(|error| Error::io("make", path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::new(
-            ErrorKind::Refused,
-            "another tracelake is working on this lake",
-        )
-        .at(root)
-        .hint("wait for it to end, or name another directory")),
-        Err(TryLockError::Error(error)) => Err(Error::io("lock", path, error)),
+    loop {
+        refuse_symlink(path)?;
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(Error::new(ErrorKind::Refused, "is not a file")
+                .at(path)
+                .hint("move it away"));
+        }
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let file = file.map_err(|error| Error::io("make", path, error))?;
+        match file.try_lock() {
+            // A run that gave up may have removed the file after it was opened here.
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let reason = "another tracelake is working on this lake";
+                return Err(Error::new(ErrorKind::Refused, reason)
+                    .at(root)
+                    .hint("wait for it to end, or name another directory"));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
+        }
     }
+}
+
+/// Whether an open file is still the one of this name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(file), Ok(named)) => same(file, named),
+        _ => false,
+    }
+}
+
+/// Whether an open file is still the one of this name: elsewhere it cannot be removed while open.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 /// Makes a directory and its parents and lists those that were not there.
@@ -78,12 +106,15 @@ pub(super) fn refuse_symlink(path: &Path) -> Result<()> {
     }
 }
 
+/// The largest manifest or journal that is read, in bytes: some ninety thousand parts.
+const LIMIT: u64 = 64 << 20;
+
 /// Reads a file of the lake's home; `None` when it is not there.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
+    refuse_symlink(path)?;
+    match fs::symlink_metadata(path) {
         Err(error) if error.kind() == Io::NotFound => Ok(None),
-        Err(error) => Err(Error::io("read", path, error)),
+        _ => read_small(path, LIMIT).map(Some),
     }
 }
 

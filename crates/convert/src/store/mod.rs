@@ -12,7 +12,7 @@ mod disk;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind as Io, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -70,14 +70,13 @@ enum Line {
 /// [`ErrorKind::Refused`] when there is none, or it is not one.
 pub fn read_manifest(root: &Path) -> Result<Manifest> {
     let path = root.join(HOME).join(MANIFEST);
-    let json = fs::read(&path).map_err(|error| match error.kind() {
-        Io::NotFound => Error::new(
+    let json = read_if_there(&path)?.ok_or_else(|| {
+        Error::new(
             ErrorKind::Refused,
             "not a finished lake: it has no manifest",
         )
         .at(root)
-        .hint("run convert on it until it ends well"),
-        _ => Error::io("read the manifest", &path, error),
+        .hint("run convert on it until it ends well")
     })?;
     serde_json::from_slice(&json).map_err(|error| {
         Error::new(ErrorKind::Refused, format!("not a manifest: {error}"))

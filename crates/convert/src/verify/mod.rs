@@ -7,18 +7,20 @@ mod values;
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
-use tracelake_schema::{TRACES, Trace};
+use tracelake_schema::{TRACES, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::plan::{ChecksumSource, Plan, Request, plan};
-use crate::source;
+use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
 use values::verify_values;
 
@@ -71,6 +73,7 @@ pub fn verify(
     })?;
     let mut findings: Vec<Error> = manifest.check_counts().err().into_iter().collect();
     findings.extend(strays(root, &manifest)?);
+    findings.extend(contradictions(root, trace, &manifest));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
         parts
@@ -138,6 +141,38 @@ fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
     Ok(strays.map(finding).collect())
 }
 
+/// What a manifest says of tables that cannot be.
+fn contradictions(root: &Path, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
+    let mut findings = Vec::new();
+    let mut seen = BTreeSet::new();
+    for facts in &manifest.tables {
+        let finding = |reason: &str| {
+            corrupt(reason)
+                .at(root)
+                .field(facts.name.clone())
+                .hint(AGAIN)
+        };
+        let known = trace
+            .table(&facts.name)
+            .map(|table| fingerprint(&arrow_schema(table)));
+        if known.is_some_and(|known| known != facts.schema_fingerprint) {
+            findings.push(finding("the manifest names another schema"));
+        }
+        for part in &facts.parts {
+            if !seen.insert((&facts.name, part.file_number)) {
+                findings.push(finding("the manifest names a part twice"));
+            }
+            let name = part.output.path.rsplit('/').next().unwrap_or_default();
+            if !name.starts_with(&format!("part-{:05}-of-", part.file_number)) {
+                findings.push(finding(
+                    "the manifest gives a part another number than its file",
+                ));
+            }
+        }
+    }
+    findings
+}
+
 fn corrupt(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, reason)
 }
@@ -173,10 +208,54 @@ fn verify_part(
             .at(path)
             .hint(AGAIN));
     }
+    verify_times(table, part, &path, &reader)?;
+    verify_rejects(part, rejects.as_deref())?;
     match plan {
         Some(plan) => verify_values(plan, table, part, (&path, rejects.as_deref()), reader),
         None => Ok(0),
     }
+}
+
+/// Compares the range of time with the statistics of the row groups.
+fn verify_times(
+    table: &Table,
+    part: &PartFacts,
+    path: &Path,
+    reader: &ParquetRecordBatchReaderBuilder<File>,
+) -> Result<()> {
+    let Some(time) = table.time else {
+        return Ok(());
+    };
+    let groups = reader.metadata().row_groups().iter();
+    let ranges = groups.filter_map(|group| match group.column(time).statistics() {
+        Some(Statistics::Int64(range)) => Some((*range.min_opt()?, *range.max_opt()?)),
+        _ => None,
+    });
+    let found = ranges.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unzip();
+    if found != (part.time_min, part.time_max) {
+        let reason = "its range of time is another one than the manifest says";
+        return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
+    }
+    Ok(())
+}
+
+/// Compares the number of lines of a rejects file with the manifest.
+fn verify_rejects(part: &PartFacts, rejects: Option<&Path>) -> Result<()> {
+    let lines = match rejects {
+        None => 0,
+        Some(path) => {
+            let lines = BufReader::new(open_file(path)?).split(b'\n');
+            lines.map_while(std::result::Result::ok).count() as u64
+        }
+    };
+    if lines != part.rows_rejected {
+        let reason = format!(
+            "{lines} rows are rejected, the manifest says {}",
+            part.rows_rejected
+        );
+        return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));
+    }
+    Ok(())
 }
 
 /// What to do about a file of the lake that is not what it was.
@@ -204,7 +283,7 @@ fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
 }
 
 fn open_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let file = open_file(path)?;
     ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| {
         corrupt(format!("is not Parquet: {error}"))
             .at(path)

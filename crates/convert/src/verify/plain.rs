@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::corrupt;
 use crate::error::{Error, Result};
+use crate::source::open_file;
 
 /// The good rows of a source file through the csv crate.
 pub(super) struct PlainRows {
@@ -24,7 +25,7 @@ pub(super) struct PlainRows {
 impl PlainRows {
     pub(super) fn open(path: &Path, rejects: Option<&Path>) -> Result<Self> {
         let open = |path: &Path| {
-            let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+            let file = open_file(path)?;
             Ok(BufReader::with_capacity(1 << 17, file))
         };
         let gzip = path
@@ -124,12 +125,12 @@ impl GoodLines {
                 return Ok(());
             };
             let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
             let raw = match &reject.raw_base64 {
                 Some(text) => STANDARD.decode(text).map_err(io::Error::other)?,
                 None => reject.raw.into_bytes(),
             };
-            if raw != line {
+            // In a file of CRLF lines the row is without its ending.
+            if raw != line && Some(&raw[..]) != line.strip_suffix(b"\r") {
                 let line = self.lines;
                 return Err(io::Error::other(format!(
                     "line {line} is not as in the rejects file"

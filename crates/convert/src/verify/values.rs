@@ -58,7 +58,7 @@ pub(super) fn verify_values(
     let mut rows = PlainRows::open(&path, rejects)?;
     let broken = |error: String| corrupt(format!("cannot be read: {error}")).at(output);
     let batches = reader.build().map_err(|error| broken(error.to_string()))?;
-    let mut seen = 0;
+    let (mut seen, mut mapped) = (0, 0);
     for batch in batches {
         let batch = batch.map_err(|error| broken(error.to_string()))?;
         for row in 0..batch.num_rows() {
@@ -76,6 +76,7 @@ pub(super) fn verify_values(
                 .line(rows.line(), None)
                 .field(format!("{}.{}", table.name, column.name))
             })?;
+            mapped += spelled_otherwise(layout, &rows.record);
             seen += 1;
         }
     }
@@ -91,7 +92,27 @@ pub(super) fn verify_values(
         );
         return Err(corrupt(reason).at(output).field(table.name));
     }
+    if mapped != part.sentinels_mapped {
+        let reason = format!(
+            "{mapped} sentinels are spelled otherwise, the manifest says {}",
+            part.sentinels_mapped
+        );
+        return Err(corrupt(reason).at(output).field(table.name));
+    }
     Ok(seen * table.columns.len() as u64)
+}
+
+/// How many fields of a row spell a sentinel in another way.
+fn spelled_otherwise(layout: &Layout, record: &ByteRecord) -> u64 {
+    let spelled = layout.fields.iter().zip(record).filter(|(field, text)| {
+        let others = field
+            .column
+            .sentinels
+            .iter()
+            .filter_map(|sentinel| sentinel.also);
+        others.into_iter().any(|also| also.as_bytes() == *text)
+    });
+    spelled.count() as u64
 }
 
 /// Compares one row of the source with one of the lake; `fields` has the field of each column.
