@@ -2,6 +2,7 @@
 
 mod request;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -105,6 +106,13 @@ impl Plan {
     pub fn bytes(&self) -> u64 {
         self.parts().map(|(_, part)| part.bytes).sum()
     }
+}
+
+/// The names that a table's directory can have, in a lake of any trace.
+#[must_use]
+pub fn table_names() -> BTreeSet<&'static str> {
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    tables.map(|table| table.name).collect()
 }
 
 /// Decides what to do.

@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use tracelake_schema::TRACES;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 use crate::part::{Converted, convert_part};
-use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256};
+use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256, table_names};
 use crate::sheet::footer_rows;
 use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
 
@@ -445,12 +444,6 @@ impl Run<'_> {
             signal => Err(stopped(signal)),
         }
     }
-}
-
-/// The names that a table's directory can have in any lake.
-fn table_names() -> BTreeSet<&'static str> {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
-    tables.map(|table| table.name).collect()
 }
 
 /// The end of work that a signal asked for, or, with 0, the failure of another part.

@@ -14,12 +14,12 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
-use tracelake_schema::{TRACES, Table, Trace};
+use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
-use crate::plan::{ChecksumSource, Plan, Request, plan};
+use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
 use values::verify_values;
@@ -124,13 +124,8 @@ fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
 
 /// Files of tables that the manifest does not name; a reader of the whole directory would take them.
 fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
-    let tables: BTreeSet<&str> = TRACES
-        .iter()
-        .flat_map(|trace| trace.tables)
-        .map(|table| table.name)
-        .collect();
     let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-    let strays = files(root, &tables)?
+    let strays = files(root, &table_names())?
         .into_iter()
         .filter(|path| !named.contains(&path[..]));
     let finding = |path: String| {
