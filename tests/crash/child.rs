@@ -131,6 +131,8 @@ pub(crate) fn measured(mut command: Command) -> (Run, u64) {
     let code = loop {
         // The kernel keeps the high-water mark, so the last look before the end is the truth.
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        // Until it is the program, it is a copy of this process, with all the memory that this has.
+        let status = status.strip_prefix("Name:\ttracelake").unwrap_or_default();
         let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse::<u64>().ok());
         peak = peak.max(kib.unwrap_or_default() * 1024);

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use tracelake_convert::error::Result;
-use tracelake_convert::source::Source;
+use tracelake_convert::source::{Chunk, Source};
 
 fn main() -> Result<()> {
     let files: Vec<String> = std::env::args().skip(1).collect();
     files.into_par_iter().try_for_each(|file| {
         let mut source = Source::open(Path::new(&file))?;
-        while source.next_chunk()?.is_some() {}
+        let mut chunk = Chunk::default();
+        while source.next_chunk(&mut chunk)? {}
         std::hint::black_box(source.fingerprint());
         Ok(())
     })

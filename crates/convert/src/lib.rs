@@ -1,4 +1,5 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
+mod column;
 pub mod directory;
 pub mod discover;
 pub mod error;
@@ -10,7 +11,7 @@ pub mod manifest;
 pub mod part;
 pub mod plan;
 pub mod reject;
-pub mod rows;
+mod rows;
 pub mod run;
 pub mod sheet;
 pub mod source;

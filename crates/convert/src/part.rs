@@ -3,24 +3,16 @@
 use std::io::Write;
 use std::path::Path;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::compute::{max, min};
-use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::datatypes::SchemaRef;
 
 use crate::error::Result;
 use crate::fault::Fault;
 use crate::layout::Layout;
 use crate::reject::BadRow;
-use crate::rows::{Reject, Rows};
+use crate::rows::Reject;
 use crate::sheet::{Codec, Sheet};
-use crate::source::{Fingerprint, Source};
+use crate::source::{Chunk, Fingerprint, Source};
 use crate::split::{LineEnding, Records};
-
-/// Rows are handed to the writer when there are this many; enough to spread its cost per batch.
-const BATCH_ROWS: usize = 16 << 10;
-
-/// Or when they take this many bytes, so that long texts cannot fill the memory.
-const BATCH_BYTES: usize = 16 << 20;
 
 /// U+FEFF in UTF-8, which some systems put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -42,8 +34,11 @@ pub struct Converted {
     pub time: Option<(i64, i64)>,
 }
 
-/// Converts one file: reads `path` in chunks, splits them into rows, decodes the rows column by
-/// column and writes them to `out`.
+/// Converts one file: reads `path` in chunks, splits them into records, encodes these column by
+/// column and writes row groups to `out`.
+///
+/// A thread that has nothing else to do reads the next chunk meanwhile, or takes some columns; on
+/// one thread the same steps follow each other. What is written does not depend on it.
 ///
 /// `on_bad_row` decides whether a bad row ends the work; `tick` gets the bytes of the file read so
 /// far, often enough to stop the work within a moment.
@@ -52,7 +47,7 @@ pub struct Converted {
 /// Those of the file, of the output, and whatever the two callbacks return.
 ///
 /// # Memory
-/// A chunk of text, a batch of rows and the row group being encoded; not the size of the file.
+/// Two chunks of text and the row group being encoded; not the size of the file.
 pub fn convert_part<W: Write + Send>(
     path: &Path,
     layout: &Layout,
@@ -62,39 +57,84 @@ pub fn convert_part<W: Write + Send>(
     on_bad_row: &mut dyn FnMut(&BadRow<'_>) -> Result<()>,
     tick: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<(Converted, W)> {
-    let mut source = Source::open(path)?;
-    let mut records = Records::default();
-    let mut rows = Rows::new(layout, schema.clone());
-    let mut sheet = Sheet::create(out, layout.table, schema.clone(), codec)?;
+    let mut source = Lines::open(path, layout)?;
+    let mut sheet = Sheet::create(out, layout, schema, codec)?;
     let mut tally = Tally::default();
-    let mut ending = None;
-    while let Some(chunk) = source.next_chunk()? {
-        let ending = *ending.get_or_insert_with(|| LineEnding::of(chunk));
-        records.split(chunk, layout.fields.len(), ending);
-        if tally.bytes == 0 && chunk.starts_with(BYTE_ORDER_MARK) {
-            records.refuse_first(Fault::ByteOrderMark);
+    let (mut now, mut next) = (Split::default(), Split::default());
+    let mut more = source.read(&mut now)?;
+    while more {
+        let (read, rejects) = rayon::join(
+            || source.read(&mut next),
+            || sheet.push(now.chunk.lines(), &now.records),
+        );
+        for reject in rejects? {
+            on_bad_row(&tally.place(now.chunk.lines(), &reject))?;
+            tally.rejected += 1;
         }
-        for reject in rows.push(chunk, &records) {
-            on_bad_row(&tally.place(chunk, &reject))?;
-            tally.rows_rejected += 1;
-        }
-        tally.lines += (records.len() + records.malformed().len()) as u64;
-        tally.bytes += chunk.len() as u64;
-        if rows.len() >= BATCH_ROWS || rows.bytes() >= BATCH_BYTES {
-            tally.write(&mut sheet, &rows.finish()?, layout)?;
-        }
+        tally.lines += (now.records.len() + now.records.malformed().len()) as u64;
+        tally.bytes += now.chunk.lines().len() as u64;
         tick(source.position())?;
+        more = read?;
+        std::mem::swap(&mut now, &mut next);
     }
-    tally.write(&mut sheet, &rows.finish()?, layout)?;
+    let (out, rows) = sheet.finish()?;
     let converted = Converted {
         source: source.fingerprint(),
         rows_in: tally.lines,
-        rows_out: tally.rows_out,
-        rows_rejected: tally.rows_rejected,
+        rows_out: rows.pushed(),
+        rows_rejected: tally.rejected,
         sentinels_mapped: rows.sentinels_mapped(),
-        time: tally.time,
+        time: layout.table.time.and_then(|column| rows.integers(column)),
     };
-    Ok((converted, sheet.finish()?))
+    Ok((converted, out))
+}
+
+/// A chunk of text and the places of its records.
+#[derive(Default)]
+struct Split {
+    chunk: Chunk,
+    records: Records,
+}
+
+/// A file on its way to split chunks.
+struct Lines {
+    source: Source,
+    fields: usize,
+    /// How the lines end, once there was one.
+    ending: Option<LineEnding>,
+}
+
+impl Lines {
+    fn open(path: &Path, layout: &Layout) -> Result<Self> {
+        Ok(Self {
+            source: Source::open(path)?,
+            fields: layout.fields.len(),
+            ending: None,
+        })
+    }
+
+    /// Reads and splits the next chunk; false after the last one.
+    fn read(&mut self, split: &mut Split) -> Result<bool> {
+        if !self.source.next_chunk(&mut split.chunk)? {
+            return Ok(false);
+        }
+        let lines = split.chunk.lines();
+        let is_first = self.ending.is_none();
+        let ending = *self.ending.get_or_insert_with(|| LineEnding::of(lines));
+        split.records.split(lines, self.fields, ending);
+        if is_first && lines.starts_with(BYTE_ORDER_MARK) {
+            split.records.refuse_first(Fault::ByteOrderMark);
+        }
+        Ok(true)
+    }
+
+    fn position(&self) -> u64 {
+        self.source.position()
+    }
+
+    fn fingerprint(self) -> Fingerprint {
+        self.source.fingerprint()
+    }
 }
 
 /// What was counted on the way.
@@ -102,9 +142,7 @@ pub fn convert_part<W: Write + Send>(
 struct Tally {
     lines: u64,
     bytes: u64,
-    rows_out: u64,
-    rows_rejected: u64,
-    time: Option<(i64, i64)>,
+    rejected: u64,
 }
 
 impl Tally {
@@ -119,22 +157,5 @@ impl Tally {
             field: &chunk[reject.field.clone()],
             raw: &chunk[reject.row.clone()],
         }
-    }
-
-    fn write<W: Write + Send>(
-        &mut self,
-        sheet: &mut Sheet<W>,
-        batch: &RecordBatch,
-        layout: &Layout,
-    ) -> Result<()> {
-        self.rows_out += batch.num_rows() as u64;
-        if let Some(time) = layout.table.time {
-            let times = batch.column(time).as_primitive::<Int64Type>();
-            if let (Some(low), Some(high)) = (min(times), max(times)) {
-                let (min, max) = self.time.unwrap_or((low, high));
-                self.time = Some((min.min(low), max.max(high)));
-            }
-        }
-        sheet.write(batch)
     }
 }

@@ -1,114 +1,98 @@
-//! Batches to one Parquet file: the only place with settings of the writer.
+//! Row groups to one Parquet file: schema, footer, and what stands in it.
 //!
-//! The settings keep to what every reader reads: pages V1, PLAIN and dictionary encodings,
-//! statistics and page index, no clock and no host name.
+//! The file keeps to what every reader reads: pages V1, PLAIN and dictionary encodings, statistics
+//! and page index, no clock and no host name.
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::str::FromStr;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::rows::{Reject, Rows};
 use crate::source::open_file;
+use crate::split::Records;
 
-/// The most rows in a row group.
-pub const ROW_GROUP_ROWS: usize = 1 << 20;
-
-/// The most bytes of encoded values in a row group.
-pub const ROW_GROUP_BYTES: usize = 128 << 20;
-
-/// How column chunks are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
-    /// zstd at a level from 1 to 22.
-    Zstd(u8),
-    /// Snappy, for readers that lack zstd.
-    Snappy,
-    /// Not at all.
-    None,
-}
-
-impl Codec {
-    /// zstd at its own default level.
-    pub const DEFAULT: Self = Self::Zstd(3);
-}
-
-impl std::fmt::Display for Codec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Zstd(level) => write!(f, "zstd:{level}"),
-            Self::Snappy => write!(f, "snappy"),
-            Self::None => write!(f, "none"),
-        }
-    }
-}
-
-impl FromStr for Codec {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let level = match text {
-            "zstd" => return Ok(Self::DEFAULT),
-            "snappy" => return Ok(Self::Snappy),
-            "none" => return Ok(Self::None),
-            _ => text
-                .strip_prefix("zstd:")
-                .and_then(|level| level.parse().ok()),
-        };
-        match level {
-            Some(level @ 1..=22) => Ok(Self::Zstd(level)),
-            _ => Err("expected zstd, zstd:LEVEL with a level from 1 to 22, snappy or none".into()),
-        }
-    }
-}
+pub use crate::column::Codec;
 
 /// One Parquet file on its way.
 ///
 /// # Memory
-/// The encoded column chunks of one row group, at most [`ROW_GROUP_BYTES`], and a dictionary and
-/// a page for each column.
-pub struct Sheet<W: Write + Send> {
-    writer: ArrowWriter<W>,
+/// One row group encoded, see [`Rows`].
+pub(crate) struct Sheet<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    rows: Rows,
 }
 
 impl<W: Write + Send> Sheet<W> {
-    /// Starts a file with the rows of `table`.
+    /// Starts a file with the rows of a layout's table.
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn create(out: W, table: &'static Table, schema: SchemaRef, codec: Codec) -> Result<Self> {
-        let properties = properties(table, codec)?;
-        let writer = ArrowWriter::try_new(out, schema, Some(properties))
-            .map_err(|error| wrap(error, "start"))?;
-        Ok(Self { writer })
+    pub(crate) fn create(
+        out: W,
+        layout: &Layout,
+        schema: &SchemaRef,
+        codec: Codec,
+    ) -> Result<Self> {
+        let failed = |error| wrap(error, "start");
+        let descriptor = ArrowSchemaConverter::new()
+            .convert(schema)
+            .map_err(failed)?;
+        let mut properties = properties(layout.table);
+        add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+        let root = descriptor.root_schema_ptr();
+        let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
+        let rows = Rows::new(layout, &descriptor, codec);
+        Ok(Self { writer, rows })
     }
 
-    /// Adds rows.
+    /// Adds the records of a chunk of text, and returns those that are bad rows.
     ///
     /// # Errors
     /// When the output fails.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer
-            .write(batch)
-            .map_err(|error| wrap(error, "write"))
+    pub(crate) fn push(&mut self, chunk: &[u8], records: &Records) -> Result<Vec<Reject>> {
+        if self.rows.is_full(records.len()) {
+            self.end_row_group()?;
+        }
+        self.rows
+            .push(chunk, records)
+            .map_err(|error| wrap(error, "encode"))
     }
 
-    /// Writes the footer and hands the output back.
+    fn end_row_group(&mut self) -> Result<()> {
+        let Some(chunks) = self.rows.finish().map_err(|error| wrap(error, "encode"))? else {
+            return Ok(());
+        };
+        let writer = &mut self.writer;
+        let write = || {
+            let mut group = writer.next_row_group()?;
+            for chunk in chunks {
+                group.append_column(&chunk, chunk.close.clone())?;
+            }
+            group.close()
+        };
+        write().map(|_| ()).map_err(|error| wrap(error, "write"))
+    }
+
+    /// Writes the footer and hands back the output, and what was counted on the way.
     ///
     /// # Errors
     /// When the output fails.
-    pub fn finish(self) -> Result<W> {
-        self.writer
+    pub(crate) fn finish(mut self) -> Result<(W, Rows)> {
+        self.end_row_group()?;
+        let out = self
+            .writer
             .into_inner()
-            .map_err(|error| wrap(error, "finish"))
+            .map_err(|error| wrap(error, "finish"))?;
+        Ok((out, self.rows))
     }
 }
 
@@ -129,29 +113,16 @@ pub fn footer_rows(path: &Path) -> Result<u64> {
         .map_err(|_| Error::new(ErrorKind::Corrupt, "its footer names less than no rows").at(path))
 }
 
-fn properties(table: &'static Table, codec: Codec) -> Result<WriterProperties> {
-    let compression = match codec {
-        Codec::Zstd(level) => {
-            let level =
-                ZstdLevel::try_new(i32::from(level)).map_err(|error| wrap(error, "start"))?;
-            Compression::ZSTD(level)
-        }
-        Codec::Snappy => Compression::SNAPPY,
-        Codec::None => Compression::UNCOMPRESSED,
-    };
+fn properties(table: &'static Table) -> WriterProperties {
     // Spark reads column comments from its own key and nowhere else.
     let spark = KeyValue::new(
         tracelake_schema::arrow::SPARK_KEY.to_owned(),
         tracelake_schema::arrow::spark_schema_json(table),
     );
-    Ok(WriterProperties::builder()
+    WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_compression(compression)
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-        .set_statistics_enabled(EnabledStatistics::Page)
         .set_key_value_metadata(Some(vec![spark]))
-        .build())
+        .build()
 }
 
 /// Parquet's errors are text; this is where they enter. What the disk said is passed on.
@@ -167,19 +138,4 @@ fn wrap(error: ParquetError, doing: &str) -> Error {
         return Error::disk(&doing, again);
     }
     Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codecs_are_written_as_they_are_read() {
-        for text in ["zstd:1", "zstd:22", "snappy", "none"] {
-            assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
-        }
-        for text in ["zstd:0", "zstd:23", "zstd:", "lz4", "", "ZSTD"] {
-            assert!(text.parse::<Codec>().is_err(), "{text}");
-        }
-    }
 }

@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::sheet::Codec;
-use crate::source::{self, Source};
+use crate::source::{self, Chunk, Source};
 
 pub use request::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
 
@@ -466,8 +466,10 @@ fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static T
 fn count_fields(root: &Path, table: &FoundTable) -> Result<Option<usize>> {
     for part in &table.parts {
         let mut source = Source::open(&root.join(&part.path))?;
-        if let Some(chunk) = source.next_chunk()? {
+        let mut chunk = Chunk::default();
+        if source.next_chunk(&mut chunk)? {
             let line = chunk
+                .lines()
                 .split(|&byte| byte == b'\n')
                 .next()
                 .unwrap_or_default();

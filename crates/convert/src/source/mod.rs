@@ -28,15 +28,14 @@ const READ: usize = 128 << 10;
 /// One input file, read once from front to back.
 ///
 /// # Memory
-/// At most [`LINE_LIMIT`] and the buffers named above, whatever the size of the file.
+/// The buffers named above and the start of a line, at most [`LINE_LIMIT`], whatever the size of the
+/// file.
 pub struct Source {
     path: PathBuf,
     decoder: Decoder,
-    /// Text that was decoded; a chunk and, behind it, the start of a line that is not whole yet.
-    text: Vec<u8>,
-    /// Where in `text` the chunk handed out last ends.
-    used: usize,
-    /// Decoded bytes before `text`.
+    /// The start of a line that was not whole yet in the chunk before.
+    begun: Vec<u8>,
+    /// Decoded bytes before it.
     before: u64,
     at_end: bool,
     /// How the lines end, which the first one decides.
@@ -46,6 +45,26 @@ pub struct Source {
 enum Decoder {
     Plain(Raw),
     Gzip(Box<Gunzip>),
+}
+
+/// Some of the text of a file, reused from chunk to chunk.
+///
+/// # Memory
+/// About 256 KiB, or as much as its longest line.
+#[derive(Default)]
+pub struct Chunk {
+    /// Room that was used before is not cleared again.
+    text: Vec<u8>,
+    /// Where its whole lines end.
+    lines: usize,
+}
+
+impl Chunk {
+    /// Whole lines, each with its newline.
+    #[must_use]
+    pub fn lines(&self) -> &[u8] {
+        &self.text[..self.lines]
+    }
 }
 
 /// What a file was, byte for byte.
@@ -75,40 +94,44 @@ impl Source {
         Ok(Self {
             path: path.to_owned(),
             decoder,
-            text: Vec::new(),
-            used: 0,
+            begun: Vec::new(),
             before: 0,
             at_end: false,
             ending: None,
         })
     }
 
-    /// The next chunk: whole lines, each with its newline; `None` after the last one.
+    /// Reads the next whole lines into a chunk; false, and no lines, after the last one.
     ///
     /// A last line without a newline gets one.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for broken gzip, [`ErrorKind::Misfit`] for a line past
     /// [`LINE_LIMIT`], [`ErrorKind::Failed`] when the disk fails.
-    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>> {
-        self.before += self.used as u64;
-        self.text.drain(..self.used);
-        self.used = 0;
+    pub fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let Chunk { text, lines } = chunk;
+        *lines = 0;
+        let mut end = self.begun.len();
+        text.resize(text.len().max(end), 0);
+        text[..end].copy_from_slice(&self.begun);
         loop {
-            let searched = self.text.len();
-            self.fill()?;
-            if self.at_end && self.text.last().is_some_and(|&last| last != b'\n') {
+            let searched = end;
+            end = self.fill(text, end)?;
+            if self.at_end && end > 0 && text[end - 1] != b'\n' {
                 // The last line gets the ending that the others have.
-                let ending = self.ending.unwrap_or_else(|| LineEnding::of(&self.text));
-                if ending == LineEnding::CrLf && !self.text.ends_with(b"\r") {
-                    self.text.push(b'\r');
+                text.truncate(end);
+                let ending = self.ending.unwrap_or_else(|| LineEnding::of(text));
+                if ending == LineEnding::CrLf && !text.ends_with(b"\r") {
+                    text.push(b'\r');
                 }
-                self.text.push(b'\n');
+                text.push(b'\n');
+                end = text.len();
             }
             // What was there before held no newline, or it would have been handed out; so only
             // the first line here can be longer than a chunk.
-            let first = memchr::memchr(b'\n', &self.text[searched..]).map(|at| searched + at);
-            if first.unwrap_or(self.text.len()) > LINE_LIMIT {
+            let new = &text[searched..end];
+            let first = memchr::memchr(b'\n', new).map(|at| searched + at);
+            if first.unwrap_or(end) > LINE_LIMIT {
                 let reason = format!(
                     "a line longer than {LINE_LIMIT} bytes, {} bytes into the text",
                     self.before
@@ -117,34 +140,38 @@ impl Source {
                     .at(&self.path)
                     .hint("this is not a table of a trace; download the file again"));
             }
-            if let Some(newline) = memchr::memrchr(b'\n', &self.text[searched..]) {
-                self.used = searched + newline + 1;
+            if let Some(newline) = memchr::memrchr(b'\n', new) {
+                *lines = searched + newline + 1;
+                self.before += *lines as u64;
+                self.begun.clear();
+                self.begun.extend_from_slice(&text[*lines..end]);
                 self.ending
-                    .get_or_insert_with(|| LineEnding::of(&self.text));
-                return Ok(Some(&self.text[..self.used]));
+                    .get_or_insert_with(|| LineEnding::of(&text[..*lines]));
+                return Ok(true);
             }
             if self.at_end {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
 
-    /// Decodes about one chunk more.
-    fn fill(&mut self) -> Result<()> {
-        let start = self.text.len();
-        self.text.resize(start + CHUNK, 0);
+    /// Decodes about one chunk more behind `text[..start]`; gives its end.
+    fn fill(&mut self, text: &mut Vec<u8>, start: usize) -> Result<usize> {
+        let room = start + CHUNK;
+        if text.len() < room {
+            text.resize(room, 0);
+        }
         let mut filled = start;
-        while filled < self.text.len() && !self.at_end {
+        while filled < room && !self.at_end {
             let read = match &mut self.decoder {
-                Decoder::Plain(raw) => raw.read(&mut self.text[filled..]),
-                Decoder::Gzip(gunzip) => gunzip.read(&mut self.text[filled..]),
+                Decoder::Plain(raw) => raw.read(&mut text[filled..room]),
+                Decoder::Gzip(gunzip) => gunzip.read(&mut text[filled..room]),
             }
             .map_err(|error| error.at(&self.path))?;
             filled += read;
             self.at_end = read == 0;
         }
-        self.text.truncate(filled);
-        Ok(())
+        Ok(filled)
     }
 
     /// Bytes of the file that were read so far.
@@ -153,7 +180,7 @@ impl Source {
         self.raw().bytes
     }
 
-    /// The size and digest of the whole file, once [`Source::next_chunk`] returned `None`.
+    /// The size and digest of the whole file, once [`Source::next_chunk`] returned false.
     #[must_use]
     pub fn fingerprint(self) -> Fingerprint {
         let raw = match self.decoder {
@@ -276,11 +303,12 @@ mod tests {
         let path = directory.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let mut source = Source::open(&path)?;
-        let mut text = Vec::new();
-        while let Some(chunk) = source.next_chunk()? {
-            assert_eq!(chunk.last(), Some(&b'\n'));
-            text.extend_from_slice(chunk);
+        let (mut text, mut chunk) = (Vec::new(), Chunk::default());
+        while source.next_chunk(&mut chunk)? {
+            assert_eq!(chunk.lines().last(), Some(&b'\n'));
+            text.extend_from_slice(chunk.lines());
         }
+        assert!(chunk.lines().is_empty());
         Ok((text, source.fingerprint()))
     }
 

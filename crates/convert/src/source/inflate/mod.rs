@@ -11,8 +11,8 @@ use super::input::Input;
 use crate::error::Error;
 use table::{
     DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, Entry, INVALID, LITERAL, LITERAL_BITS,
-    LITERAL_ENTRIES, ODD, build, code_length, distance, distance_base, extra, literal, look_up,
-    low, take, value,
+    LITERAL_ENTRIES, ODD, build, code_length, distance, first_of, literal, look_up, pair_literals,
+    take, value, with_extra,
 };
 
 /// How far back a match may reach, in bytes.
@@ -21,9 +21,9 @@ const WINDOW: usize = 32 << 10;
 /// How much text is decoded at once, in bytes; with the window it stays in the second-level cache.
 const ROOM: usize = 64 << 10;
 
-/// What one turn of the inner loop may write past `WINDOW + ROOM`: three literals or the longest
+/// What one turn of the inner loop may write past `WINDOW + ROOM`: six literals or the longest
 /// match, rounded up to whole 16-byte copies.
-const SLACK: usize = 3 + 258 + 16;
+const SLACK: usize = 6 + 258 + 16;
 
 /// The order in which the lengths of the code-length code are written.
 const ORDER: [usize; 19] = [
@@ -269,6 +269,7 @@ impl Inflate {
     fn tables(&mut self, literals: &[u8], distances: &[u8]) -> Result<()> {
         build(&mut self.literals[..], LITERAL_BITS, literals, literal)
             .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
+        pair_literals(&mut self.literals[..], LITERAL_BITS);
         build(&mut self.distances[..], DISTANCE_BITS, distances, distance)
             .ok_or(Stop::Broken("an invalid code for distances"))?;
         self.block = Block::Codes;
@@ -295,80 +296,60 @@ impl Inflate {
         let ahead = input.ahead();
         let (literals, distances) = (&*self.literals, &*self.distances);
         let text = &mut self.text[..];
-        let (mut bits, mut count, mut end) = (self.bits, self.count, self.end);
-        let mut at = 0;
+        let (mut ahead_of, mut end) = (
+            Bits {
+                bits: self.bits,
+                count: self.count,
+                at: 0,
+            },
+            self.end,
+        );
         let outcome = loop {
-            if end >= WINDOW + ROOM {
+            if end >= WINDOW + ROOM || !ahead_of.refill(ahead) {
                 break Ok(false);
             }
-            let Some(word) = ahead.get(at..at + 8).and_then(|word| word.first_chunk()) else {
-                break Ok(false);
-            };
-            // At least 56 bits are ahead after this; the bits above `count` are right, too.
-            bits |= u64::from_le_bytes(*word) << count;
-            at += (63 - count as usize) >> 3;
-            count |= 56;
-            let mut entry = look_up(&literals[..], LITERAL_BITS, bits);
+            let mut entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
             if entry & LITERAL != 0 {
                 // Three codes of at most 15 bits fit in what is ahead.
-                text[end] = value(entry).to_le_bytes()[0];
-                end += 1;
-                bits >>= take(entry);
-                count -= take(entry);
-                entry = look_up(&literals[..], LITERAL_BITS, bits);
+                end += ahead_of.literals(entry, text, end);
+                entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
                 if entry & LITERAL != 0 {
-                    text[end] = value(entry).to_le_bytes()[0];
-                    end += 1;
-                    bits >>= take(entry);
-                    count -= take(entry);
-                    entry = look_up(&literals[..], LITERAL_BITS, bits);
+                    end += ahead_of.literals(entry, text, end);
+                    entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
                     if entry & LITERAL != 0 {
-                        text[end] = value(entry).to_le_bytes()[0];
-                        end += 1;
-                        bits >>= take(entry);
-                        count -= take(entry);
+                        end += ahead_of.literals(entry, text, end);
                         continue;
                     }
                 }
                 // What comes next may need all the bits that there can be.
-                let Some(word) = ahead.get(at..at + 8).and_then(|word| word.first_chunk()) else {
+                if !ahead_of.refill(ahead) {
                     break Ok(false);
-                };
-                bits |= u64::from_le_bytes(*word) << count;
-                at += (63 - count as usize) >> 3;
-                count |= 56;
+                }
             }
             if entry & ODD != 0 {
                 if entry & END_OF_BLOCK == END_OF_BLOCK {
-                    bits >>= take(entry);
-                    count -= take(entry);
+                    ahead_of.take(entry);
                     break Ok(true);
                 }
                 break Err(Stop::Broken("an invalid code for a literal or a length"));
             }
             // A length, its extra bits, a distance and its extra bits: at most 48 bits.
-            bits >>= take(entry);
-            count -= take(entry);
-            let length = value(entry) + low(bits, extra(entry));
-            bits >>= extra(entry);
-            count -= extra(entry);
-            let entry = look_up(&distances[..], DISTANCE_BITS, bits);
+            let length = with_extra(entry, ahead_of.bits);
+            ahead_of.take(entry);
+            let entry = look_up(&distances[..], DISTANCE_BITS, ahead_of.bits);
             if entry & ODD != 0 {
                 break Err(Stop::Broken("an invalid code for a distance"));
             }
-            bits >>= take(entry);
-            count -= take(entry);
-            let distance = distance_base(entry) + low(bits, extra(entry));
-            bits >>= extra(entry);
-            count -= extra(entry);
+            let distance = with_extra(entry, ahead_of.bits);
+            ahead_of.take(entry);
             if distance > end {
                 break Err(Stop::Broken("a match that reaches back before the text"));
             }
             copy_match(text, end, distance, length);
             end += length;
         };
-        (self.bits, self.count, self.end) = (bits, count, end);
-        input.pass(at);
+        (self.bits, self.count, self.end) = (ahead_of.bits, ahead_of.count, end);
+        input.pass(ahead_of.at);
         if let Ok(true) = outcome {
             self.block = Block::Header;
         }
@@ -384,8 +365,8 @@ impl Inflate {
         }
         // Above `count` there may be no bits at all, so a code is one only if it is all there.
         self.bits &= (1 << self.count) - 1;
-        let entry = look_up(&self.literals[..], LITERAL_BITS, self.bits);
-        let entry = self.whole(entry, "an invalid code for a literal or a length")?;
+        let entry = first_of(look_up(&self.literals[..], LITERAL_BITS, self.bits));
+        let (entry, ahead) = self.whole(entry, "an invalid code for a literal or a length")?;
         if entry & LITERAL != 0 {
             self.text[self.end] = value(entry).to_le_bytes()[0];
             self.end += 1;
@@ -395,10 +376,10 @@ impl Inflate {
             self.block = Block::Header;
             return Ok(true);
         }
-        let length = value(entry) + self.whole_extra(entry)?;
+        let length = with_extra(entry, ahead);
         let entry = look_up(&self.distances[..], DISTANCE_BITS, self.bits);
-        let entry = self.whole(entry, "an invalid code for a distance")?;
-        let distance = distance_base(entry) + self.whole_extra(entry)?;
+        let (entry, ahead) = self.whole(entry, "an invalid code for a distance")?;
+        let distance = with_extra(entry, ahead);
         if distance > self.end {
             return Err(Stop::Broken("a match that reaches back before the text"));
         }
@@ -407,8 +388,8 @@ impl Inflate {
         Ok(false)
     }
 
-    /// Takes a code, if all of its bits are there.
-    fn whole(&mut self, entry: Entry, invalid: &'static str) -> Result<Entry> {
+    /// Takes a code with its extra bits, if all of them are there; also gives what was ahead before.
+    fn whole(&mut self, entry: Entry, invalid: &'static str) -> Result<(Entry, u64)> {
         let is_invalid = entry & ODD != 0 && entry & END_OF_BLOCK != END_OF_BLOCK;
         if take(entry) > self.count || (is_invalid && self.count < 15) {
             return Err(Stop::Truncated);
@@ -416,15 +397,48 @@ impl Inflate {
         if is_invalid {
             return Err(Stop::Broken(invalid));
         }
+        let ahead = self.bits;
         self.drop_bits(take(entry));
-        Ok(entry)
+        Ok((entry, ahead))
+    }
+}
+
+/// The bits ahead while the inner loop runs, and how many bytes of the input they come from.
+struct Bits {
+    bits: u64,
+    count: u32,
+    at: usize,
+}
+
+impl Bits {
+    /// Makes at least 56 bits be ahead; those above `count` are right, too. False where the input
+    /// has no eight bytes left.
+    #[inline(always)]
+    fn refill(&mut self, input: &[u8]) -> bool {
+        let word = input.get(self.at..self.at + 8);
+        let Some(word) = word.and_then(|word| word.first_chunk()) else {
+            return false;
+        };
+        self.bits |= u64::from_le_bytes(*word) << self.count;
+        self.at += (63 - self.count as usize) >> 3;
+        self.count |= 56;
+        true
     }
 
-    fn whole_extra(&mut self, entry: Entry) -> Result<usize> {
-        if extra(entry) > self.count {
-            return Err(Stop::Truncated);
-        }
-        Ok(self.take_bits(extra(entry)) as usize)
+    #[inline(always)]
+    fn take(&mut self, entry: Entry) {
+        self.bits >>= take(entry);
+        self.count -= take(entry);
+    }
+
+    /// Writes one literal or two, and tells how many.
+    #[inline(always)]
+    fn literals(&mut self, entry: Entry, text: &mut [u8], end: usize) -> usize {
+        // Two are always written; where there is one, what follows overwrites the second.
+        let both = value(entry).to_le_bytes();
+        text[end..end + 2].copy_from_slice(&both[..2]);
+        self.take(entry);
+        1 + (entry >> 30 & 1) as usize
     }
 }
 

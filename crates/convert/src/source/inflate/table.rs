@@ -12,28 +12,44 @@ pub(super) const DISTANCE_ENTRIES: usize = 1024;
 /// The longest code.
 const LONGEST: usize = 15;
 
-/// An entry of a table, packed: bits to take (0 to 5), extra bits (8 to 12), value (16 to 27), kind.
+/// An entry of a table, packed: bits to take with all extra bits (0 to 5), bits of the code alone
+/// (6 to 9), value (10 to 25), kind (26 to 31).
 pub(super) type Entry = u32;
 
+/// The value is one literal, or, with [`TWO`], two of them, the first one lowest.
 pub(super) const LITERAL: Entry = 1 << 31;
+pub(super) const TWO: Entry = LITERAL | 1 << 30;
 /// Neither a literal nor a length or distance: one of the three below.
-pub(super) const ODD: Entry = 1 << 30;
-pub(super) const END_OF_BLOCK: Entry = ODD | 1 << 29;
-/// The value is where a second-level table starts, the extra bits are its size.
-pub(super) const SECOND: Entry = ODD | 1 << 28;
+pub(super) const ODD: Entry = 1 << 29;
+pub(super) const END_OF_BLOCK: Entry = ODD | 1 << 28;
+/// The value is where a second-level table starts, the bits of the code are its size.
+pub(super) const SECOND: Entry = ODD | 1 << 27;
 /// No code is spelled like this.
 pub(super) const INVALID: Entry = ODD;
 
+/// Bits to take: those of the code and the extra bits.
 pub(super) const fn take(entry: Entry) -> u32 {
     entry & 0x3f
 }
 
-pub(super) const fn extra(entry: Entry) -> u32 {
-    entry >> 8 & 0x1f
+/// Bits of the code alone.
+pub(super) const fn code_bits(entry: Entry) -> u32 {
+    entry >> 6 & 0xf
 }
 
 pub(super) const fn value(entry: Entry) -> usize {
-    (entry >> 16 & 0xfff) as usize
+    (entry >> 10 & 0xffff) as usize
+}
+
+/// The entry of a code with so many bits, whose own entry has those of the extra bits only.
+const fn with_code(entry: Entry, bits: u32) -> Entry {
+    entry + bits + (bits << 6)
+}
+
+/// A length or distance: the value with the extra bits, which stand behind the code.
+#[inline(always)]
+pub(super) fn with_extra(entry: Entry, bits: u64) -> usize {
+    value(entry) + (low(bits, take(entry)) >> code_bits(entry))
 }
 
 /// Lengths by symbol 257 to 285: base and extra bits.
@@ -56,10 +72,10 @@ const DISTANCES: [(u16, u8); 30] = [
 /// The entry of a symbol of the code for literals and lengths.
 pub(super) fn literal(symbol: u32) -> Entry {
     match symbol {
-        0..256 => LITERAL | symbol << 16,
+        0..256 => LITERAL | symbol << 10,
         256 => END_OF_BLOCK,
         _ => match LENGTHS.get(symbol as usize - 257) {
-            Some(&(base, extra)) => Entry::from(base) << 16 | Entry::from(extra) << 8,
+            Some(&(base, extra)) => Entry::from(base) << 10 | Entry::from(extra),
             None => INVALID,
         },
     }
@@ -68,47 +84,56 @@ pub(super) fn literal(symbol: u32) -> Entry {
 /// The entry of a symbol of the code for distances.
 pub(super) fn distance(symbol: u32) -> Entry {
     match DISTANCES.get(symbol as usize) {
-        // The base does not fit in the value; the symbol does.
-        Some(&(_, extra)) => symbol << 16 | Entry::from(extra) << 8,
+        Some(&(base, extra)) => Entry::from(base) << 10 | Entry::from(extra),
         None => INVALID,
     }
 }
 
 /// The entry of a symbol of the code for code lengths.
 pub(super) fn code_length(symbol: u32) -> Entry {
-    symbol << 16
+    symbol << 10
 }
 
-/// The lowest bits as a number; at most 13.
-#[expect(clippy::cast_possible_truncation, reason = "at most 13 bits are left")]
+/// The lowest bits as a number; at most 28.
+#[expect(clippy::cast_possible_truncation, reason = "at most 28 bits are left")]
 pub(super) fn low(bits: u64, count: u32) -> usize {
     (bits & ((1 << count) - 1)) as usize
 }
-
-pub(super) fn distance_base(entry: Entry) -> usize {
-    // The mask keeps the index inside of the padded table.
-    usize::from(DISTANCE_BASES[value(entry) & 31])
-}
-
-/// The bases of [`DISTANCES`], padded so that five bits always hit.
-const DISTANCE_BASES: [u16; 32] = {
-    let mut bases = [0; 32];
-    let mut symbol = 0;
-    while symbol < 30 {
-        bases[symbol] = DISTANCES[symbol].0;
-        symbol += 1;
-    }
-    bases
-};
 
 /// The entry that the bits ahead spell, through a second-level table where the first one says so.
 #[inline(always)]
 pub(super) fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
     let entry = table[low(bits, table_bits)];
     if entry & SECOND == SECOND {
-        return table[value(entry) + low(bits >> table_bits, extra(entry))];
+        return table[value(entry) + low(bits >> table_bits, code_bits(entry))];
     }
     entry
+}
+
+/// The first literal of a pair, which [`code_bits`] are those of; any other entry as it is.
+pub(super) fn first_of(entry: Entry) -> Entry {
+    if entry & TWO != TWO {
+        return entry;
+    }
+    LITERAL | (entry & 0xff << 10) | code_bits(entry) << 6 | code_bits(entry)
+}
+
+/// Of each first-level entry of a literal, behind which another whole literal follows, makes one
+/// of both. Most text of tables is digits with codes of few bits.
+pub(super) fn pair_literals(table: &mut [Entry], bits: u32) {
+    // Downwards, so that what an entry is paired with was not paired itself.
+    for index in (0..1_usize << bits).rev() {
+        let first = table[index];
+        if first & LITERAL != 0 {
+            let second = table[index >> take(first)];
+            let both = take(first) + take(second);
+            if second & TWO == LITERAL && both <= bits {
+                let values = value(first) | value(second) << 8;
+                let values = Entry::try_from(values).unwrap_or_default();
+                table[index] = TWO | values << 10 | take(first) << 6 | both;
+            }
+        }
+    }
 }
 
 /// Fills a table with a canonical code: first `1 << bits` entries, then the second-level tables.
@@ -171,7 +196,7 @@ pub(super) fn build(
         *size = (*size).max(length - bits);
     }
     for (index, &size) in sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
-        table[index] = SECOND | used << 16 | size << 8;
+        table[index] = SECOND | used << 10 | size << 6;
         used += 1 << size;
     }
     if used as usize > table.len() {
@@ -179,7 +204,7 @@ pub(super) fn build(
         return None;
     }
     for &(code, length, symbol) in &codes[..total] {
-        let entry = entry_of(symbol) | length;
+        let entry = with_code(entry_of(symbol), length);
         if length <= bits {
             let step = 1 << length;
             for index in (code as usize..1 << bits).step_by(step) {
@@ -187,7 +212,7 @@ pub(super) fn build(
             }
         } else {
             let second = table[low(u64::from(code), bits)];
-            let (start, size) = (value(second), extra(second));
+            let (start, size) = (value(second), code_bits(second));
             let step = 1 << (length - bits);
             for index in ((code >> bits) as usize..1 << size).step_by(step) {
                 table[start + index] = entry;

@@ -1,0 +1,117 @@
+//! How column chunks are compressed.
+
+use std::fmt::{Display, Formatter};
+use std::io;
+use std::str::FromStr;
+
+use parquet::basic::{Compression, ZstdLevel};
+
+/// How column chunks are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// zstd at a level from 1 to 22.
+    Zstd(u8),
+    /// Snappy, for readers that lack zstd.
+    Snappy,
+    /// Not at all.
+    None,
+}
+
+impl Codec {
+    /// zstd at its own default level.
+    pub const DEFAULT: Self = Self::Zstd(3);
+
+    /// The name of the codec in a footer, which has no level.
+    pub(super) fn compression(self) -> Compression {
+        match self {
+            Self::Zstd(_) => Compression::ZSTD(ZstdLevel::default()),
+            Self::Snappy => Compression::SNAPPY,
+            Self::None => Compression::UNCOMPRESSED,
+        }
+    }
+}
+
+impl Display for Codec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+            Self::Snappy => write!(f, "snappy"),
+            Self::None => write!(f, "none"),
+        }
+    }
+}
+
+impl FromStr for Codec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let level = match text {
+            "zstd" => return Ok(Self::DEFAULT),
+            "snappy" => return Ok(Self::Snappy),
+            "none" => return Ok(Self::None),
+            _ => text
+                .strip_prefix("zstd:")
+                .and_then(|level| level.parse().ok()),
+        };
+        match level {
+            Some(level @ 1..=22) => Ok(Self::Zstd(level)),
+            _ => Err("expected zstd, zstd:LEVEL with a level from 1 to 22, snappy or none".into()),
+        }
+    }
+}
+
+/// A codec with what it keeps from page to page. Each column has its own, so that what it was used
+/// for before is the same on any number of threads.
+///
+/// # Memory
+/// What zstd takes for its level, about 1 MiB at level 3, from the first large page on.
+pub(super) struct Compressor {
+    codec: Codec,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Compressor {
+    pub(super) fn new(codec: Codec) -> Self {
+        Self { codec, zstd: None }
+    }
+
+    pub(super) fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// The compressed bytes of a page.
+    ///
+    /// # Errors
+    /// When the codec has no memory left.
+    pub(super) fn compress(&mut self, page: &[u8]) -> io::Result<Vec<u8>> {
+        match self.codec {
+            Codec::Zstd(level) => {
+                let zstd = match self.zstd.take() {
+                    Some(zstd) => zstd,
+                    None => zstd::bulk::Compressor::new(i32::from(level))?,
+                };
+                self.zstd.insert(zstd).compress(page)
+            }
+            Codec::Snappy => {
+                let compressed = snap::raw::Encoder::new().compress_vec(page);
+                compressed.map_err(io::Error::other)
+            }
+            Codec::None => Ok(page.to_vec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_are_written_as_they_are_read() {
+        for text in ["zstd:1", "zstd:22", "snappy", "none"] {
+            assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
+        }
+        for text in ["zstd:0", "zstd:23", "zstd:", "lz4", "", "ZSTD"] {
+            assert!(text.parse::<Codec>().is_err(), "{text}");
+        }
+    }
+}

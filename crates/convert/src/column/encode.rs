@@ -1,0 +1,225 @@
+//! Values, indices and levels to the bytes of a page, as the format's document `Encodings.md` has
+//! them. Pure.
+
+use super::dictionary::{Values, to_float};
+use tracelake_schema::Kind;
+
+/// Bits that the largest of `values` values, counted from 0, takes.
+pub(super) fn width(values: usize) -> u8 {
+    let bits = usize::BITS - values.saturating_sub(1).leading_zeros();
+    u8::try_from(bits).unwrap_or(u8::MAX)
+}
+
+/// Appends the RLE and bit-packing hybrid of values below `1 << width`; `width` is at most 32.
+///
+/// Eight equal values and more are a run, everything else is packed, as few headers as there can
+/// be.
+pub(super) fn hybrid<T: Copy + Eq + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
+    let mut packed = 0;
+    let mut at = 0;
+    while at < values.len() {
+        let run = run(&values[at..]);
+        if run < 8 {
+            at += 8.min(values.len() - at);
+            continue;
+        }
+        pack(&values[packed..at], width, out);
+        varint(run << 1, out);
+        let value: u32 = values[at].into();
+        out.extend_from_slice(&value.to_le_bytes()[..usize::from(width).div_ceil(8)]);
+        at += run;
+        packed = at;
+    }
+    pack(&values[packed..], width, out);
+}
+
+/// How many values are equal at the beginning; 1 where the first eight are not.
+fn run<T: Copy + Eq>(values: &[T]) -> usize {
+    let Some((first, eight)) = values.first().zip(values.first_chunk::<8>()) else {
+        return 1;
+    };
+    if eight.iter().any(|value| value != first) {
+        return 1;
+    }
+    let rest = values[8..].iter().position(|value| value != first);
+    rest.map_or(values.len(), |rest| 8 + rest)
+}
+
+/// Appends one bit-packed run of all values; its last group of eight is filled up with zeros.
+fn pack<T: Copy + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
+    if values.is_empty() {
+        return;
+    }
+    let groups = values.len().div_ceil(8);
+    varint(groups << 1 | 1, out);
+    let step = usize::from(width);
+    let mut at = out.len();
+    // Each group is written as two whole words; what is too much the next one overwrites.
+    out.resize(at + groups * step + 32, 0);
+    for group in values.chunks(8) {
+        let mut eight = [0_u32; 8];
+        for (into, &value) in eight.iter_mut().zip(group) {
+            *into = value.into();
+        }
+        let half = |four: &[u32]| {
+            let joined = four.iter().rev();
+            joined.fold(0_u128, |joined, &value| joined << width | u128::from(value))
+        };
+        let (low, high) = (half(&eight[..4]), half(&eight[4..]));
+        let bits = 4 * u32::from(width);
+        let first = low | high.checked_shl(bits).unwrap_or(0);
+        out[at..at + 16].copy_from_slice(&first.to_le_bytes());
+        if width > 16 {
+            let second = high >> (128 - bits);
+            out[at + 16..at + 32].copy_from_slice(&second.to_le_bytes());
+        }
+        at += step;
+    }
+    out.truncate(at);
+}
+
+fn varint(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Appends the definition levels of a flat column, with their length before them.
+pub(super) fn levels(levels: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    hybrid(levels, 1, out);
+    let length = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Appends one number in the PLAIN encoding of its kind.
+pub(super) fn plain_number(kind: Kind, number: i64, out: &mut Vec<u8>) {
+    match kind {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a code was read as 32 bits"
+        )]
+        Kind::Code => out.extend_from_slice(&(number as i32).to_le_bytes()),
+        Kind::Float => out.extend_from_slice(&to_float(number).to_le_bytes()),
+        Kind::Integer | Kind::Boolean | Kind::Text => out.extend_from_slice(&number.to_le_bytes()),
+    }
+}
+
+/// Appends one text in PLAIN encoding.
+pub(super) fn plain_text(text: &[u8], out: &mut Vec<u8>) {
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+/// Appends all values of a dictionary in PLAIN encoding.
+pub(super) fn plain(kind: Kind, values: &Values, out: &mut Vec<u8>) {
+    match values {
+        Values::Numbers(numbers) => {
+            for &number in numbers {
+                plain_number(kind, number, out);
+            }
+        }
+        Values::Texts { .. } => {
+            for index in 0..values.len() {
+                plain_text(values.text(index), out);
+            }
+        }
+    }
+}
+
+/// Appends booleans in PLAIN encoding: bits, the lowest first.
+pub(super) fn booleans(values: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
+    for (at, value) in values.enumerate() {
+        if at % 8 == 0 {
+            out.push(0);
+        }
+        if let Some(last) = out.last_mut() {
+            *last |= u8::from(value) << (at % 8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The plain twin: reads the hybrid back as the document describes it, bit by bit.
+    fn read(mut bytes: &[u8], width: u8, count: usize) -> Vec<u32> {
+        let mut values = Vec::new();
+        while values.len() < count {
+            let mut header = 0;
+            for at in 0.. {
+                let byte = bytes[0];
+                bytes = &bytes[1..];
+                header |= usize::from(byte & 0x7f) << (7 * at);
+                if byte < 0x80 {
+                    break;
+                }
+            }
+            if header & 1 == 0 {
+                let size = usize::from(width).div_ceil(8);
+                let mut value = [0; 4];
+                value[..size].copy_from_slice(&bytes[..size]);
+                bytes = &bytes[size..];
+                assert!(header >> 1 >= 8, "a run shorter than what packing takes");
+                values.extend(vec![u32::from_le_bytes(value); header >> 1]);
+            } else {
+                let size = (header >> 1) * usize::from(width);
+                for value in 0..(header >> 1) * 8 {
+                    let bit = |bit: usize| {
+                        let at = value * usize::from(width) + bit;
+                        u32::from(bytes[at / 8] >> (at % 8) & 1) << bit
+                    };
+                    values.push((0..usize::from(width)).map(bit).sum());
+                }
+                bytes = &bytes[size..];
+            }
+        }
+        assert!(bytes.is_empty());
+        assert!(values[count..].iter().all(|&value| value == 0));
+        values.truncate(count);
+        values
+    }
+
+    #[test]
+    fn widths_are_those_of_the_largest_index() {
+        let widths = [0, 1, 2, 3, 4, 5, 256, 257, 1 << 20].map(width);
+        assert_eq!(widths, [0, 0, 1, 2, 2, 3, 8, 9, 20]);
+    }
+
+    #[test]
+    fn booleans_are_bits() {
+        let mut out = Vec::new();
+        booleans(
+            [true, false, true, true, false, false, false, false, true].into_iter(),
+            &mut out,
+        );
+        assert_eq!(out, [0b1101, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_hybrid_reads_back(
+            width in 0_u8..=32,
+            runs in prop::collection::vec((any::<u32>(), 1_u32..40, any::<bool>()), 0..20),
+        ) {
+            let limit = (1_u64 << width) - 1;
+            let mut values = Vec::new();
+            for (seed, length, equal) in runs {
+                let value = |at: u32| {
+                    let step = if equal { 0 } else { at.wrapping_mul(0x9e37_79b9) };
+                    u32::try_from(u64::from(seed.wrapping_add(step)) & limit).unwrap()
+                };
+                values.extend((0..length).map(value));
+            }
+            let mut out = Vec::new();
+            hybrid(&values, width, &mut out);
+            prop_assert_eq!(read(&out, width, values.len()), values);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The short texts of one column that were seen, each with the index of its value in the
+//! dictionary: a field that was seen before is neither parsed nor hashed as a value.
+//!
+//! Of 48 million fields in a part of task_usage all but some hundred thousand were seen before, so
+//! this decides what a field costs. It is a cache and no more: what it forgets is read as a value
+//! again and gets the same index, so it never decides a byte of the output.
+
+/// The longest text that is kept, in bytes.
+const LONGEST: usize = 13;
+
+/// Bits of the second word above the text: length, then index.
+const LENGTH_SHIFT: u32 = 40;
+const INDEX_SHIFT: u32 = 44;
+
+/// Where the length would be: not a text but the place of one that is too long.
+const LONG: u64 = u64::MAX;
+
+/// The largest index that fits.
+pub(super) const MOST_VALUES: usize = 1 << (64 - INDEX_SHIFT);
+
+/// No index: a text that is not known.
+pub(super) const MISS: u32 = u32::MAX - 1;
+
+/// Fields that are looked up together.
+const BLOCK: usize = 64;
+
+/// Slots of a bucket; together they are one cache line.
+const WAYS: usize = 4;
+
+/// Four texts in a cache line. A free slot has no index and no length.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Bucket {
+    /// The upper and the lower halves of `mixed` of each key.
+    upper: [u32; WAYS],
+    lower: [u32; WAYS],
+    /// `rest` of each key, with the index of its value above.
+    rest: [u64; WAYS],
+}
+
+/// A short text as two words; different for different texts.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Key {
+    /// The first eight bytes, mixed with the rest: given the rest, each text has another one.
+    mixed: u64,
+    /// The other five bytes and the length.
+    rest: u64,
+}
+
+/// The first bytes of a word that belong to a text, by its length.
+const MASKS: [(u64, u64); 16] = {
+    let mut masks = [(0, 0); 16];
+    let (mut length, mut bits) = (0, 0);
+    while length < 15 {
+        length += 1;
+        bits += 8;
+        masks[length] = if length < 8 {
+            ((1 << bits) - 1, 0)
+        } else if length == 8 {
+            (u64::MAX, 0)
+        } else {
+            (u64::MAX, (1 << (bits - 64)) - 1)
+        };
+    }
+    masks
+};
+
+impl Key {
+    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
+    #[inline(always)]
+    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
+        let length = end - start;
+        if length > LONGEST {
+            return None;
+        }
+        let word = match chunk.get(start..start + 16).and_then(<[u8]>::first_chunk) {
+            Some(word) => u128::from_le_bytes(*word),
+            None => Self::at_the_end(chunk, start),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
+        let (low, high) = (word as u64, (word >> 64) as u64);
+        let masks = MASKS[length & 15];
+        let rest = high & masks.1 | (length as u64) << LENGTH_SHIFT;
+        // Odd factors, of the golden ratio and the square root of two: the upper bits of a product
+        // depend on all of its bits.
+        let mixed = (low & masks.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ rest.wrapping_mul(0x6a09_e667_f3bc_c909);
+        Some(Self { mixed, rest })
+    }
+
+    /// What stands before the end of a chunk, where there are no sixteen bytes to read.
+    #[cold]
+    fn at_the_end(chunk: &[u8], start: usize) -> u128 {
+        let rest = &chunk[start..];
+        let mut word = [0; 16];
+        let length = rest.len().min(16);
+        word[..length].copy_from_slice(&rest[..length]);
+        u128::from_le_bytes(word)
+    }
+
+    fn halves(self) -> (u32, u32) {
+        #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
+        ((self.mixed >> 32) as u32, self.mixed as u32)
+    }
+}
+
+/// The texts of one column.
+///
+/// # Memory
+/// 24 to 48 bytes a text, 16 KiB at least from the first one on.
+pub(super) struct Texts {
+    /// A power of two of them. The home of a text is the one that its upper bits say; where that
+    /// one is full its neighbour, which comes into the cache with it, takes the text in.
+    buckets: Vec<Bucket>,
+    /// The shift that makes the number of a bucket of `mixed`.
+    shift: u32,
+    filled: usize,
+}
+
+impl Texts {
+    pub(super) fn new() -> Self {
+        Self {
+            buckets: Vec::new(),
+            shift: 0,
+            filled: 0,
+        }
+    }
+
+    /// Forgets all texts, and keeps the room for them.
+    pub(super) fn clear(&mut self) {
+        self.buckets.fill(Bucket::default());
+        self.filled = 0;
+    }
+
+    /// Gives the room back.
+    pub(super) fn release(&mut self) {
+        *self = Self::new();
+    }
+
+    /// The index of a text, or [`MISS`] where it is not known. The empty text is never known.
+    pub(super) fn find(&self, key: Key) -> u32 {
+        if self.buckets.is_empty() || key.rest == 0 {
+            return MISS;
+        }
+        self.search(self.home(key), key)
+    }
+
+    /// The number of the bucket where a text belongs.
+    #[inline(always)]
+    fn home(&self, key: Key) -> usize {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "below the number of buckets"
+        )]
+        let home = (key.mixed >> self.shift) as usize;
+        home
+    }
+
+    #[inline(always)]
+    fn search(&self, home: usize, key: Key) -> u32 {
+        let found = Self::search_in(&self.buckets[home], key);
+        if found != MISS {
+            return found;
+        }
+        Self::search_in(&self.buckets[home ^ 1], key)
+    }
+
+    #[inline(always)]
+    fn search_in(bucket: &Bucket, key: Key) -> u32 {
+        let (upper, lower) = key.halves();
+        let mut way = 0;
+        for other in 1..WAYS {
+            // A select, not a branch: which slot it is cannot be foretold.
+            way = if bucket.upper[other] == upper {
+                other
+            } else {
+                way
+            };
+        }
+        let apart = (bucket.rest[way] ^ key.rest) << (64 - INDEX_SHIFT);
+        if apart == 0 && bucket.upper[way] == upper && bucket.lower[way] == lower {
+            return (bucket.rest[way] >> INDEX_SHIFT) as u32;
+        }
+        MISS
+    }
+
+    /// Appends the index of each field of a chunk: `empty` for an empty one, what `long` says for a
+    /// longer one than is kept, [`MISS`] for one that is not known.
+    ///
+    /// The fields are taken in blocks, of which all buckets are asked for before the first one is
+    /// searched: a bucket is seldom in the first cache, and so they come side by side.
+    pub(super) fn find_all(
+        &self,
+        chunk: &[u8],
+        mut fields: impl ExactSizeIterator<Item = (usize, usize)>,
+        empty: u32,
+        found: &mut Vec<u32>,
+        long: impl Fn(&[u8]) -> u32,
+    ) {
+        let before = found.len();
+        found.resize(before + fields.len(), MISS);
+        if self.buckets.is_empty() {
+            for (found, (start, end)) in found[before..].iter_mut().zip(fields) {
+                *found = match end - start {
+                    0 => empty,
+                    1..=LONGEST => MISS,
+                    _ => long(&chunk[start..end]),
+                };
+            }
+            return;
+        }
+        let mut keys = [(Key::default(), 0); BLOCK];
+        for found in found[before..].chunks_mut(BLOCK) {
+            for (slot, (start, end)) in keys[..found.len()].iter_mut().zip(fields.by_ref()) {
+                *slot = match Key::new(chunk, start, end) {
+                    Some(key) => {
+                        let home = self.home(key);
+                        (key, home)
+                    }
+                    // A place instead of a key, for the loop below.
+                    None => {
+                        let mixed = start as u64;
+                        (Key { mixed, rest: LONG }, end)
+                    }
+                };
+            }
+            let touch = |touched, &(_, home): &(Key, usize)| {
+                touched ^ self.buckets.get(home).map_or(0, |bucket| bucket.upper[0])
+            };
+            std::hint::black_box(keys[..found.len()].iter().fold(0, touch));
+            for (found, &(key, home)) in found.iter_mut().zip(&keys) {
+                *found = match key.rest {
+                    0 => empty,
+                    #[expect(clippy::cast_possible_truncation, reason = "it was a usize before")]
+                    LONG => long(&chunk[key.mixed as usize..home]),
+                    _ => self.search(home, key),
+                };
+            }
+        }
+    }
+
+    /// Remembers the index of a text that is not known, below [`MOST_VALUES`].
+    pub(super) fn insert(&mut self, key: Key, index: u32) {
+        // Seven tenths of the slots.
+        if self.filled * 5 >= self.buckets.len() * 14 {
+            self.grow();
+        }
+        self.put(key, index);
+    }
+
+    fn put(&mut self, key: Key, index: u32) {
+        let home = self.home(key);
+        let slots = [home, home ^ 1]
+            .into_iter()
+            .flat_map(|bucket| (0..WAYS).map(move |way| (bucket, way)));
+        let mut free = slots.filter(|&(bucket, way)| self.buckets[bucket].rest[way] == 0);
+        // Where all are taken some other text makes room.
+        let (bucket, way) = match free.next() {
+            Some(free) => {
+                self.filled += 1;
+                free
+            }
+            None => (home, (key.mixed & 3) as usize),
+        };
+        let bucket = &mut self.buckets[bucket];
+        (bucket.upper[way], bucket.lower[way]) = key.halves();
+        bucket.rest[way] = key.rest | u64::from(index) << INDEX_SHIFT;
+    }
+
+    fn grow(&mut self) {
+        let buckets = (self.buckets.len() * 2).max(1 << 8);
+        let before = std::mem::replace(&mut self.buckets, vec![Bucket::default(); buckets]);
+        self.shift = 64 - buckets.trailing_zeros();
+        self.filled = 0;
+        for bucket in &before {
+            for way in (0..WAYS).filter(|&way| bucket.rest[way] != 0) {
+                let mixed = u64::from(bucket.upper[way]) << 32 | u64::from(bucket.lower[way]);
+                let rest = bucket.rest[way] & ((1 << INDEX_SHIFT) - 1);
+                self.put(
+                    Key { mixed, rest },
+                    (bucket.rest[way] >> INDEX_SHIFT) as u32,
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn key(text: &str) -> Option<Key> {
+        Key::new(text.as_bytes(), 0, text.len())
+    }
+
+    #[test]
+    fn texts_that_differ_only_in_nul_bytes_or_length_differ() {
+        let texts = [
+            "",
+            "\0",
+            "\0\0",
+            "0",
+            "00",
+            "0\0",
+            "1234567",
+            "12345678",
+            "123456789",
+        ];
+        for a in texts {
+            for b in texts {
+                assert_eq!(key(a) == key(b), a == b, "{a:?} {b:?}");
+            }
+        }
+        assert!(key("1234567890123").is_some());
+        assert!(key("12345678901234").is_none());
+    }
+
+    #[test]
+    fn nothing_is_known_at_first_and_the_empty_text_never() {
+        let mut texts = Texts::new();
+        for _ in 0..2 {
+            assert_eq!(texts.find(key("b").unwrap()), MISS);
+            texts.insert(key("a").unwrap(), 7);
+        }
+    }
+
+    proptest! {
+        /// What is found is right; what is not found was at most pushed out by others.
+        #[test]
+        fn what_is_found_was_put_there(fields in prop::collection::vec("[0-9.]{1,13}", 0..3000)) {
+            let mut texts = Texts::new();
+            let mut plain: HashMap<String, u32> = HashMap::new();
+            let mut forgotten = 0;
+            for field in &fields {
+                let key = key(field).unwrap();
+                let next = u32::try_from(plain.len()).unwrap();
+                let index = *plain.entry(field.clone()).or_insert(next);
+                match texts.find(key) {
+                    MISS => {
+                        forgotten += usize::from(index != next);
+                        texts.insert(key, index);
+                    }
+                    found => prop_assert_eq!(found, index),
+                }
+            }
+            prop_assert!(forgotten * 20 <= fields.len());
+        }
+
+        /// A key is the same wherever in a chunk its text stands.
+        #[test]
+        fn a_key_depends_on_its_text_alone(text in "[ -~]{0,13}", before in "[ -~]{0,20}", after in "[ -~]{0,20}") {
+            let chunk = format!("{before}{text}{after}");
+            let found = Key::new(chunk.as_bytes(), before.len(), before.len() + text.len());
+            prop_assert!(found == key(&text));
+        }
+    }
+}
