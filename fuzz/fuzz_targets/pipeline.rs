@@ -260,12 +260,18 @@ impl Plain {
         let mut byte = 0;
         for (line, number) in whole.split_inclusive(|&byte| byte == b'\n').zip(1..) {
             let bare = &line[..line.len() - 1];
-            let (raw, carriage_return) = bare
+            let (row, carriage_return) = bare
                 .strip_suffix(b"\r")
-                .map_or((bare, false), |raw| (raw, true));
+                .map_or((bare, false), |row| (row, true));
             let crlf = *crlf.get_or_insert(carriage_return);
-            let cells: Vec<&[u8]> = raw.split(|&byte| byte == b',').collect();
-            let shape = !raw.is_empty() && carriage_return == crlf && cells.len() == fields.len();
+            // Where lines end without a carriage return, it is part of the row, not of its end.
+            let raw = if crlf { row } else { bare };
+            let cells: Vec<&[u8]> = row.split(|&byte| byte == b',').collect();
+            let marked = byte == 0 && line.starts_with(b"\xef\xbb\xbf");
+            let shape = !row.is_empty()
+                && carriage_return == crlf
+                && cells.len() == fields.len()
+                && !marked;
             let mut row: Vec<Value> = table.columns.iter().map(|_| Value::Null).collect();
             let mut mapped = 0;
             let mut wrong = if shape { None } else { Some(None) };

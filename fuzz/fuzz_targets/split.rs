@@ -1,5 +1,6 @@
 //! `Records::split` against the csv crate: the same good records, the same malformed ones, for any
 //! bytes, any number of fields and both line endings; and the same again for any cut into chunks.
+//! `Records::refuse_first` is called as a part calls it, for a text behind a byte order mark.
 //!
 //! Input: a byte for the number of fields, a byte for the cuts, the text.
 #![no_main]
@@ -9,6 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use tracelake_convert::fault::Fault;
 use tracelake_convert::split::{LineEnding, Records};
 use tracelake_fuzz::options;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One record: its bytes without the line ending, and its fields or its fault.
 #[derive(Debug, PartialEq)]
@@ -29,14 +32,14 @@ fuzz_target!(|data: &[u8]| {
     records.split(b"left,behind\n,\n\n,,\nunfinished,", fields, LineEnding::Lf);
     for ending in [LineEnding::Lf, LineEnding::CrLf] {
         let plain = plain(text, fields, ending);
-        assert_eq!(ours(&mut records, text, fields, ending), plain);
+        assert_eq!(ours(&mut records, text, fields, ending, true), plain);
         let (mut start, mut line, mut joined) = (0, 0, Vec::new());
         for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
             line += 1;
             if cuts >> (line % 8) & 1 == 1 {
                 join(
                     &mut joined,
-                    ours(&mut records, &text[start..=at], fields, ending),
+                    ours(&mut records, &text[start..=at], fields, ending, start == 0),
                     start,
                 );
                 start = at + 1;
@@ -44,16 +47,25 @@ fuzz_target!(|data: &[u8]| {
         }
         join(
             &mut joined,
-            ours(&mut records, &text[start..], fields, ending),
+            ours(&mut records, &text[start..], fields, ending, start == 0),
             start,
         );
         assert_eq!(joined, plain);
     }
 });
 
-/// Every record of a chunk in order, as `split` has it.
-fn ours(records: &mut Records, chunk: &[u8], fields: usize, ending: LineEnding) -> Vec<Row> {
+/// Every record of a chunk in order, as `split` has it; `first` is the first chunk of a file.
+fn ours(
+    records: &mut Records,
+    chunk: &[u8],
+    fields: usize,
+    ending: LineEnding,
+    first: bool,
+) -> Vec<Row> {
     records.split(chunk, fields, ending);
+    if first && chunk.starts_with(BYTE_ORDER_MARK) {
+        records.refuse_first(Fault::ByteOrderMark);
+    }
     let mut rows: Vec<(usize, Row)> = Vec::new();
     for index in 0..records.len() {
         let (start, end) = records.record(index);
@@ -94,8 +106,8 @@ fn ours(records: &mut Records, chunk: &[u8], fields: usize, ending: LineEnding) 
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The same by the csv crate, which knows commas and newlines; the rules for blank lines and for
-/// line endings are ours, so they are here once more.
+/// The same by the csv crate, which knows commas and newlines; the rules for blank lines, for line
+/// endings and for a byte order mark are ours, so they are here once more.
 fn plain(text: &[u8], fields: usize, ending: LineEnding) -> Vec<Row> {
     // The crate takes a byte order mark off the very first record, so that is not one of ours.
     let mut input = b"-\n".to_vec();
@@ -122,13 +134,15 @@ fn plain(text: &[u8], fields: usize, ending: LineEnding) -> Vec<Row> {
         }
         let bare = line.strip_suffix(b"\r");
         let end = start + bare.unwrap_or(line).len();
-        let shape = if start == end {
+        let shape = if bare.unwrap_or(line).is_empty() {
             Err(Fault::BlankLine)
         } else if bare.is_some() != (ending == LineEnding::CrLf) {
             Err(Fault::LineEnding)
         } else if record.len() != fields {
             let (found, expected) = (record.len() as u32, fields as u32);
             Err(Fault::FieldCount { found, expected })
+        } else if start == 0 && line.starts_with(BYTE_ORDER_MARK) {
+            Err(Fault::ByteOrderMark)
         } else {
             let mut from = start;
             let field = |field: &[u8]| {
@@ -137,6 +151,12 @@ fn plain(text: &[u8], fields: usize, ending: LineEnding) -> Vec<Row> {
                 place
             };
             Ok(record.iter().map(field).collect())
+        };
+        // A carriage return ends no line of such a file, so a row keeps it that is set aside.
+        let end = if shape.is_err() && ending == LineEnding::Lf {
+            start + line.len()
+        } else {
+            end
         };
         rows.push(Row { start, end, shape });
         start += line.len() + 1;

@@ -1,10 +1,10 @@
 //! A run of the program that can be watched, signalled and measured while it works.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, Stdio};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::support::{Run, Scratch, program, run, trace};
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// How long anything may take before it counts as hanging.
-const HANGS: Duration = Duration::from_secs(20);
+pub(crate) const HANGS: Duration = Duration::from_secs(20);
 
 /// A source that keeps the program busy for a while, and the lake of an undisturbed run; made once,
 /// never changed.
@@ -42,29 +42,63 @@ pub(crate) fn busy() -> &'static Scratch {
 /// A run of `convert` that tells its events as JSON lines.
 pub(crate) struct Working {
     child: Child,
-    stderr: BufReader<ChildStderr>,
+    stderr: BufReader<PipeReader>,
+    /// The other end, which the program writes to.
+    writer: PipeWriter,
     said: String,
 }
+
+/// What a pipe is filled with, and the program never says; shorter than any event, so that no event
+/// finds room where this does not.
+const FILLER: &str = "\0\0\0\0\0\0\0\0";
 
 impl Working {
     /// Starts with one thread, so that the work takes its time.
     pub(crate) fn start(src: &Path, out: &Path, more: &[&str]) -> Self {
-        let mut command = program();
+        Self::start_under(program(), src, out, more)
+    }
+
+    /// The same by a command that becomes the program, such as `strace -D`.
+    pub(crate) fn start_under(mut command: Command, src: &Path, out: &Path, more: &[&str]) -> Self {
+        let (reader, writer) = pipe().unwrap();
         command.arg("convert").args([src, out]);
         command.args(["--threads", "1", "--progress", "json"]);
-        let mut child = command
+        let child = command
             .args(more)
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
+            .stderr(writer.try_clone().unwrap())
             .spawn()
             .unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let said = String::new();
         Self {
             child,
-            stderr,
-            said,
+            stderr: BufReader::new(reader),
+            writer,
+            said: String::new(),
         }
+    }
+
+    /// Fills the pipe that the program tells its events to: what it says next holds it for as long
+    /// as nobody reads, and it cannot end without saying something.
+    pub(crate) fn hold(&self) {
+        let mut writer = self.writer.try_clone().unwrap();
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            while writer.write_all(FILLER.as_bytes()).is_ok() && tell.send(()).is_ok() {}
+        });
+        told.recv().unwrap();
+        while told.recv_timeout(Duration::from_millis(200)).is_ok() {}
+    }
+
+    /// Whether it ends within this time; nothing of what it says is read.
+    pub(crate) fn ends_within(&mut self, limit: Duration) -> bool {
+        let begun = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            if begun.elapsed() > limit {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        true
     }
 
     /// Waits for the first line that holds `text`.
@@ -95,9 +129,11 @@ impl Working {
     /// Waits for the end; all that was said is in `stderr`, the code of a killed one is -1.
     pub(crate) fn end(mut self) -> (Run, Duration) {
         let begun = Instant::now();
+        // With a writer left, there would be no end to read to.
+        drop(self.writer);
         self.stderr.read_to_string(&mut self.said).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        let (stdout, stderr) = (String::new(), self.said);
+        let (stdout, stderr) = (String::new(), self.said.replace(FILLER, ""));
         let run = Run {
             code,
             stdout,

@@ -1,11 +1,15 @@
 //! SIGINT, SIGTERM and SIGKILL: what was finished stays, and one more run makes the right lake.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::child::{AT_ONCE, Working, busy};
-use crate::support::{Score, Scratch, assert_same_tree, convert, ensure, run, tree};
+use crate::child::{AT_ONCE, HANGS, Working, busy};
+use crate::support::{
+    Score, Scratch, assert_same_tree, convert, ensure, part_path, program, run, tree,
+};
 
 const MANIFEST: &str = "_tracelake/manifest.json";
 
@@ -17,6 +21,18 @@ fn resumed(out: &Path) -> Result<(), String> {
     ensure(tree(out) == tree(&busy.out()), || {
         "the resumed lake is not the undisturbed one".to_owned()
     })
+}
+
+/// What is visible in `out` is whole, and there is no manifest of what is not finished.
+fn nothing_half_made(out: &Path) -> Result<(), String> {
+    let (left, clean) = (tree(out).unwrap(), tree(&busy().out()).unwrap());
+    for (name, bytes) in &left {
+        let visible = !name.starts_with("_tracelake");
+        ensure(!visible || clean.get(name) == Some(bytes), || {
+            format!("{name} is visible and not what it should be")
+        })?;
+    }
+    ensure(!left.contains_key(MANIFEST), || "a manifest".to_owned())
 }
 
 /// Which signal, after which event, and the exit code.
@@ -75,6 +91,114 @@ fn a_signal_stops_at_once_and_leaves_a_lake_to_go_on_with() {
     score.close();
 }
 
+/// Two signals one after the other, and the exit code.
+const TWICE: &[([&str; 2], i32)] = &[
+    (["INT", "INT"], 130),
+    (["TERM", "TERM"], 143),
+    (["INT", "TERM"], 143),
+    (["TERM", "INT"], 130),
+];
+
+/// Far longer than a run that is free takes to stop.
+const STILL: Duration = Duration::from_millis(700);
+
+/// Asks a run twice that is held and so cannot stop by itself: the first time nothing comes of it,
+/// the second time it ends.
+fn asked_twice(
+    mut working: Working,
+    [first, second]: [&str; 2],
+    code: i32,
+    out: &Path,
+) -> Result<(), String> {
+    working.signal(first);
+    let held = !working.ends_within(STILL);
+    if held {
+        working.signal(second);
+    }
+    let at_once = working.ends_within(AT_ONCE);
+    if !at_once {
+        working.signal("KILL");
+    }
+    let (ended, _) = working.end();
+    ensure(held, || {
+        format!("the first signal ended it: {}", ended.stderr)
+    })?;
+    ensure(at_once, || "the second signal did not end it".to_owned())?;
+    ensure(ended.code == code, || format!("exit {}", ended.code))?;
+    // It was not the first signal, late: then it says that it stopped.
+    ensure(!ended.stderr.contains("tracelake: error"), || {
+        ended.stderr.clone()
+    })?;
+    nothing_half_made(out)?;
+    resumed(out)
+}
+
+/// Held by a pipe that nobody reads, at the next event that it tells.
+#[test]
+fn a_second_signal_ends_a_run_that_nobody_listens_to() {
+    let mut score = Score::new("second signals while stderr is full");
+    for after in ["\"started\"", "\"read\"", "\"finished\""] {
+        for &(signals, code) in TWICE {
+            let scratch = Scratch::new();
+            let out = scratch.out();
+            let mut working = Working::start(&busy().src(), &out, &[]);
+            working.wait_for(after);
+            working.hold();
+            let outcome = asked_twice(working, signals, code, &out);
+            score.count(&format!("{signals:?} after {after}"), outcome);
+        }
+    }
+    score.close();
+}
+
+/// Held by a call that is interrupted whenever it is made again, so that it never returns; as a
+/// read from a disk that hangs, and with no delay of a tracer in the way of the end.
+#[test]
+fn a_second_signal_does_not_wait_for_a_call_that_never_returns() {
+    let traces = Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .output();
+    if !traces.is_ok_and(|said| said.status.success()) {
+        eprintln!("skipped: strace is not installed, or may not trace");
+        return;
+    }
+    let last = busy().src().join(part_path("job_events", 3, 4));
+    let last = last.to_str().unwrap();
+    // Late enough that parts are finished by then.
+    let holds: [(&str, &[&str], &str); 3] = [
+        ("openat", &["-P", last], ""),
+        ("read", &["-P", last], ""),
+        ("fsync", &[], ":when=9+"),
+    ];
+    let mut score = Score::new("second signals while a call does not return");
+    for (call, more, when) in holds {
+        for &(signals, code) in TWICE {
+            let scratch = Scratch::new();
+            let (out, log) = (scratch.out(), scratch.path().join("strace.log"));
+            let mut strace = Command::new("strace");
+            // With -D it is the program that is the child here, and strace that is beside it.
+            strace.args(["-D", "-f", "-qq", "-o"]).arg(&log).args(more);
+            strace.args(["-e", &format!("trace={call}")]);
+            strace.args(["-e", &format!("inject={call}:error=EINTR{when}")]);
+            strace.arg(program().get_program()).env_remove("RUST_LOG");
+            let working = Working::start_under(strace, &busy().src(), &out, &[]);
+            wait_for_injection(&log);
+            let outcome = asked_twice(working, signals, code, &out);
+            score.count(&format!("{signals:?} in {call}"), outcome);
+        }
+    }
+    score.close();
+}
+
+/// Waits until strace has let a call fail.
+fn wait_for_injection(log: &Path) {
+    let begun = Instant::now();
+    while !fs::read_to_string(log).is_ok_and(|log| log.contains("(INJECTED)")) {
+        assert!(begun.elapsed() < HANGS, "the call is never made");
+        sleep(Duration::from_millis(10));
+    }
+}
+
 /// A handful of moments; `cargo xtask kill` tries two hundred.
 #[test]
 fn a_killed_run_is_taken_up() {
@@ -96,14 +220,7 @@ fn a_killed_run_is_taken_up() {
         let (ended, _) = working.end();
         let outcome = (|| {
             ensure(ended.code == -1, || format!("ended with {}", ended.code))?;
-            let (left, clean) = (tree(&out).unwrap(), tree(&busy().out()).unwrap());
-            for (name, bytes) in &left {
-                let visible = !name.starts_with("_tracelake");
-                ensure(!visible || clean.get(name) == Some(bytes), || {
-                    format!("{name} is visible and not what it should be")
-                })?;
-            }
-            ensure(!left.contains_key(MANIFEST), || "a manifest".to_owned())?;
+            nothing_half_made(&out)?;
             resumed(&out)
         })();
         score.count(&format!("SIGKILL {more} ms after {after}"), outcome);

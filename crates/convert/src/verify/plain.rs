@@ -14,6 +14,10 @@ use super::corrupt;
 use crate::error::{Error, Result};
 use crate::source::open_file;
 
+/// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
+/// may be that of a later row, whose value holds the mark.
+const BEFORE: &[u8] = b"-\n";
+
 /// The good rows of a source file through the csv crate.
 pub(super) struct PlainRows {
     path: PathBuf,
@@ -45,7 +49,7 @@ impl PlainRows {
             next_reject: None,
             rejected: 0,
             lines: 0,
-            line: Vec::new(),
+            line: BEFORE.to_vec(),
             served: 0,
         };
         lines
@@ -57,11 +61,13 @@ impl PlainRows {
             .quoting(false)
             .terminator(Terminator::CRLF)
             .from_reader(lines);
-        Ok(Self {
+        let mut rows = Self {
             path: path.to_owned(),
             reader,
             record: ByteRecord::new(),
-        })
+        };
+        rows.advance()?;
+        Ok(rows)
     }
 
     /// Goes to the next good row; false at the end.
@@ -174,5 +180,23 @@ impl<R: BufRead> Read for Members<R> {
             };
         }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_behind_a_reject_belongs_to_the_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
+        std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
+        std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
+        let mut rows = PlainRows::open(&path, Some(&rejects)).unwrap();
+        assert!(rows.advance().unwrap());
+        assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
+        assert_eq!((rows.line(), rows.rejected()), (2, 1));
+        assert!(!rows.advance().unwrap());
     }
 }
