@@ -3,7 +3,7 @@
 //! The file keeps to what every reader reads: pages V1, PLAIN and dictionary encodings, statistics
 //! and page index, no clock and no host name.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
@@ -22,12 +22,15 @@ use crate::split::Records;
 
 pub use crate::column::Codec;
 
+/// How much is written to the disk at once, in bytes.
+const WRITE: usize = 32 << 10;
+
 /// One Parquet file on its way.
 ///
 /// # Memory
 /// One row group encoded, see [`Rows`].
 pub(crate) struct Sheet<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+    writer: SerializedFileWriter<BufWriter<W>>,
     rows: Rows,
 }
 
@@ -49,6 +52,8 @@ impl<W: Write + Send> Sheet<W> {
         let mut properties = properties(layout.table);
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
+        // The Parquet crate writes 8 KiB at a time.
+        let out = BufWriter::with_capacity(WRITE, out);
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
         let rows = Rows::new(layout, &descriptor, codec);
         Ok(Self { writer, rows })
@@ -91,7 +96,9 @@ impl<W: Write + Send> Sheet<W> {
         let out = self
             .writer
             .into_inner()
-            .map_err(|error| wrap(error, "finish"))?;
+            .map_err(|error| wrap(error, "finish"))?
+            .into_inner()
+            .map_err(|error| Error::disk("finish a Parquet file", error.into_error()))?;
         Ok((out, self.rows))
     }
 }

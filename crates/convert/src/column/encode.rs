@@ -56,26 +56,47 @@ fn pack<T: Copy + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     let mut at = out.len();
     // Each group is written as two whole words; what is too much the next one overwrites.
     out.resize(at + groups * step + 32, 0);
-    for group in values.chunks(8) {
-        let mut eight = [0_u32; 8];
-        for (into, &value) in eight.iter_mut().zip(group) {
+    let (eights, rest) = values.as_chunks::<8>();
+    for eight in eights {
+        pack_eight(&eight.map(Into::into), width, &mut out[at..]);
+        at += step;
+    }
+    if !rest.is_empty() {
+        let mut eight = [0; 8];
+        for (into, &value) in eight.iter_mut().zip(rest) {
             *into = value.into();
         }
-        let half = |four: &[u32]| {
-            let joined = four.iter().rev();
-            joined.fold(0_u128, |joined, &value| joined << width | u128::from(value))
-        };
-        let (low, high) = (half(&eight[..4]), half(&eight[4..]));
-        let bits = 4 * u32::from(width);
-        let first = low | high.checked_shl(bits).unwrap_or(0);
-        out[at..at + 16].copy_from_slice(&first.to_le_bytes());
-        if width > 16 {
-            let second = high >> (128 - bits);
-            out[at + 16..at + 32].copy_from_slice(&second.to_le_bytes());
-        }
+        pack_eight(&eight, width, &mut out[at..]);
         at += step;
     }
     out.truncate(at);
+}
+
+/// Writes eight values, the first one lowest; 32 bytes are overwritten.
+#[inline(always)]
+fn pack_eight(eight: &[u32; 8], width: u8, out: &mut [u8]) {
+    let bits = u32::from(width);
+    if width <= 16 {
+        // Four of them fit in a word.
+        let four = |at: usize| {
+            u64::from(eight[at])
+                | u64::from(eight[at + 1]) << bits
+                | u64::from(eight[at + 2]) << (2 * bits)
+                | u64::from(eight[at + 3]) << (3 * bits)
+        };
+        let all = u128::from(four(0)) | u128::from(four(4)) << (4 * bits);
+        out[..16].copy_from_slice(&all.to_le_bytes());
+    } else {
+        let four = |at: usize| {
+            let four = eight[at..at + 4].iter().rev();
+            four.fold(0, |four, &value| four << bits | u128::from(value))
+        };
+        let (low, high) = (four(0), four(4));
+        let first = low | high.checked_shl(4 * bits).unwrap_or(0);
+        out[..16].copy_from_slice(&first.to_le_bytes());
+        let second = high >> (128 - 4 * bits);
+        out[16..32].copy_from_slice(&second.to_le_bytes());
+    }
 }
 
 fn varint(mut value: usize, out: &mut Vec<u8>) {

@@ -184,57 +184,58 @@ impl Texts {
         MISS
     }
 
-    /// Appends the index of each field of a chunk: `empty` for an empty one, what `long` says for a
-    /// longer one than is kept, [`MISS`] for one that is not known.
+    /// Puts the index of fields of a chunk to their slots of `found`: what `long` says for a longer one
+    /// than is kept, [`MISS`] for one that is empty or not known.
     ///
     /// The fields are taken in blocks, of which all buckets are asked for before the first one is
     /// searched: a bucket is seldom in the first cache, and so they come side by side.
     pub(super) fn find_all(
         &self,
         chunk: &[u8],
-        mut fields: impl ExactSizeIterator<Item = (usize, usize)>,
-        empty: u32,
-        found: &mut Vec<u32>,
+        mut fields: impl Iterator<Item = (usize, (usize, usize))>,
+        found: &mut [u32],
         long: impl Fn(&[u8]) -> u32,
     ) {
-        let before = found.len();
-        found.resize(before + fields.len(), MISS);
         if self.buckets.is_empty() {
-            for (found, (start, end)) in found[before..].iter_mut().zip(fields) {
-                *found = match end - start {
-                    0 => empty,
-                    1..=LONGEST => MISS,
-                    _ => long(&chunk[start..end]),
+            for (slot, (start, end)) in fields {
+                let is_long = end - start > LONGEST;
+                found[slot] = if is_long {
+                    long(&chunk[start..end])
+                } else {
+                    MISS
                 };
             }
             return;
         }
         let mut keys = [(Key::default(), 0); BLOCK];
-        for found in found[before..].chunks_mut(BLOCK) {
-            for (slot, (start, end)) in keys[..found.len()].iter_mut().zip(fields.by_ref()) {
-                *slot = match Key::new(chunk, start, end) {
-                    Some(key) => {
-                        let home = self.home(key);
-                        (key, home)
+        loop {
+            let mut count = 0;
+            for (into, (slot, (start, end))) in keys.iter_mut().zip(fields.by_ref()) {
+                // Of a text that is too long its place, for the loop below.
+                let key = Key::new(chunk, start, end).unwrap_or(Key {
+                    mixed: (start as u64) << 32 | end as u64,
+                    rest: LONG,
+                });
+                *into = (key, slot);
+                count += 1;
+            }
+            let touch = |touched, &(key, _): &(Key, usize)| {
+                let bucket = self.buckets.get(self.home(key));
+                touched ^ bucket.map_or(0, |bucket| bucket.upper[0])
+            };
+            std::hint::black_box(keys[..count].iter().fold(0, touch));
+            for &(key, slot) in &keys[..count] {
+                found[slot] = match key.rest {
+                    0 => MISS,
+                    LONG => {
+                        let (start, end) = key.halves();
+                        long(&chunk[start as usize..end as usize])
                     }
-                    // A place instead of a key, for the loop below.
-                    None => {
-                        let mixed = start as u64;
-                        (Key { mixed, rest: LONG }, end)
-                    }
+                    _ => self.search(self.home(key), key),
                 };
             }
-            let touch = |touched, &(_, home): &(Key, usize)| {
-                touched ^ self.buckets.get(home).map_or(0, |bucket| bucket.upper[0])
-            };
-            std::hint::black_box(keys[..found.len()].iter().fold(0, touch));
-            for (found, &(key, home)) in found.iter_mut().zip(&keys) {
-                *found = match key.rest {
-                    0 => empty,
-                    #[expect(clippy::cast_possible_truncation, reason = "it was a usize before")]
-                    LONG => long(&chunk[key.mixed as usize..home]),
-                    _ => self.search(home, key),
-                };
+            if count < BLOCK {
+                return;
             }
         }
     }

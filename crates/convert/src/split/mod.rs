@@ -15,10 +15,11 @@ use masks::{BLOCK, masks};
 pub struct Records {
     /// Fields in a record, at least 1.
     fields: usize,
-    /// Where each well-formed record starts.
-    starts: Vec<u32>,
-    /// Where each field of each well-formed record ends, record after record.
-    ends: Vec<u32>,
+    /// Of each well-formed record the place before its start, which wraps at the start of the chunk,
+    /// and where each of its fields ends: so each field stands between two neighbours.
+    places: Vec<u32>,
+    /// Well-formed records.
+    count: usize,
     /// Records of the wrong shape, in order.
     malformed: Vec<Malformed>,
 }
@@ -69,23 +70,23 @@ impl Records {
         );
         assert!(fields > 0, "a record has a field");
         self.fields = fields;
-        self.starts.clear();
-        self.ends.clear();
+        self.count = 0;
+        self.places.clear();
+        self.places.push(u32::MAX);
         self.malformed.clear();
-        let mut start = 0;
         let blocks = chunk.chunks_exact(BLOCK);
-        let (whole, rest) = (chunk.len() - blocks.remainder().len(), blocks.remainder());
+        let rest = blocks.remainder();
         for (number, block) in blocks.enumerate() {
             if let Some(block) = block.first_chunk() {
-                self.block(chunk, number * BLOCK, masks(block), &mut start, ending);
+                self.block(chunk, number * BLOCK, masks(block), ending);
             }
         }
         // What is left is filled up with bytes that separate nothing.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
-        self.block(chunk, whole, masks(&last), &mut start, ending);
+        self.block(chunk, chunk.len() - rest.len(), masks(&last), ending);
         // Separators of a last record without its newline belong to nobody.
-        self.ends.truncate(self.starts.len() * fields);
+        self.places.truncate(self.count * (fields + 1));
     }
 
     /// Files the separators of one block, which `at` bytes stand before.
@@ -95,25 +96,24 @@ impl Records {
         chunk: &[u8],
         at: usize,
         (mut separators, newlines): (u64, u64),
-        start: &mut usize,
         ending: LineEnding,
     ) {
         while separators != 0 {
             let place = separators.trailing_zeros();
             let end = at + place as usize;
-            self.ends.push(offset(end));
+            self.places.push(offset(end));
             if newlines >> place & 1 == 1 {
-                self.end_record(chunk, *start, end, ending);
-                *start = end + 1;
+                self.end_record(chunk, end, ending);
             }
             separators &= separators - 1;
         }
     }
 
-    /// Files the record `chunk[start..newline]`, whose separators stand at the end of `ends`.
-    fn end_record(&mut self, chunk: &[u8], start: usize, newline: usize, ending: LineEnding) {
-        let before = self.starts.len() * self.fields;
-        let found = self.ends.len() - before;
+    /// Files the record that ends with a newline, whose places are the last ones.
+    fn end_record(&mut self, chunk: &[u8], newline: usize, ending: LineEnding) {
+        let before = self.count * (self.fields + 1);
+        let found = self.places.len() - before - 1;
+        let start = self.places[before].wrapping_add(1) as usize;
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
         let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
@@ -128,23 +128,24 @@ impl Records {
         } else {
             None
         };
-        let Some(fault) = fault else {
-            self.starts.push(offset(start));
-            self.ends[before + self.fields - 1] = offset(end);
-            return;
-        };
-        self.ends.truncate(before);
-        self.malformed.push(Malformed {
-            ordinal: offset(self.starts.len() + self.malformed.len()),
-            start: offset(start),
-            // A carriage return that does not belong there is part of the row, not of its ending.
-            end: offset(if ending == LineEnding::Lf {
-                newline
-            } else {
-                end
-            }),
-            fault,
-        });
+        if let Some(fault) = fault {
+            self.places.truncate(before);
+            self.malformed.push(Malformed {
+                ordinal: offset(self.count + self.malformed.len()),
+                start: offset(start),
+                // A carriage return that does not belong there is part of the row, not of its ending.
+                end: offset(if ending == LineEnding::Lf {
+                    newline
+                } else {
+                    end
+                }),
+                fault,
+            });
+        } else {
+            self.places[before + self.fields] = offset(end);
+            self.count += 1;
+        }
+        self.places.push(offset(newline));
     }
 
     /// Makes the first record of the chunk a malformed one, unless it is one already.
@@ -153,8 +154,8 @@ impl Records {
             return;
         }
         let (start, end) = self.record(0);
-        self.starts.remove(0);
-        self.ends.drain(..self.fields);
+        self.places.drain(..=self.fields);
+        self.count -= 1;
         let first = Malformed {
             ordinal: 0,
             start: offset(start),
@@ -167,13 +168,13 @@ impl Records {
     /// The number of well-formed records.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.count
     }
 
     /// Whether there is no well-formed record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.count == 0
     }
 
     /// Records of the wrong shape, in order.
@@ -188,39 +189,26 @@ impl Records {
         field: usize,
         records: Range<usize>,
     ) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
-        let ends = &self.ends[records.start * self.fields..records.end * self.fields];
-        self.starts[records]
-            .iter()
-            .zip(ends.chunks_exact(self.fields.max(1)))
-            .map(move |(&start, ends)| {
-                let from = if field == 0 {
-                    start
-                } else {
-                    ends[field - 1] + 1
-                };
-                (from as usize, ends[field] as usize)
-            })
+        let step = self.fields + 1;
+        let places = &self.places[records.start * step..records.end * step];
+        places.chunks_exact(step).map(move |places| {
+            let (before, end) = (places[field], places[field + 1]);
+            (before.wrapping_add(1) as usize, end as usize)
+        })
     }
 
     /// Where one field of well-formed record `index` starts and ends.
     #[must_use]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
-        let at = index * self.fields + field;
-        let start = if field == 0 {
-            self.starts[index]
-        } else {
-            self.ends[at - 1] + 1
-        };
-        (start as usize, self.ends[at] as usize)
+        let at = index * (self.fields + 1) + field;
+        let (before, end) = (self.places[at], self.places[at + 1]);
+        (before.wrapping_add(1) as usize, end as usize)
     }
 
     /// Where well-formed record `index` starts and ends, without its line ending.
     #[must_use]
     pub fn record(&self, index: usize) -> (usize, usize) {
-        (
-            self.starts[index] as usize,
-            self.ends[(index + 1) * self.fields - 1] as usize,
-        )
+        (self.field(index, 0).0, self.field(index, self.fields - 1).1)
     }
 
     /// The place of well-formed record `index` among all records of the chunk, from 0.

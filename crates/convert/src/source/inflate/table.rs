@@ -187,7 +187,7 @@ pub(super) fn build(
             total += 1;
         }
     }
-    let mut sizes = vec![0_u32; 1 << bits];
+    let mut sizes = [0_u32; 1 << LITERAL_BITS];
     for &(code, length, _) in codes[..total]
         .iter()
         .filter(|(_, length, _)| *length > bits)
