@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::error::{Error, ErrorKind, Result, escape};
 use tracelake_convert::plan::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
+use tracelake_convert::run::parts_within;
 use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
 use tracelake_schema::{TRACES, Table, Trace};
@@ -52,6 +53,9 @@ pub(crate) struct ConvertArgs {
     /// Threads; all processors if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// The most memory, such as 512MB or 2GiB; 128 MB and 128 MB a thread if left out
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
     /// What a bad row leads to: it ends the run, or is set aside with its place and reason
     #[arg(long, value_name = "WHAT", default_value = "fail")]
     on_bad_row: OnBadRowArg,
@@ -189,6 +193,11 @@ fn trace_names() -> String {
 }
 
 impl ConvertArgs {
+    /// Parts at a time.
+    pub(crate) fn parts_at_a_time(&self) -> usize {
+        self.memory.and_then(parts_within).unwrap_or(usize::MAX)
+    }
+
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
         if self.max_rejects.is_some() && matches!(self.on_bad_row, OnBadRowArg::Fail) {
@@ -223,6 +232,30 @@ impl ConvertArgs {
 
     pub(crate) fn threads(&self) -> usize {
         self.threads.map_or_else(all_threads, usize::from)
+    }
+}
+
+/// Reads a size in bytes that is enough for one part.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("", 1),
+    ];
+    let unit = UNITS.iter().find(|(unit, _)| text.ends_with(unit));
+    let (unit, bytes) = unit.copied().unwrap_or(("", 1));
+    let number = text.trim_end_matches(unit).parse::<u64>().ok();
+    let size = number.and_then(|number| number.checked_mul(bytes));
+    match size {
+        None => Err("expected a whole number with MB, GB, MiB or GiB, such as 512MB".into()),
+        Some(size) if parts_within(size).is_none() => {
+            Err("too small: a conversion of one part at a time needs 256MB".into())
+        }
+        Some(size) => Ok(size),
     }
 }
 
@@ -278,5 +311,34 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units_and_are_enough() {
+        let sizes = ["256000000", "256MB", "1GB", "512MiB", "2GiB", "300000kB"].map(size);
+        let bytes = [
+            256_000_000,
+            256_000_000,
+            1_000_000_000,
+            512 << 20,
+            2 << 30,
+            300_000_000,
+        ];
+        assert_eq!(sizes, bytes.map(Ok));
+        for bad in [
+            "",
+            "MB",
+            "-1GB",
+            "1.5GB",
+            "1 GB",
+            "1TB",
+            "1gb",
+            "99999999999GiB",
+        ] {
+            assert!(size(bad).unwrap_err().starts_with("expected"), "{bad:?}");
+        }
+        for small in ["0", "255MB", "100MiB"] {
+            assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
+        }
     }
 }

@@ -62,6 +62,7 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let conduct = Conduct {
         threads: args.threads(),
+        parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         stop: &stop,

@@ -15,8 +15,8 @@ use crate::split::Records;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The most bytes of encoded values in a row group.
-const ROW_GROUP_BYTES: usize = 128 << 20;
+/// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
+const ROW_GROUP_BYTES: usize = 64 << 20;
 
 /// What a chunk of text may add to them: of one line, which is at most 1 MiB, each two bytes may
 /// become eight.
@@ -48,7 +48,7 @@ pub(crate) struct Reject {
 /// comes out does not depend on that.
 ///
 /// # Memory
-/// The encoded row group, at most 128 MiB, and for each column what [`ColumnWriter`] says.
+/// The encoded row group, at most 64 MiB, and for each column what [`ColumnWriter`] says.
 pub(crate) struct Rows {
     fields: Vec<Field>,
     /// In the order of the table.

@@ -73,6 +73,16 @@ impl Dictionary {
         }
     }
 
+    /// Forgets all values and gives their room back.
+    pub(super) fn release(&mut self) {
+        self.clear();
+        self.indices = HashTable::new();
+        match &mut self.values {
+            Values::Numbers(numbers) => *numbers = Vec::new(),
+            Values::Texts { ends, bytes } => (*ends, *bytes) = (Vec::new(), Vec::new()),
+        }
+    }
+
     pub(super) fn values(&self) -> &Values {
         &self.values
     }

@@ -51,7 +51,7 @@ const DICTIONARY_BYTES: usize = 1 << 20;
 /// these on whole bytes; the same time.
 const PAGE_ROWS: usize = 1 << 16;
 const ID_PAGE_ROWS: usize = 1 << 20;
-const PAGE_BYTES: usize = 1 << 20;
+const PAGE_BYTES: usize = 256 << 10;
 
 /// A field that is empty, and may be.
 const NULL: u32 = u32::MAX;
@@ -59,8 +59,8 @@ const NULL: u32 = u32::MAX;
 /// One column of a table on its way to column chunks, one for each row group.
 ///
 /// # Memory
-/// The chunk so far, compressed; the page so far, 5 bytes a row or its plain values; a dictionary of at most
-/// 1 MiB with some 8 MiB to look it up.
+/// The chunk so far, compressed; the page so far, at most 5 bytes a row or 256 KiB of plain values; a
+/// dictionary of at most 1 MiB with some 4 MiB to look it up.
 pub(crate) struct ColumnWriter {
     column: &'static Column,
     /// Where its fields stand in the file, and whether they may not be empty; `None` for a column
@@ -75,6 +75,8 @@ pub(crate) struct ColumnWriter {
     dictionary: Dictionary,
     /// Whether the dictionary was given up for this column chunk.
     plain: bool,
+    /// The dictionary once it is complete.
+    dictionary_page: DictionaryPage,
     read: Read,
     page: PageBuffer,
     chunk: Chunk,
@@ -131,6 +133,14 @@ struct Chunk {
     uncompressed: usize,
 }
 
+/// A compressed dictionary page with its header.
+#[derive(Default)]
+struct DictionaryPage {
+    bytes: Vec<u8>,
+    /// What both take uncompressed.
+    uncompressed: usize,
+}
+
 struct PageFacts {
     rows: usize,
     nulls: usize,
@@ -164,6 +174,7 @@ impl ColumnWriter {
             texts: Texts::new(),
             dictionary: Dictionary::new(column.kind),
             plain: false,
+            dictionary_page: DictionaryPage::default(),
             read: Read::default(),
             page: PageBuffer::default(),
             chunk: Chunk::default(),
@@ -311,7 +322,9 @@ impl ColumnWriter {
         self.read = read;
         if !self.plain && self.dictionary.bytes() > DICTIONARY_BYTES {
             self.end_page()?;
+            self.end_dictionary()?;
             self.plain = true;
+            self.dictionary.release();
             self.texts.release();
         }
         let rows = if self.is_id() {
@@ -356,6 +369,7 @@ impl ColumnWriter {
     /// Bytes of encoded values in the column chunk so far, or a little less than they would be.
     pub(crate) fn bytes(&self) -> usize {
         self.chunk.uncompressed
+            + self.dictionary_page.uncompressed
             + self.dictionary.bytes()
             + self.page.plain.len()
             + self.page.indices.len() * 4
@@ -444,6 +458,26 @@ impl ColumnWriter {
         Ok(())
     }
 
+    /// Encodes and compresses the dictionary.
+    fn end_dictionary(&mut self) -> Result<()> {
+        let values = self.dictionary.values();
+        self.body.clear();
+        encode::plain(self.column.kind, values, &mut self.body);
+        let page = Page::DictionaryPage {
+            buf: self.compressor.compress(&self.body)?.into(),
+            num_values: u32::try_from(values.len()).unwrap_or(u32::MAX),
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        let mut bytes = Vec::new();
+        let uncompressed = write_page(page, self.body.len(), &mut bytes)?;
+        self.dictionary_page = DictionaryPage {
+            bytes,
+            uncompressed,
+        };
+        Ok(())
+    }
+
     /// Makes a column chunk of the rows since the last one, and starts anew.
     ///
     /// # Errors
@@ -453,27 +487,17 @@ impl ColumnWriter {
         let Chunk {
             pages,
             facts,
-            uncompressed,
+            uncompressed: data,
         } = std::mem::take(&mut self.chunk);
-        // The next one will be about as large.
-        self.chunk.pages.reserve(pages.len());
-        let uses_dictionary = facts.iter().any(|page| page.encoding != Encoding::PLAIN);
-        let mut dictionary = Vec::new();
-        let mut total = uncompressed;
-        if uses_dictionary {
-            let values = self.dictionary.values();
-            let body = &mut self.body;
-            body.clear();
-            encode::plain(self.column.kind, values, body);
-            let page = Page::DictionaryPage {
-                buf: self.compressor.compress(body)?.into(),
-                num_values: u32::try_from(values.len()).unwrap_or(u32::MAX),
-                encoding: Encoding::PLAIN,
-                is_sorted: false,
-            };
-            total += write_page(page, body.len(), &mut dictionary)?;
+        if !self.plain && facts.iter().any(|page| page.encoding != Encoding::PLAIN) {
+            self.end_dictionary()?;
         }
-        let close = self.close(&facts, dictionary.len(), pages.len(), total)?;
+        let DictionaryPage {
+            bytes: dictionary,
+            uncompressed,
+        } = std::mem::take(&mut self.dictionary_page);
+        let uncompressed = uncompressed + data;
+        let close = self.close(&facts, dictionary.len(), pages.len(), uncompressed)?;
         self.plain = false;
         self.decimals.clear();
         self.texts.clear();

@@ -24,6 +24,9 @@ pub(super) const MISS: u32 = u32::MAX - 1;
 /// Fields that are looked up together.
 const BLOCK: usize = 64;
 
+/// The most buckets; with more texts than fit, the later ones push others out.
+const MOST_BUCKETS: usize = 1 << 15;
+
 /// Slots of a bucket; together they are one cache line.
 const WAYS: usize = 4;
 
@@ -107,7 +110,7 @@ impl Key {
 /// The texts of one column.
 ///
 /// # Memory
-/// 24 to 48 bytes a text, 16 KiB at least from the first one on.
+/// 24 to 48 bytes a text, from the first one on at least 16 KiB, at most 2 MiB.
 pub(super) struct Texts {
     /// A power of two of them. The home of a text is the one that its upper bits say; where that
     /// one is full its neighbour, which comes into the cache with it, takes the text in.
@@ -243,7 +246,7 @@ impl Texts {
     /// Remembers the index of a text that is not known, below [`MOST_VALUES`].
     pub(super) fn insert(&mut self, key: Key, index: u32) {
         // Seven tenths of the slots.
-        if self.filled * 5 >= self.buckets.len() * 14 {
+        if self.filled * 5 >= self.buckets.len() * 14 && self.buckets.len() < MOST_BUCKETS {
             self.grow();
         }
         self.put(key, index);

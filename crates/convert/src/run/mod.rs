@@ -23,12 +23,35 @@ use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read
 pub struct Conduct<'a> {
     /// Threads, at least 1.
     pub threads: usize,
+    /// Parts that are converted at a time, at least 1; see [`parts_within`].
+    pub parts: usize,
     /// Whether an existing lake is replaced.
     pub overwrite: bool,
     /// The most rows that may be rejected in the whole lake; `None` for any number.
     pub max_rejects: Option<u64>,
     /// Asked often: the number of the signal that wants the run to stop, or 0.
     pub stop: &'a AtomicUsize,
+}
+
+/// What a run takes beside its parts, in bytes.
+const MEMORY: u64 = 128_000_000;
+
+/// What one part takes at most, in bytes: a row group being encoded, with the dictionaries of its
+/// columns and what looks values up in them.
+const PART_MEMORY: u64 = 128_000_000;
+
+/// How many parts may be converted at a time within so many bytes of memory; `None` where there is
+/// not enough for one.
+///
+/// ```
+/// use tracelake_convert::run::parts_within;
+/// assert_eq!(parts_within(400_000_000), Some(2));
+/// assert_eq!(parts_within(255_000_000), None);
+/// ```
+#[must_use]
+pub fn parts_within(memory: u64) -> Option<usize> {
+    let parts = memory.saturating_sub(MEMORY) / PART_MEMORY;
+    usize::try_from(parts).ok().filter(|&parts| parts > 0)
 }
 
 /// What a run led to.
@@ -215,8 +238,9 @@ impl Run<'_> {
             }
             done
         };
-        let threads = rayon::current_num_threads();
-        let mut outcomes: Vec<_> = (0..threads).into_par_iter().flat_map_iter(work).collect();
+        // Threads that no part is left for take over columns of the others.
+        let parts = rayon::current_num_threads().min(self.conduct.parts);
+        let mut outcomes: Vec<_> = (0..parts).into_par_iter().flat_map_iter(work).collect();
         // The error that stands first in the plan, whichever thread was first; those that stopped
         // because of another one are not told.
         outcomes.sort_by_key(|(index, outcome)| match outcome {
