@@ -7,7 +7,7 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_schema::Column;
 
-use crate::column::{Codec, ColumnWriter, EncodedChunk};
+use crate::column::{Codec, ColumnWriter, Compressor, EncodedChunk};
 use crate::fault::Fault;
 use crate::layout::{Field, Layout};
 use crate::split::Records;
@@ -52,10 +52,16 @@ pub(crate) struct Reject {
 pub(crate) struct Rows {
     fields: Vec<Field>,
     /// In the order of the table.
-    columns: Vec<ColumnWriter>,
+    groups: Vec<Group>,
     /// Good rows since the last row group, and before.
     rows: usize,
     before: u64,
+}
+
+/// Some columns, which are always taken by one thread.
+struct Group {
+    columns: Vec<ColumnWriter>,
+    compressor: Compressor,
 }
 
 impl Rows {
@@ -67,23 +73,39 @@ impl Rows {
             let field = field.map(|(position, field)| (position, field.mandatory));
             ColumnWriter::new(column, field, schema.column(index), codec)
         };
+        let mut columns = layout
+            .table
+            .columns
+            .iter()
+            .enumerate()
+            .map(column)
+            .peekable();
+        let mut groups = Vec::new();
+        while columns.peek().is_some() {
+            groups.push(Group {
+                columns: columns.by_ref().take(GROUP).collect(),
+                compressor: Compressor::new(codec),
+            });
+        }
         Self {
             fields: layout.fields.clone(),
-            columns: layout
-                .table
-                .columns
-                .iter()
-                .enumerate()
-                .map(column)
-                .collect(),
+            groups,
             rows: 0,
             before: 0,
         }
     }
 
+    fn columns(&self) -> impl Iterator<Item = &ColumnWriter> {
+        self.groups.iter().flat_map(|group| &group.columns)
+    }
+
+    fn column(&self, index: usize) -> &ColumnWriter {
+        &self.groups[index / GROUP].columns[index % GROUP]
+    }
+
     /// Whether a row group should end before `records` more rows are pushed.
     pub(crate) fn is_full(&self, records: usize) -> bool {
-        let bytes: usize = self.columns.iter().map(ColumnWriter::bytes).sum();
+        let bytes: usize = self.columns().map(ColumnWriter::bytes).sum();
         self.rows > 0
             && (self.rows + records > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
@@ -98,25 +120,31 @@ impl Rows {
         chunk: &[u8],
         records: &Records,
     ) -> Result<Vec<Reject>, ParquetError> {
-        self.columns.par_chunks_mut(GROUP).for_each(|columns| {
-            for column in &mut *columns {
-                column.start_reading();
-            }
-            for start in (0..records.len()).step_by(TILE) {
-                let next = start..records.len().min(start + TILE);
+        self.groups
+            .par_iter_mut()
+            .for_each(|Group { columns, .. }| {
                 for column in &mut *columns {
-                    column.look_up(chunk, records, next.clone());
+                    column.start_reading();
                 }
-            }
-            for column in columns {
-                column.read_misses(chunk, records);
-            }
-        });
+                for start in (0..records.len()).step_by(TILE) {
+                    let next = start..records.len().min(start + TILE);
+                    for column in &mut *columns {
+                        column.look_up(chunk, records, next.clone());
+                    }
+                }
+                for column in columns {
+                    column.read_misses(chunk, records);
+                }
+            });
         let rejects = self.rejects(records);
         let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
-        self.columns
-            .par_iter_mut()
-            .try_for_each(|column| column.take(chunk, records, &faulty))?;
+        self.groups.par_iter_mut().try_for_each(|group| {
+            let compressor = &mut group.compressor;
+            group
+                .columns
+                .iter_mut()
+                .try_for_each(|column| column.take(chunk, records, &faulty, compressor))
+        })?;
         self.rows += records.len() - faulty.len();
         Ok(rejects.into_iter().map(|(_, reject)| reject).collect())
     }
@@ -125,7 +153,7 @@ impl Rows {
     fn rejects(&self, records: &Records) -> Vec<(Option<usize>, Reject)> {
         let mut faults = Vec::new();
         for (position, field) in self.fields.iter().enumerate() {
-            let found = self.columns[field.index].faults().iter();
+            let found = self.column(field.index).faults().iter();
             faults.extend(found.map(|&(record, fault)| (record, position, fault)));
         }
         if faults.is_empty() && records.malformed().is_empty() {
@@ -172,8 +200,14 @@ impl Rows {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let chunks = self.columns.par_iter_mut().map(ColumnWriter::finish);
-        chunks.collect::<Result<_, _>>().map(Some)
+        let finish = |group: &mut Group| {
+            let columns = group.columns.iter_mut();
+            let chunks = columns.map(|column| column.finish(&mut group.compressor));
+            chunks.collect::<Result<Vec<_>, _>>()
+        };
+        let groups = self.groups.par_iter_mut().map(finish);
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(groups.into_iter().flatten().collect()))
     }
 
     /// Good rows since the beginning.
@@ -183,14 +217,11 @@ impl Rows {
 
     /// Values that were spelled in another way and mapped to a sentinel, since the beginning.
     pub(crate) fn sentinels_mapped(&self) -> u64 {
-        self.columns
-            .iter()
-            .map(ColumnWriter::sentinels_mapped)
-            .sum()
+        self.columns().map(ColumnWriter::sentinels_mapped).sum()
     }
 
     /// The smallest and the largest value of an integer column in all row groups made so far.
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
-        self.columns[column].integers()
+        self.column(column).integers()
     }
 }

@@ -60,23 +60,37 @@ impl FromStr for Codec {
     }
 }
 
-/// A codec with what it keeps from page to page. Each column has its own, so that what it was used
-/// for before is the same on any number of threads.
+/// A codec with what it keeps from page to page. The columns that share one are always taken by the
+/// same thread, one after the other, so that what it was used for before is the same on any number of
+/// threads.
 ///
 /// # Memory
 /// What zstd takes for its level, about 1 MiB at level 3, from the first large page on.
-pub(super) struct Compressor {
+pub(crate) struct Compressor {
     codec: Codec,
+    /// The room of a page before it is compressed.
+    page: Vec<u8>,
     zstd: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Compressor {
-    pub(super) fn new(codec: Codec) -> Self {
-        Self { codec, zstd: None }
+    pub(crate) fn new(codec: Codec) -> Self {
+        Self {
+            codec,
+            page: Vec::new(),
+            zstd: None,
+        }
     }
 
-    pub(super) fn codec(&self) -> Codec {
-        self.codec
+    /// An empty page, to be kept when it was compressed.
+    pub(super) fn page(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.page)
+    }
+
+    /// Keeps the room of a page for the next one.
+    pub(super) fn keep(&mut self, mut page: Vec<u8>) {
+        page.clear();
+        self.page = page;
     }
 
     /// The compressed bytes of a page.

@@ -18,7 +18,7 @@ const NUMBERS: usize = 10_000;
 /// The decimals of one column. Like the texts it is a cache: what is not in it is found otherwise.
 ///
 /// # Memory
-/// 176 KiB from the first decimal on.
+/// 157 KiB, once it has begun.
 pub(super) struct Decimals {
     /// By [`place`] the index and one more; zero where it is not known.
     indices: Vec<u16>,
@@ -91,19 +91,27 @@ impl Decimals {
         }
     }
 
+    /// Makes room for decimals; false where it is there already.
+    pub(super) fn begin(&mut self) -> bool {
+        let first = self.indices.is_empty();
+        if first {
+            self.indices = vec![0; DIGITS * NUMBERS + 1];
+        }
+        first
+    }
+
     /// Remembers the index at a place; false where that cannot be.
     pub(super) fn insert(&mut self, place: usize, index: u32) -> bool {
         let Ok(index) = u16::try_from(index + 1) else {
             return false;
         };
-        if place == 0 {
-            return false;
+        match self.indices.get_mut(place) {
+            Some(found) if place > 0 => {
+                *found = index;
+                true
+            }
+            _ => false,
         }
-        if self.indices.is_empty() {
-            self.indices = vec![0; DIGITS * NUMBERS + 1];
-        }
-        self.indices[place] = index;
-        true
     }
 }
 
@@ -172,6 +180,8 @@ mod tests {
         #[test]
         fn what_is_found_was_put_there(numbers in prop::collection::vec((0..10_000_u32, 1..9_usize), 0..300)) {
             let mut decimals = Decimals::new();
+            prop_assert!(!decimals.insert(1, 0));
+            prop_assert!(decimals.begin() && !decimals.begin());
             let mut known = HashMap::new();
             for (index, &(number, digits)) in (0_u32..).zip(&numbers) {
                 let text = format!("{number:0width$}", width = digits + 1);

@@ -32,7 +32,7 @@ use crate::fault::Fault;
 use crate::split::Records;
 use crate::value;
 pub use compress::Codec;
-use compress::Compressor;
+pub(crate) use compress::Compressor;
 use decimals::Decimals;
 use dictionary::{Dictionary, Values};
 use range::Range as ValueRange;
@@ -53,6 +53,9 @@ const PAGE_ROWS: usize = 1 << 16;
 const ID_PAGE_ROWS: usize = 1 << 20;
 const PAGE_BYTES: usize = 256 << 10;
 
+/// So many floats are looked up among the texts: the table of decimals is too large for a small file.
+const FEW_VALUES: usize = 512;
+
 /// A field that is empty, and may be.
 const NULL: u32 = u32::MAX;
 
@@ -67,9 +70,7 @@ pub(crate) struct ColumnWriter {
     /// that the file lacks.
     field: Option<(usize, bool)>,
     descriptor: ColumnDescPtr,
-    compressor: Compressor,
-    /// A page before it is compressed, kept for the next one.
-    body: Vec<u8>,
+    codec: Codec,
     decimals: Decimals,
     texts: Texts,
     dictionary: Dictionary,
@@ -168,8 +169,7 @@ impl ColumnWriter {
             column,
             field,
             descriptor,
-            compressor: Compressor::new(codec),
-            body: Vec::new(),
+            codec,
             decimals: Decimals::new(),
             texts: Texts::new(),
             dictionary: Dictionary::new(column.kind),
@@ -287,7 +287,13 @@ impl ColumnWriter {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn take(&mut self, text: &[u8], records: &Records, faulty: &[usize]) -> Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        text: &[u8],
+        records: &Records,
+        faulty: &[usize],
+        compressor: &mut Compressor,
+    ) -> Result<()> {
         let read = std::mem::take(&mut self.read);
         for miss in &read.misses {
             let record = miss.record as usize;
@@ -321,8 +327,8 @@ impl ColumnWriter {
         }
         self.read = read;
         if !self.plain && self.dictionary.bytes() > DICTIONARY_BYTES {
-            self.end_page()?;
-            self.end_dictionary()?;
+            self.end_page(compressor)?;
+            self.end_dictionary(compressor)?;
             self.plain = true;
             self.dictionary.release();
             self.texts.release();
@@ -333,7 +339,7 @@ impl ColumnWriter {
             PAGE_ROWS
         };
         if self.page.rows >= rows || self.page.plain.len() >= PAGE_BYTES {
-            self.end_page()?;
+            self.end_page(compressor)?;
         }
         Ok(())
     }
@@ -357,6 +363,13 @@ impl ColumnWriter {
             Kind::Text => self.dictionary.text(&text[start..end]),
             _ => self.dictionary.number(miss.number),
         };
+        if self.column.kind == Kind::Float
+            && self.dictionary.len() > FEW_VALUES
+            && self.decimals.begin()
+        {
+            // What they know now comes in again, there.
+            self.texts.clear();
+        }
         if let Some(key) = key
             && (index as usize) < MOST_VALUES
             && !self.decimals.insert(place, index)
@@ -391,17 +404,16 @@ impl ColumnWriter {
     }
 
     /// Encodes and compresses the page so far.
-    fn end_page(&mut self) -> Result<()> {
+    fn end_page(&mut self, compressor: &mut Compressor) -> Result<()> {
         let is_id = self.is_id();
         let page = &mut self.page;
         if page.rows == 0 {
             return Ok(());
         }
-        let body = &mut self.body;
-        body.clear();
+        let mut body = compressor.page();
         if !self.column.mandatory {
             page.levels.resize(page.rows, 1);
-            encode::levels(&page.levels, body);
+            encode::levels(&page.levels, &mut body);
         }
         let values = self.dictionary.values();
         let mut encoding = Encoding::PLAIN;
@@ -414,7 +426,7 @@ impl ColumnWriter {
                     .indices
                     .iter()
                     .map(|&index| numbers[index as usize] != 0);
-                encode::booleans(booleans, body);
+                encode::booleans(booleans, &mut body);
             } else if values.len() > 0 {
                 encoding = Encoding::RLE_DICTIONARY;
                 let mut width = encode::width(values.len());
@@ -424,7 +436,7 @@ impl ColumnWriter {
                     width = width.next_multiple_of(8);
                 }
                 body.push(width);
-                encode::hybrid(&page.indices, width, body);
+                encode::hybrid(&page.indices, width, &mut body);
             }
             page.range_of(values, self.column.kind)
         };
@@ -438,7 +450,7 @@ impl ColumnWriter {
         }
         let offset = self.chunk.pages.len();
         let data = Page::DataPage {
-            buf: self.compressor.compress(body)?.into(),
+            buf: compressor.compress(&body)?.into(),
             num_values: u32::try_from(rows).unwrap_or(u32::MAX),
             encoding,
             def_level_encoding: Encoding::RLE,
@@ -446,6 +458,7 @@ impl ColumnWriter {
             statistics: None,
         };
         let uncompressed = write_page(data, body.len(), &mut self.chunk.pages)?;
+        compressor.keep(body);
         self.chunk.uncompressed += uncompressed;
         self.chunk.facts.push(PageFacts {
             rows,
@@ -459,18 +472,19 @@ impl ColumnWriter {
     }
 
     /// Encodes and compresses the dictionary.
-    fn end_dictionary(&mut self) -> Result<()> {
+    fn end_dictionary(&mut self, compressor: &mut Compressor) -> Result<()> {
         let values = self.dictionary.values();
-        self.body.clear();
-        encode::plain(self.column.kind, values, &mut self.body);
+        let mut body = compressor.page();
+        encode::plain(self.column.kind, values, &mut body);
         let page = Page::DictionaryPage {
-            buf: self.compressor.compress(&self.body)?.into(),
+            buf: compressor.compress(&body)?.into(),
             num_values: u32::try_from(values.len()).unwrap_or(u32::MAX),
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
         let mut bytes = Vec::new();
-        let uncompressed = write_page(page, self.body.len(), &mut bytes)?;
+        let uncompressed = write_page(page, body.len(), &mut bytes)?;
+        compressor.keep(body);
         self.dictionary_page = DictionaryPage {
             bytes,
             uncompressed,
@@ -482,15 +496,15 @@ impl ColumnWriter {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<EncodedChunk> {
-        self.end_page()?;
+    pub(crate) fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
+        self.end_page(compressor)?;
         let Chunk {
             pages,
             facts,
             uncompressed: data,
         } = std::mem::take(&mut self.chunk);
         if !self.plain && facts.iter().any(|page| page.encoding != Encoding::PLAIN) {
-            self.end_dictionary()?;
+            self.end_dictionary(compressor)?;
         }
         let DictionaryPage {
             bytes: dictionary,
@@ -560,7 +574,7 @@ impl ColumnWriter {
             }
         }
         let metadata = ColumnChunkMetaData::builder(self.descriptor.clone())
-            .set_compression(self.compressor.codec().compression())
+            .set_compression(self.codec.compression())
             .set_encodings(encodings)
             .set_page_encoding_stats(stats)
             .set_total_compressed_size(signed(dictionary + data))

@@ -110,7 +110,7 @@ impl Key {
 /// The texts of one column.
 ///
 /// # Memory
-/// 24 to 48 bytes a text, from the first one on at least 16 KiB, at most 2 MiB.
+/// 24 to 48 bytes a text, from the first one on at least 4 KiB, at most 2 MiB.
 pub(super) struct Texts {
     /// A power of two of them. The home of a text is the one that its upper bits say; where that
     /// one is full its neighbour, which comes into the cache with it, takes the text in.
@@ -272,7 +272,7 @@ impl Texts {
     }
 
     fn grow(&mut self) {
-        let buckets = (self.buckets.len() * 2).max(1 << 8);
+        let buckets = (self.buckets.len() * 2).max(1 << 6);
         let before = std::mem::replace(&mut self.buckets, vec![Bucket::default(); buckets]);
         self.shift = 64 - buckets.trailing_zeros();
         self.filled = 0;
