@@ -1,8 +1,8 @@
 """Runs tracelake and its peers in turn, round by round, and writes what came of it as Markdown.
 
 In (one JSON object on stdin): {"program": path, "inflate": path, "source": directory,
-"large": directory of one part, "scratch": directory, "rounds": n, "threads": n,
-"tables": {name: [[column, type]]}}
+"large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
+"rows": n, "tables": {name: [[column, type]]}}
 """
 
 import json
@@ -124,6 +124,41 @@ class Bench:
                 found[threads].append(measured(self.ours(self.task["large"], name, out, threads)))
         return found
 
+    def generated(self, parts, rows):
+        """A source of the largest table with other numbers of parts and rows; kept for the next time."""
+        source = self.scratch.parent / f"{parts}-parts-{rows}-rows"
+        if not (source / "SHA256SUM").exists():
+            command = [self.task["program"], "generate", self.task["trace"], str(source)]
+            subprocess.run([*command, "--parts", str(parts), "--rows", str(rows)], check=True, capture_output=True)
+        return source
+
+    def runs(self, source, name, threads):
+        out = self.scratch / "scale"
+        for _ in range(self.task["rounds"]):
+            shutil.rmtree(out, ignore_errors=True)
+            yield measured(self.ours(source, name, out, threads))
+
+    def scale(self, name):
+        """Cost as one file grows: it should be linear, and the memory flat."""
+        lines, base = [], self.task["rows"] // 8
+        for rows in (base, 4 * base, 16 * base):
+            line = [f"{rows:,}"]
+            for threads in (1, self.task["threads"]):
+                runs = list(self.runs(self.generated(1, rows), name, threads))
+                line.append(spread([run["wall"] / rows * 1e6 for run in runs], 3))
+                line.append(f"{max(run['peak'] for run in runs):.0f}")
+            lines.append(line)
+        return lines
+
+    def small(self, name):
+        """Wall time in ms of one part of a hundred rows, among two thousand."""
+        source = self.generated(2000, 200_000)
+        return [run["wall"] / 2000 * 1000 for run in self.runs(source, name, self.task["threads"])]
+
+    def start(self):
+        """Wall time in ms until the program could do nothing else."""
+        return [measured([self.task["program"], "--version"])["wall"] * 1000 for _ in range(20)]
+
     def queries(self, name):
         """Three queries over every system's output, in DuckDB and in Polars."""
         lines = []
@@ -171,6 +206,10 @@ def summarise(bench, name, runs, sizes):
     inflate = [run for run in bench.inflate(name) if run]
     share = [run["cpu"] / own["cpu"] for run, own in zip(inflate, ours)]
     lines.append(f"- inflating and digesting alone takes {spread(share)} of our CPU time: the limit of any design")
+    lines.append(f"- one of 2,000 parts of 100 rows: {spread(bench.small(name))} ms; start of the program: {spread(bench.start(), 1)} ms")
+    header = ["rows of one file", "s per million rows, 1 thread", "peak MB"]
+    header += [f"s per million rows, {bench.task['threads']} threads", "peak MB"]
+    lines.append(f"\n### As a file grows\n\n{table(header, bench.scale(name))}")
     queries = ["output of", "DuckDB mean", "DuckDB groups", "DuckDB one job", "Polars mean", "Polars groups", "Polars one job"]
     lines.append(f"\n### Reading it\n\nMedians of five, in ms.\n\n{table(queries, bench.queries(name))}")
     return lines

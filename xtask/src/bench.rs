@@ -56,7 +56,8 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let task = format!(
         "{{\"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
          \"large\": {large:?}, \"scratch\": {scratch:?}, \"rounds\": {rounds}, \
-         \"threads\": {threads}, \"tables\": {{{}}}}}",
+         \"threads\": {threads}, \"trace\": {:?}, \"rows\": {rows}, \"tables\": {{{}}}}}",
+        trace.name,
         tables.join(", ")
     );
     let mut script = Command::new(&python);

@@ -93,12 +93,13 @@ impl Compressor {
         self.page = page;
     }
 
-    /// The compressed bytes of a page.
+    /// The compressed bytes of a page, or the page itself where it is to be `stored`.
     ///
     /// # Errors
     /// When the codec has no memory left.
-    pub(super) fn compress(&mut self, page: &[u8]) -> io::Result<Vec<u8>> {
+    pub(super) fn compress(&mut self, page: &[u8], stored: bool) -> io::Result<Vec<u8>> {
         match self.codec {
+            _ if stored => Ok(page.to_vec()),
             Codec::Zstd(level) => {
                 let zstd = match self.zstd.take() {
                     Some(zstd) => zstd,

@@ -53,6 +53,12 @@ const PAGE_ROWS: usize = 1 << 16;
 const ID_PAGE_ROWS: usize = 1 << 20;
 const PAGE_BYTES: usize = 256 << 10;
 
+/// A column chunk whose first page, of more than so many bytes, keeps more than so many hundredths of
+/// its size is stored uncompressed. Indices of floats are such: one part of 2.4 million rows of
+/// task_usage is 4 % larger for it and takes 5 % less time, and it is read faster, too.
+const SMALL: usize = 4 << 10;
+const HARDLY: usize = 92;
+
 /// So many floats are looked up among the texts: the table of decimals is too large for a small file.
 const FEW_VALUES: usize = 512;
 
@@ -130,6 +136,8 @@ struct PageBuffer {
 #[derive(Default)]
 struct Chunk {
     pages: Vec<u8>,
+    /// Whether pages are stored as they are, because the codec makes them hardly smaller.
+    stored: bool,
     facts: Vec<PageFacts>,
     uncompressed: usize,
 }
@@ -449,8 +457,14 @@ impl ColumnWriter {
             ValueRange::extend(&mut self.range, range);
         }
         let offset = self.chunk.pages.len();
+        let mut compressed = compressor.compress(&body, self.chunk.stored)?;
+        if offset == 0 && body.len() > SMALL && compressed.len() > body.len() / 100 * HARDLY {
+            // The first page decides for all of them, and the dictionary.
+            self.chunk.stored = true;
+            compressed.clone_from(&body);
+        }
         let data = Page::DataPage {
-            buf: compressor.compress(&body)?.into(),
+            buf: compressed.into(),
             num_values: u32::try_from(rows).unwrap_or(u32::MAX),
             encoding,
             def_level_encoding: Encoding::RLE,
@@ -477,7 +491,7 @@ impl ColumnWriter {
         let mut body = compressor.page();
         encode::plain(self.column.kind, values, &mut body);
         let page = Page::DictionaryPage {
-            buf: compressor.compress(&body)?.into(),
+            buf: compressor.compress(&body, self.chunk.stored)?.into(),
             num_values: u32::try_from(values.len()).unwrap_or(u32::MAX),
             encoding: Encoding::PLAIN,
             is_sorted: false,
@@ -498,20 +512,23 @@ impl ColumnWriter {
     /// When a page cannot be encoded.
     pub(crate) fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
         self.end_page(compressor)?;
-        let Chunk {
-            pages,
-            facts,
-            uncompressed: data,
-        } = std::mem::take(&mut self.chunk);
+        let facts = &self.chunk.facts;
         if !self.plain && facts.iter().any(|page| page.encoding != Encoding::PLAIN) {
             self.end_dictionary(compressor)?;
         }
+        let Chunk {
+            pages,
+            stored,
+            facts,
+            uncompressed: data,
+        } = std::mem::take(&mut self.chunk);
+        let codec = if stored { Codec::None } else { self.codec };
         let DictionaryPage {
             bytes: dictionary,
             uncompressed,
         } = std::mem::take(&mut self.dictionary_page);
         let uncompressed = uncompressed + data;
-        let close = self.close(&facts, dictionary.len(), pages.len(), uncompressed)?;
+        let close = self.close(&facts, dictionary.len(), pages.len(), uncompressed, codec)?;
         self.plain = false;
         self.decimals.clear();
         self.texts.clear();
@@ -530,6 +547,7 @@ impl ColumnWriter {
         dictionary: usize,
         data: usize,
         uncompressed: usize,
+        codec: Codec,
     ) -> Result<ColumnCloseResult> {
         let kind = self.column.kind;
         let rows = pages.iter().map(|page| page.rows).sum();
@@ -574,7 +592,7 @@ impl ColumnWriter {
             }
         }
         let metadata = ColumnChunkMetaData::builder(self.descriptor.clone())
-            .set_compression(self.codec.compression())
+            .set_compression(codec.compression())
             .set_encodings(encodings)
             .set_page_encoding_stats(stats)
             .set_total_compressed_size(signed(dictionary + data))
