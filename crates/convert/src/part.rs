@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::fault::Fault;
 use crate::layout::Layout;
 use crate::reject::BadRow;
-use crate::rows::Reject;
-use crate::sheet::{Codec, Sheet};
+use crate::rows::{Reject, RowGroup, Rows};
+use crate::sheet::{Codec, Sheet, wrap};
 use crate::source::{Chunk, Fingerprint, Source};
 use crate::split::{LineEnding, Records};
 
@@ -37,8 +37,9 @@ pub struct Converted {
 /// Converts one file: reads `path` in chunks, splits them into records, encodes these column by
 /// column and writes row groups to `out`.
 ///
-/// A thread that has nothing else to do reads the next chunk meanwhile, or takes some columns; on
-/// one thread the same steps follow each other. What is written does not depend on it.
+/// A thread that has nothing else to do reads the next chunk meanwhile, takes some columns, or writes
+/// the row group before; on one thread the same steps follow each other. What is written does not
+/// depend on it.
 ///
 /// `on_bad_row` decides whether a bad row ends the work; `tick` gets the bytes of the file read so
 /// far, often enough to stop the work within a moment.
@@ -47,37 +48,40 @@ pub struct Converted {
 /// Those of the file, of the output, and whatever the two callbacks return.
 ///
 /// # Memory
-/// Two chunks of text and the row group being encoded; not the size of the file.
+/// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
+/// the size of the file.
 pub fn convert_part<W: Write + Send>(
     path: &Path,
     layout: &Layout,
     schema: &SchemaRef,
     codec: Codec,
     out: W,
-    on_bad_row: &mut dyn FnMut(&BadRow<'_>) -> Result<()>,
-    tick: &mut dyn FnMut(u64) -> Result<()>,
+    on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+    tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
-    let mut source = Lines::open(path, layout)?;
-    let mut sheet = Sheet::create(out, layout, schema, codec)?;
-    let mut tally = Tally::default();
-    let (mut now, mut next) = (Split::default(), Split::default());
-    let mut more = source.read(&mut now)?;
-    while more {
-        let (read, rejects) = rayon::join(
-            || source.read(&mut next),
-            || sheet.push(now.chunk.lines(), &now.records),
-        );
-        for reject in rejects? {
-            on_bad_row(&tally.place(now.chunk.lines(), &reject))?;
-            tally.rejected += 1;
-        }
-        tally.lines += (now.records.len() + now.records.malformed().len()) as u64;
-        tally.bytes += now.chunk.lines().len() as u64;
-        tick(source.position())?;
-        more = read?;
-        std::mem::swap(&mut now, &mut next);
+    let mut sheet = Sheet::create(out, layout.table, schema)?;
+    let mut filler = Filler {
+        source: Lines::open(path, layout)?,
+        rows: Rows::new(layout, sheet.schema(), codec),
+        now: Split::default(),
+        next: Split::default(),
+        tally: Tally::default(),
+        on_bad_row,
+        tick,
+    };
+    filler.source.read(&mut filler.now)?;
+    let mut row_group = filler.fill()?;
+    while let Some(full) = row_group {
+        let (written, filled) = rayon::join(|| sheet.write(full), || filler.fill());
+        written?;
+        row_group = filled?;
     }
-    let (out, rows) = sheet.finish()?;
+    let Filler {
+        source,
+        rows,
+        tally,
+        ..
+    } = filler;
     let converted = Converted {
         source: source.fingerprint(),
         rows_in: tally.lines,
@@ -86,7 +90,42 @@ pub fn convert_part<W: Write + Send>(
         sentinels_mapped: rows.sentinels_mapped(),
         time: layout.table.time.and_then(|column| rows.integers(column)),
     };
-    Ok((converted, out))
+    Ok((converted, sheet.finish()?))
+}
+
+/// Makes row groups of a file.
+struct Filler<'a> {
+    source: Lines,
+    rows: Rows,
+    /// The chunk to be encoded, and the one that is read meanwhile.
+    now: Split,
+    next: Split,
+    tally: Tally,
+    on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+    tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
+}
+
+impl Filler<'_> {
+    /// The next row group; `None` after the last one.
+    fn fill(&mut self) -> Result<Option<RowGroup>> {
+        while self.now.has_lines() && !self.rows.is_full(self.now.records.len()) {
+            let Split { chunk, records } = &self.now;
+            let (read, rejects) = rayon::join(
+                || self.source.read(&mut self.next),
+                || self.rows.push(chunk.lines(), records),
+            );
+            for reject in rejects.map_err(|error| wrap(error, "encode"))? {
+                (self.on_bad_row)(&self.tally.place(chunk.lines(), &reject))?;
+                self.tally.rejected += 1;
+            }
+            self.tally.lines += (records.len() + records.malformed().len()) as u64;
+            self.tally.bytes += chunk.lines().len() as u64;
+            (self.tick)(self.source.position())?;
+            read?;
+            std::mem::swap(&mut self.now, &mut self.next);
+        }
+        self.rows.finish().map_err(|error| wrap(error, "encode"))
+    }
 }
 
 /// A chunk of text and the places of its records.
@@ -94,6 +133,13 @@ pub fn convert_part<W: Write + Send>(
 struct Split {
     chunk: Chunk,
     records: Records,
+}
+
+impl Split {
+    /// Whether the file did not end before it.
+    fn has_lines(&self) -> bool {
+        !self.chunk.lines().is_empty()
+    }
 }
 
 /// A file on its way to split chunks.
@@ -113,10 +159,10 @@ impl Lines {
         })
     }
 
-    /// Reads and splits the next chunk; false after the last one.
-    fn read(&mut self, split: &mut Split) -> Result<bool> {
+    /// Reads and splits the next chunk, which has no lines after the last one.
+    fn read(&mut self, split: &mut Split) -> Result<()> {
         if !self.source.next_chunk(&mut split.chunk)? {
-            return Ok(false);
+            return Ok(());
         }
         let lines = split.chunk.lines();
         let is_first = self.ending.is_none();
@@ -125,7 +171,7 @@ impl Lines {
         if is_first && lines.starts_with(BYTE_ORDER_MARK) {
             split.records.refuse_first(Fault::ByteOrderMark);
         }
-        Ok(true)
+        Ok(())
     }
 
     fn position(&self) -> u64 {

@@ -27,6 +27,9 @@ const CHUNK_BYTES: usize = 8 << 20;
 const TILE: usize = 128;
 const GROUP: usize = 5;
 
+/// The column chunks of a row group, in the order of the table.
+pub(crate) type RowGroup = Vec<EncodedChunk>;
+
 /// A row that could not be converted, as a place in the chunk that it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reject {
@@ -195,7 +198,7 @@ impl Rows {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<Vec<EncodedChunk>>, ParquetError> {
+    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>, ParquetError> {
         if self.rows == 0 {
             return Ok(None);
         }

@@ -12,13 +12,12 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::SchemaDescriptor;
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
-use crate::rows::{Reject, Rows};
+use crate::rows::RowGroup;
 use crate::source::open_file;
-use crate::split::Records;
 
 pub use crate::column::Codec;
 
@@ -26,60 +25,42 @@ pub use crate::column::Codec;
 const WRITE: usize = 32 << 10;
 
 /// One Parquet file on its way.
-///
-/// # Memory
-/// One row group encoded, see [`Rows`].
 pub(crate) struct Sheet<W: Write + Send> {
     writer: SerializedFileWriter<BufWriter<W>>,
-    rows: Rows,
 }
 
 impl<W: Write + Send> Sheet<W> {
-    /// Starts a file with the rows of a layout's table.
+    /// Starts a file of a table.
     ///
     /// # Errors
     /// When `out` fails.
-    pub(crate) fn create(
-        out: W,
-        layout: &Layout,
-        schema: &SchemaRef,
-        codec: Codec,
-    ) -> Result<Self> {
+    pub(crate) fn create(out: W, table: &'static Table, schema: &SchemaRef) -> Result<Self> {
         let failed = |error| wrap(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
             .map_err(failed)?;
-        let mut properties = properties(layout.table);
+        let mut properties = properties(table);
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
         let out = BufWriter::with_capacity(WRITE, out);
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
-        let rows = Rows::new(layout, &descriptor, codec);
-        Ok(Self { writer, rows })
+        Ok(Self { writer })
     }
 
-    /// Adds the records of a chunk of text, and returns those that are bad rows.
+    /// The columns as Parquet has them.
+    pub(crate) fn schema(&self) -> &SchemaDescriptor {
+        self.writer.schema_descr()
+    }
+
+    /// Adds a row group.
     ///
     /// # Errors
     /// When the output fails.
-    pub(crate) fn push(&mut self, chunk: &[u8], records: &Records) -> Result<Vec<Reject>> {
-        if self.rows.is_full(records.len()) {
-            self.end_row_group()?;
-        }
-        self.rows
-            .push(chunk, records)
-            .map_err(|error| wrap(error, "encode"))
-    }
-
-    fn end_row_group(&mut self) -> Result<()> {
-        let Some(chunks) = self.rows.finish().map_err(|error| wrap(error, "encode"))? else {
-            return Ok(());
-        };
-        let writer = &mut self.writer;
+    pub(crate) fn write(&mut self, row_group: RowGroup) -> Result<()> {
         let write = || {
-            let mut group = writer.next_row_group()?;
-            for chunk in chunks {
+            let mut group = self.writer.next_row_group()?;
+            for chunk in row_group {
                 group.append_column(&chunk, chunk.close.clone())?;
             }
             group.close()
@@ -87,19 +68,14 @@ impl<W: Write + Send> Sheet<W> {
         write().map(|_| ()).map_err(|error| wrap(error, "write"))
     }
 
-    /// Writes the footer and hands back the output, and what was counted on the way.
+    /// Writes the footer and hands back the output.
     ///
     /// # Errors
     /// When the output fails.
-    pub(crate) fn finish(mut self) -> Result<(W, Rows)> {
-        self.end_row_group()?;
-        let out = self
-            .writer
-            .into_inner()
-            .map_err(|error| wrap(error, "finish"))?
-            .into_inner()
-            .map_err(|error| Error::disk("finish a Parquet file", error.into_error()))?;
-        Ok((out, self.rows))
+    pub(crate) fn finish(self) -> Result<W> {
+        let out = self.writer.into_inner();
+        let out = out.map_err(|error| wrap(error, "finish"))?.into_inner();
+        out.map_err(|error| Error::disk("finish a Parquet file", error.into_error()))
     }
 }
 
@@ -133,7 +109,7 @@ fn properties(table: &'static Table) -> WriterProperties {
 }
 
 /// Parquet's errors are text; this is where they enter. What the disk said is passed on.
-fn wrap(error: ParquetError, doing: &str) -> Error {
+pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
     let doing = format!("{doing} a Parquet file");
     if let ParquetError::External(source) = &error
         && let Some(disk) = source.downcast_ref::<io::Error>()
