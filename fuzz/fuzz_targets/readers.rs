@@ -180,6 +180,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     let plan = plan(&request).unwrap();
     let conduct = Conduct {
         threads: 1,
+        parts: 1,
         overwrite: false,
         max_rejects: None,
         stop: &AtomicUsize::new(0),
