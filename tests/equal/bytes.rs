@@ -1,11 +1,15 @@
 //! Bytes do not depend on threads, time, or the surroundings of the process.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::rows::Dice;
 use crate::support::{
-    Scratch, assert_same_tree, committed_sample, convert, ended, heads, program, shared, tree,
+    Scratch, assert_same_tree, committed_sample, convert, ended, heads, output_path, program,
+    row_groups, shared, tree,
 };
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
@@ -48,6 +52,69 @@ fn any_number_of_threads_with_uneven_parts() {
         scratch.part(table.name, number, 4, text.as_bytes());
     }
     same_with_any_threads(&scratch.src());
+}
+
+/// One part of several row groups, with rejects at the edges of chunks and of nothing in particular:
+/// threads that have nothing else to do take columns of it, and read ahead.
+#[test]
+fn any_number_of_threads_with_row_groups_and_rejects() {
+    // More than the 1,048,576 rows of a row group, and more users and times than a dictionary holds.
+    let rows = 1_300_000_u64;
+    let (mut text, mut bad) = (String::new(), 0);
+    let mut dice = Dice::new(7);
+    for row in 0..rows {
+        let (job, class) = (dice.below(9_000), dice.below(5));
+        let user = match row {
+            0..40_000 => format!("{:0>40x}=", row * 7_919),
+            _ => format!("u{}", dice.below(300)),
+        };
+        // Every fault stands behind a value that occurs nowhere else, which must leave no trace.
+        let (event, more) = match dice.below(5_000) {
+            0 => ("x", ""),
+            1 => ("", ""),
+            2 => ("4", ","),
+            _ => ("4", ""),
+        };
+        bad += u64::from(event != "4" || !more.is_empty());
+        let missing = if row % 11 == 0 { "1" } else { "" };
+        writeln!(
+            text,
+            "{row},{missing},{job},{event},{user},{class},,n{more}"
+        )
+        .unwrap();
+    }
+    let scratch = Scratch::new();
+    scratch.only("job_events", text.as_bytes());
+    let lake = |threads: &str| {
+        let out = scratch.path().join(threads);
+        let run = convert(
+            &scratch.src(),
+            &out,
+            &["--on-bad-row", "reject", "--threads", threads],
+        );
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        tree(&out)
+    };
+    let first = lake("1");
+    for threads in ["2", "5"] {
+        assert_same_tree(&lake(threads), &first, threads);
+    }
+    // It is what it says: row groups in which each kind of column gave up its dictionary or did not.
+    let out = scratch.path().join("1");
+    let groups = row_groups(&out.join(output_path("job_events", 0, 1)));
+    assert!(
+        matches!(groups[..], [900_000..=1_048_576, 1..]),
+        "{groups:?}"
+    );
+    assert_eq!(groups.iter().sum::<u64>(), rows - bad);
+    let rejects = fs::read(out.join("_tracelake/rejects/job_events/part-00000-of-00001.ndjson"));
+    let lines = rejects
+        .unwrap()
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count() as u64;
+    assert_eq!(lines, bad);
+    assert!(bad > 500);
 }
 
 #[test]

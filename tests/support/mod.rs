@@ -311,6 +311,16 @@ pub(crate) fn read_output(path: &Path) -> RecordBatch {
     concat_batches(&schema, &batches).unwrap()
 }
 
+/// How many rows each row group of an output has.
+pub(crate) fn row_groups(path: &Path) -> Vec<u64> {
+    let file = fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    groups
+        .map(|group| u64::try_from(group.num_rows()).unwrap())
+        .collect()
+}
+
 /// The manifest of a lake, read without any code of the project.
 pub(crate) fn manifest(out: &Path) -> serde_json::Value {
     let json = fs::read(out.join("_tracelake/manifest.json")).unwrap();
