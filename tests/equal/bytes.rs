@@ -103,7 +103,7 @@ fn any_number_of_threads_with_row_groups_and_rejects() {
     let out = scratch.path().join("1");
     let groups = row_groups(&out.join(output_path("job_events", 0, 1)));
     assert!(
-        matches!(groups[..], [900_000..=1_048_576, 1..]),
+        matches!(groups[..], [900_000..=1_048_576, last] if last > 0),
         "{groups:?}"
     );
     assert_eq!(groups.iter().sum::<u64>(), rows - bad);

@@ -66,6 +66,7 @@ class Bench:
         self.task = task
         self.scratch = Path(task["scratch"])
         self.source = Path(task["source"])
+        self.lost = []
 
     def ours(self, source, name, out, threads):
         command = [self.task["program"], "convert", str(source), str(out), "--tables", name]
@@ -105,6 +106,12 @@ class Bench:
             wall = statistics.median(run["wall"] for run, _ in pairs)
             right = "" if counts[system] == counts[OURS] else f" ({counts[system]} rows!)"
             size_ratio = sizes[system] / sizes[OURS]
+            if size_ratio < 0.995:
+                self.lost.append(f"{name}: {system} writes {size_ratio:.2f} of our size")
+            for key in ("wall", "cpu", "peak"):
+                median = statistics.median(run[key] / ours[key] for run, ours in pairs)
+                if median < 0.995:
+                    self.lost.append(f"{name}: {system} takes {median:.2f} of our {key}")
             lines.append([system + right, f"{wall:.2f}", ratio["wall"], ratio["cpu"], ratio["peak"], f"{size_ratio:.2f}"])
         return lines, runs, sizes, counts[OURS]
 
@@ -180,7 +187,8 @@ def main():
         parts.append(f"### {name}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
         if name == largest:
             summary = summarise(bench, name, runs, sizes)
-    print("\n".join([*summary, "\n## Tables\n", *parts]))
+    lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
+    print("\n".join([*summary, f"\n## Where tracelake loses\n\n{lost}", "\n## Tables\n", *parts]))
 
 
 def size_of(directory):

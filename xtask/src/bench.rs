@@ -82,7 +82,8 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
          median, with the lowest and the highest. A ratio above 1 means that the other takes more \
          than tracelake does. Every system is told the columns' types and writes zstd and row \
          groups of about a million rows on all threads. tracelake also digests its input and its \
-         output and syncs every file to the disk, which the others do not.\n\n{body}",
+         output and syncs every file to the disk, which the others do not. What was tried to be faster still, and what it brought, is in \
+         [design.md](design.md).\n\n{body}",
         memory()?
     );
     fs::write(root.join(PAGE), &page)?;

@@ -136,19 +136,18 @@ pub(super) fn plain_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
+/// Appends one value of a dictionary in PLAIN encoding.
+pub(super) fn plain_value(kind: Kind, values: &Values, index: usize, out: &mut Vec<u8>) {
+    match values {
+        Values::Numbers(numbers) => plain_number(kind, numbers[index], out),
+        Values::Texts { .. } => plain_text(values.text(index), out),
+    }
+}
+
 /// Appends all values of a dictionary in PLAIN encoding.
 pub(super) fn plain(kind: Kind, values: &Values, out: &mut Vec<u8>) {
-    match values {
-        Values::Numbers(numbers) => {
-            for &number in numbers {
-                plain_number(kind, number, out);
-            }
-        }
-        Values::Texts { .. } => {
-            for index in 0..values.len() {
-                plain_text(values.text(index), out);
-            }
-        }
+    for index in 0..values.len() {
+        plain_value(kind, values, index, out);
     }
 }
 
