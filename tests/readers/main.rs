@@ -59,7 +59,7 @@ fn describe(source: &Path, out: &Path) -> Value {
                 Kind::Code => "int32",
                 Kind::Float => "double",
                 Kind::Boolean => "boolean",
-                Kind::Text => "string",
+                Kind::Text | Kind::Struct | Kind::List => "string",
             };
             json!({"name": column.name, "type": kind, "nullable": !column.mandatory, "comment": column.comment()})
         });

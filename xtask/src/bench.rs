@@ -42,7 +42,7 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
         .iter()
         .map(|table| {
             let columns = table.columns.iter();
-            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c.kind)));
+            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c)));
             format!(
                 "\"{}\": [{}]",
                 table.name,

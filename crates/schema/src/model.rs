@@ -15,6 +15,8 @@ pub struct Trace {
     pub licence: &'static str,
     /// How to cite the data.
     pub citation: &'static str,
+    /// The name, without `.tar.gz`, of the archive that holds all tables; empty where there is none.
+    pub archive: &'static str,
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
 }
@@ -31,12 +33,51 @@ pub struct Table {
     /// The order of the fields in a file that comes without a `schema.csv`: `fields[i]` is the
     /// index in `columns` of field `i`. A column that is not in it is all NULL.
     pub fields: &'static [usize],
-    /// The number of parts that were published.
+    /// How its files are named and cut.
+    pub files: Files,
+    /// How a row is written in them.
+    pub syntax: Syntax,
+    /// The number of parts that were published; 0 where that is not known.
     pub parts: u32,
     /// The index of the integer column by which rows are placed in time, if there is one.
     pub time: Option<usize>,
     /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
     pub synthetic: &'static str,
+}
+
+/// How the files of a table are named, and what becomes a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// `<table>/part-00017-of-00500.csv.gz`: each file is a part.
+    Parts,
+    /// `<table>-000000000017.json.gz`: each file is a part, and no name tells how many there are.
+    Shards,
+    /// One file, `<table>.csv.gz`, or a member of that name in an archive: cut into parts of a fixed
+    /// number of rows.
+    Whole,
+}
+
+/// How a row is written in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// Fields with commas between, one row a line, no header and no quotes.
+    Csv,
+    /// A header line, and fields that may be quoted and then span lines (RFC 4180); what is a struct
+    /// or a list is written as Python prints it.
+    QuotedCsv,
+    /// One JSON object a line; what is absent is null.
+    Json,
+}
+
+impl Syntax {
+    /// What a file's name ends in, without `.gz`.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv | Self::QuotedCsv => "csv",
+            Self::Json => "json",
+        }
+    }
 }
 
 impl Table {
@@ -74,6 +115,8 @@ pub struct Column {
     pub mandatory: bool,
     /// The unit of the values, where they have one.
     pub unit: Option<&'static str>,
+    /// The parts of a [`Kind::Struct`], or the one item of a [`Kind::List`]; else empty.
+    pub fields: &'static [Column],
     /// What the publisher did to the values.
     pub obfuscation: Obfuscation,
     /// The named values of a [`Kind::Code`]; values without a name are kept all the same.
@@ -112,6 +155,10 @@ pub enum Kind {
     Text,
     /// An integer with named values, `Int32`.
     Code,
+    /// Named values together, `Struct`.
+    Struct,
+    /// Any number of values of one kind, `List`.
+    List,
 }
 
 /// What the publisher did to the values of a column before publishing them.

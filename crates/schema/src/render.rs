@@ -13,7 +13,7 @@ pub use markdown::{dictionary, markdown};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 
-use crate::{Column, Table, Trace};
+use crate::{Column, Files, Kind, Table, Trace};
 
 /// The column that the directories of a partitioned lake add to every table.
 const PARTITION: &str = "file_number";
@@ -32,6 +32,36 @@ fn field_number(table: &Table, column: usize) -> Option<usize> {
         .iter()
         .position(|index| *index == column)
         .map(|position| position + 1)
+}
+
+/// A column and everything nested in it, each with its path such as `usage.cpus`; the item of a list has
+/// `[]` for a name.
+fn with_nested(column: &'static Column) -> Vec<(String, &'static Column)> {
+    let mut found = vec![(column.name.to_owned(), column)];
+    for field in column.fields {
+        for (path, nested) in with_nested(field) {
+            let path = match column.kind {
+                Kind::List => format!(
+                    "{}[]{}",
+                    column.name,
+                    path.strip_prefix(field.name).unwrap_or_default()
+                ),
+                _ => format!("{}.{path}", column.name),
+            };
+            found.push((path, nested));
+        }
+    }
+    found
+}
+
+/// How a table was published: `500 parts`, `1 file`.
+fn extent(table: &Table) -> String {
+    match (table.files, table.parts) {
+        (Files::Parts | Files::Shards, 1) => "1 part".to_owned(),
+        (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
+        (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
+        (Files::Whole, _) => "1 file".to_owned(),
+    }
 }
 
 /// Meaning, unit, codes and special values in one text, for places that hold one text per column.

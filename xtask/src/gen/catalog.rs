@@ -28,7 +28,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::{{Code, Column, Kind, Obfuscation, Sentinel, Table, Trace}};\n\n\
+         use crate::model::{{Code, Column, Files, Kind, Obfuscation, Sentinel, Syntax, Table, Trace}};\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -98,6 +98,7 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("document", literal(trace.document)),
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
+        ("archive", literal(trace.archive)),
         ("tables", tables),
     ];
     structure("Trace", depth, &fields)
@@ -110,6 +111,8 @@ fn table(table: &Table, depth: usize) -> String {
         ("summary", literal(table.summary)),
         ("columns", columns_of(table)),
         ("fields", array("", depth + 1, &fields)),
+        ("files", format!("Files::{:?}", table.files)),
+        ("syntax", format!("Syntax::{:?}", table.syntax)),
         ("parts", table.parts.to_string()),
         ("time", format!("{:?}", table.time)),
         ("synthetic", literal(table.synthetic)),
@@ -130,6 +133,11 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         Some(name) => format!("{kind}_{}", constant(name)),
         None => "&[]".to_owned(),
     };
+    let nested: Vec<String> = column
+        .fields
+        .iter()
+        .map(|field| self::column(family, field, depth + 2))
+        .collect();
     let fields = [
         ("name", literal(column.name)),
         ("content", literal(column.content)),
@@ -137,6 +145,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         ("format", literal(column.format)),
         ("mandatory", literal(column.mandatory)),
         ("unit", literal(column.unit)),
+        ("fields", array("", depth + 1, &nested)),
         (
             "obfuscation",
             format!("Obfuscation::{:?}", column.obfuscation),

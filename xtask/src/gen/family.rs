@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use tracelake_schema::{Code, Column, Kind, Sentinel, Table, Trace};
+use tracelake_schema::{Code, Column, Files, Kind, Sentinel, Syntax, Table, Trace};
 
-use super::spec::{CodeSpec, ColumnSpec, FamilySpec, SentinelSpec, TableSpec};
+use super::spec::{
+    CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
+};
 use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
 
 /// The versions of one data set and what they share.
@@ -74,6 +76,16 @@ impl Family {
                     summary: prose(&table.summary)?,
                     columns,
                     fields: fields(table, &trace.name),
+                    files: match table.files {
+                        FilesSpec::Parts => Files::Parts,
+                        FilesSpec::Shards => Files::Shards,
+                        FilesSpec::Whole => Files::Whole,
+                    },
+                    syntax: match table.syntax {
+                        SyntaxSpec::Csv => Syntax::Csv,
+                        SyntaxSpec::QuotedCsv => Syntax::QuotedCsv,
+                        SyntaxSpec::Json => Syntax::Json,
+                    },
                     parts: table.parts,
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
@@ -86,6 +98,7 @@ impl Family {
                 document: prose(&trace.document)?,
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
+                archive: leak(&trace.archive),
                 tables: tables.collect::<Result<Vec<_>>>()?.leak(),
             });
         }
@@ -94,8 +107,15 @@ impl Family {
 
     /// The columns of a table; an error names the column.
     fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
-        ensure!(table.parts > 0, "parts must be at least 1");
+        let counted = matches!(table.files, FilesSpec::Parts);
+        ensure!(!counted || table.parts > 0, "parts must be at least 1");
         ensure!(!table.column.is_empty(), "the table has no column");
+        let flat = matches!(table.syntax, SyntaxSpec::Csv);
+        let nested = table.column.iter().find(|column| !column.field.is_empty());
+        ensure!(
+            !flat || nested.is_none(),
+            "a row of plain fields has no struct and no list"
+        );
         // The lake adds the number of the part as a column of its own.
         let partition = std::iter::once("file_number");
         unique(
@@ -123,7 +143,7 @@ impl Family {
     fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
         let snake = snake_case(&column.content);
         ensure!(
-            column.name == snake,
+            column.name == snake || column.content.is_empty(),
             "the name must be {snake}, the snake case of the content"
         );
         let kind = kind(&column.kind)?;
@@ -145,6 +165,24 @@ impl Family {
                 .with_context(|| format!("no sentinels.{list}"))?,
             None => &[],
         };
+        let fields = match kind {
+            Kind::Struct => column.field.len(),
+            Kind::List => 1,
+            _ => 0,
+        };
+        ensure!(
+            column.field.len() == fields && (kind != Kind::Struct || fields > 0),
+            "a struct has fields, a list has one field, its item, and no other kind has any"
+        );
+        unique(
+            "field",
+            column.field.iter().map(|field| field.name.as_str()),
+        )?;
+        let fields = column.field.iter().map(|field| {
+            let field = self.column(field, traces);
+            field.with_context(|| column.name.clone())
+        });
+        let fields = fields.collect::<Result<Vec<_>>>()?.leak();
         ensure!(
             sentinels.is_empty() || kind == Kind::Integer,
             "only a column of kind integer has sentinels"
@@ -174,6 +212,7 @@ impl Family {
             format: word(&column.format)?,
             mandatory: column.mandatory,
             unit: column.unit.as_deref().map(prose).transpose()?,
+            fields,
             obfuscation: obfuscation(&column.obfuscation)?,
             codes,
             sentinels,
@@ -185,15 +224,18 @@ impl Family {
 
     /// Refuses a list that no column uses: it is a slip of the pen.
     fn check_use(&self, spec: &FamilySpec) -> Result<()> {
-        let columns = || spec.table.iter().flat_map(|table| &table.column);
+        let mut columns: Vec<&ColumnSpec> = Vec::new();
+        let mut rest: Vec<&ColumnSpec> = spec.table.iter().flat_map(|t| &t.column).collect();
+        while let Some(column) = rest.pop() {
+            rest.extend(&column.field);
+            columns.push(column);
+        }
         for list in self.codes.keys() {
-            ensure!(
-                columns().any(|c| c.codes.as_ref() == Some(list)),
-                "codes.{list} is not used"
-            );
+            let used = columns.iter().any(|c| c.codes.as_ref() == Some(list));
+            ensure!(used, "codes.{list} is not used");
         }
         for list in self.sentinels.keys() {
-            let used = columns().any(|column| column.sentinels.as_ref() == Some(list));
+            let used = columns.iter().any(|c| c.sentinels.as_ref() == Some(list));
             ensure!(used, "sentinels.{list} is not used");
         }
         Ok(())

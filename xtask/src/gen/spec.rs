@@ -26,6 +26,8 @@ pub(crate) struct TraceSpec {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) document: String,
+    #[serde(default)]
+    pub(crate) archive: String,
 }
 
 #[derive(Deserialize)]
@@ -50,12 +52,38 @@ pub(crate) struct SentinelSpec {
 pub(crate) struct TableSpec {
     pub(crate) name: String,
     pub(crate) summary: String,
+    #[serde(default)]
+    pub(crate) files: FilesSpec,
+    #[serde(default)]
+    pub(crate) syntax: SyntaxSpec,
+    /// 0 where it is not known.
+    #[serde(default)]
     pub(crate) parts: u32,
     /// The name of the integer column by which rows are placed in time.
     pub(crate) time: Option<String>,
     #[serde(default)]
     pub(crate) synthetic: String,
     pub(crate) column: Vec<ColumnSpec>,
+}
+
+/// [`tracelake_schema::Files`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum FilesSpec {
+    #[default]
+    Parts,
+    Shards,
+    Whole,
+}
+
+/// [`tracelake_schema::Syntax`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SyntaxSpec {
+    #[default]
+    Csv,
+    QuotedCsv,
+    Json,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +96,9 @@ pub(crate) struct ColumnSpec {
     #[serde(default)]
     pub(crate) mandatory: bool,
     pub(crate) unit: Option<String>,
+    /// The parts of a struct, or the one item of a list.
+    #[serde(default)]
+    pub(crate) field: Vec<ColumnSpec>,
     pub(crate) obfuscation: String,
     /// The name of a list in `codes`.
     pub(crate) codes: Option<String>,

@@ -21,7 +21,9 @@ pub(crate) fn kind(name: &str) -> Result<Kind> {
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code"),
+        "struct" => Kind::Struct,
+        "list" => Kind::List,
+        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code, struct, list"),
     })
 }
 

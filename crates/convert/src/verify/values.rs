@@ -183,6 +183,6 @@ fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
             let value = array.as_boolean().value(row);
             text == if value { "1" } else { "0" }
         }
-        Kind::Text => text == array.as_string::<i32>().value(row),
+        Kind::Text | Kind::Struct | Kind::List => text == array.as_string::<i32>().value(row),
     }
 }

@@ -1,8 +1,8 @@
 //! The data dictionary.
 
-use super::{asked, field_number};
-use crate::arrow::{arrow_schema, data_type, fingerprint};
-use crate::{Table, Trace};
+use super::{asked, extent, field_number, with_nested};
+use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
+use crate::{Column, Table, Trace};
 
 /// A trace, or one of its tables, as Markdown.
 #[must_use]
@@ -56,14 +56,11 @@ fn sources(trace: &Trace) -> String {
 
 /// One table, with what the versions in `family` do not have of it.
 fn section(family: &[Trace], table: &Table) -> String {
-    let parts = if table.parts == 1 {
-        "1 part".into()
-    } else {
-        format!("{} parts", table.parts)
-    };
     let mut text = format!(
-        "\n## {}\n\n{} Published in {parts}.\n\n",
-        table.name, table.summary
+        "\n## {}\n\n{} Published in {}.\n\n",
+        table.name,
+        table.summary,
+        extent(table)
     );
     text.push_str(&format!(
         "Schema fingerprint: `{}`.\n\n",
@@ -81,31 +78,37 @@ fn section(family: &[Trace], table: &Table) -> String {
                 meaning.push_str(&format!(" *Not in the files of `{}`.*", trace.name));
             }
         }
-        text.push_str(&format!(
-            "| `{}` | {} | {} | {} | {} | {} | {meaning} |\n",
-            column.name,
-            cell(column.content),
-            data_type(column.kind),
-            if column.mandatory { "no" } else { "yes" },
-            cell(column.unit.unwrap_or_default()),
-            column.obfuscation.name(),
-        ));
+        row(&mut text, column.name, column, &meaning);
+        for (path, nested) in with_nested(column).iter().skip(1) {
+            row(&mut text, path, nested, &cell(nested.doc));
+        }
     }
-    for column in table.columns {
+    for (path, column) in table.columns.iter().flat_map(with_nested) {
         if !column.codes.is_empty() {
-            text.push_str(&format!("\nValues of `{}`:\n\n", column.name));
+            text.push_str(&format!("\nValues of `{path}`:\n\n"));
         }
         for code in column.codes {
             text.push_str(&format!("- {} `{}`: {}\n", code.value, code.name, code.doc));
         }
         if !column.sentinels.is_empty() {
-            text.push_str(&format!("\nSpecial values of `{}`:\n\n", column.name));
+            text.push_str(&format!("\nSpecial values of `{path}`:\n\n"));
         }
         for one in column.sentinels {
             text.push_str(&format!("- {} `{}`: {}\n", one.value, one.name, one.doc));
         }
     }
     text
+}
+
+fn row(text: &mut String, path: &str, column: &Column, meaning: &str) {
+    text.push_str(&format!(
+        "| `{path}` | {} | {} | {} | {} | {} | {meaning} |\n",
+        cell(column.content),
+        type_name(&data_type(column)),
+        if column.mandatory { "no" } else { "yes" },
+        cell(column.unit.unwrap_or_default()),
+        column.obfuscation.name(),
+    ));
 }
 
 /// A text inside a table of Markdown, where a bar would end the cell.

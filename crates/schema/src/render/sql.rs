@@ -2,7 +2,7 @@
 //! words of SQL.
 
 use super::{PARTITION, PARTITION_DOC, asked, remark};
-use crate::{Kind, Table, Trace};
+use crate::{Column, Kind, Table, Trace};
 
 /// `CREATE TABLE` and `COMMENT ON` statements for DuckDB.
 ///
@@ -35,7 +35,7 @@ fn duckdb_table(table: &Table) -> String {
     for column in table.columns {
         let quoted = double_quoted(column.name);
         let null = if column.mandatory { " NOT NULL" } else { "" };
-        columns.push(format!("    {quoted} {}{null}", duckdb_type(column.kind)));
+        columns.push(format!("    {quoted} {}{null}", duckdb_type(column)));
         comment(&quoted, &remark(column));
     }
     let partition = double_quoted(PARTITION);
@@ -75,7 +75,7 @@ fn spark_table(table: &Table) -> String {
     };
     let columns = table.columns.iter();
     let mut columns: Vec<String> = columns
-        .map(|column| line(column.name, spark_type(column.kind), &remark(column)))
+        .map(|column| line(column.name, &spark_type(column), &remark(column)))
         .collect();
     columns.push(line(PARTITION, "INT", PARTITION_DOC));
     let name = backquoted(table.name);
@@ -90,24 +90,46 @@ fn spark_table(table: &Table) -> String {
     )
 }
 
-fn duckdb_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Integer => "BIGINT",
-        Kind::Float => "DOUBLE",
-        Kind::Boolean => "BOOLEAN",
-        Kind::Text => "VARCHAR",
-        Kind::Code => "INTEGER",
+fn duckdb_type(column: &Column) -> String {
+    match column.kind {
+        Kind::Integer => "BIGINT".to_owned(),
+        Kind::Float => "DOUBLE".to_owned(),
+        Kind::Boolean => "BOOLEAN".to_owned(),
+        Kind::Text => "VARCHAR".to_owned(),
+        Kind::Code => "INTEGER".to_owned(),
+        Kind::Struct => {
+            let field =
+                |field: &Column| format!("{} {}", double_quoted(field.name), duckdb_type(field));
+            format!("STRUCT({})", listed(column, field))
+        }
+        Kind::List => format!("{}[]", listed(column, duckdb_type)),
     }
 }
 
-fn spark_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Integer => "BIGINT",
-        Kind::Float => "DOUBLE",
-        Kind::Boolean => "BOOLEAN",
-        Kind::Text => "STRING",
-        Kind::Code => "INT",
+fn spark_type(column: &Column) -> String {
+    match column.kind {
+        Kind::Integer => "BIGINT".to_owned(),
+        Kind::Float => "DOUBLE".to_owned(),
+        Kind::Boolean => "BOOLEAN".to_owned(),
+        Kind::Text => "STRING".to_owned(),
+        Kind::Code => "INT".to_owned(),
+        Kind::Struct => {
+            let field =
+                |field: &Column| format!("{}: {}", backquoted(field.name), spark_type(field));
+            format!("STRUCT<{}>", listed(column, field))
+        }
+        Kind::List => format!("ARRAY<{}>", listed(column, spark_type)),
     }
+}
+
+/// What is in a nested column, with commas between.
+fn listed(column: &Column, name: impl Fn(&Column) -> String) -> String {
+    column
+        .fields
+        .iter()
+        .map(name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn double_quoted(name: &str) -> String {
@@ -131,7 +153,7 @@ fn spark_string(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Obfuscation, TRACES};
+    use crate::{Files, Obfuscation, Syntax, TRACES};
 
     const TABLE: Table = Table {
         name: "odd",
@@ -143,6 +165,7 @@ mod tests {
             format: "STRING",
             mandatory: true,
             unit: None,
+            fields: &[],
             obfuscation: Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
@@ -151,6 +174,8 @@ mod tests {
             empty: 0.0,
         }],
         fields: &[0],
+        files: Files::Parts,
+        syntax: Syntax::Csv,
         parts: 1,
         time: None,
         synthetic: "",
