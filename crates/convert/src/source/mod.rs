@@ -33,8 +33,10 @@ const READ: usize = 128 << 10;
 pub struct Source {
     path: PathBuf,
     decoder: Decoder,
-    /// The start of a line that was not whole yet in the chunk before.
+    /// What comes again: lines that were given back, and the start of one that was not whole yet.
     begun: Vec<u8>,
+    /// Whether lines were given back.
+    given_back: bool,
     /// Decoded bytes before it.
     before: u64,
     at_end: bool,
@@ -95,6 +97,7 @@ impl Source {
             path: path.to_owned(),
             decoder,
             begun: Vec::new(),
+            given_back: false,
             before: 0,
             at_end: false,
             ending: None,
@@ -114,8 +117,12 @@ impl Source {
         let mut end = self.begun.len();
         text.resize(text.len().max(end), 0);
         text[..end].copy_from_slice(&self.begun);
+        let mut searched = if std::mem::take(&mut self.given_back) {
+            0
+        } else {
+            end
+        };
         loop {
-            let searched = end;
             end = self.fill(text, end)?;
             if self.at_end && end > 0 && text[end - 1] != b'\n' {
                 // The last line gets the ending that the others have.
@@ -152,7 +159,18 @@ impl Source {
             if self.at_end {
                 return Ok(false);
             }
+            searched = end;
         }
+    }
+
+    /// Takes the lines of the last chunk from byte `at` on back, where one starts: they come again with
+    /// the next one, and more behind them.
+    pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
+        let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
+        self.given_back |= !lines.is_empty();
+        self.before -= lines.len() as u64;
+        self.begun.splice(..0, lines.iter().copied());
+        chunk.lines -= lines.len();
     }
 
     /// Decodes about one chunk more behind `text[..start]`; gives its end.
@@ -328,6 +346,23 @@ mod tests {
         assert_eq!(fingerprint.bytes, members.len() as u64);
         assert_eq!(fingerprint.sha256, hex(&Sha256::digest(&members)));
         assert!(chunks("a.csv", &line).unwrap().0 == line);
+    }
+
+    #[test]
+    fn what_is_given_back_comes_again() {
+        let text = b"0123456789,abcdefghij\n".repeat(40_000);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        std::fs::write(&path, &text).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let (mut read, mut chunk, mut chunks) = (Vec::new(), Chunk::default(), 0);
+        while source.next_chunk(&mut chunk).unwrap() {
+            // All of it now and then, else but the first lines.
+            chunks += 1;
+            source.give_back(&mut chunk, if chunks % 5 == 0 { 0 } else { 22 * chunks });
+            read.extend_from_slice(chunk.lines());
+        }
+        assert!(read == text);
     }
 
     #[test]
