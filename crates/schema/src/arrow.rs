@@ -58,7 +58,8 @@ pub fn data_type(column: &Column) -> DataType {
 ///
 /// Always there are `comment` (the meaning with its unit), `obfuscation` and `content` (the
 /// publisher's name); where the column has them also `unit`, `codes` (JSON, such as
-/// `{"0":"SUBMIT"}`) and `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`).
+/// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`) and `invalid` (JSON, such as
+/// `[-1,101]`).
 #[must_use]
 pub fn metadata(column: &Column) -> Metadata {
     let mut metadata = Metadata::from([
@@ -82,6 +83,9 @@ pub fn metadata(column: &Column) -> Metadata {
             .iter()
             .map(|one| (one.value.to_string(), one.name.into()));
         metadata.insert("sentinels", Value::Object(names.collect()).to_string());
+    }
+    if !column.invalid.is_empty() {
+        metadata.insert("invalid", Value::from(column.invalid).to_string());
     }
     metadata
 }
@@ -235,6 +239,7 @@ mod tests {
             obfuscation: crate::Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            invalid: &[],
             doc: "",
             synthetic: "",
             empty: 0.0,
@@ -289,6 +294,7 @@ mod tests {
                 metadata.contains_key("sentinels"),
                 !column.sentinels.is_empty()
             );
+            assert_eq!(metadata.contains_key("invalid"), !column.invalid.is_empty());
             for code in column.codes {
                 let pair = format!("\"{}\":\"{}\"", code.value, code.name);
                 assert!(metadata["codes"].contains(&pair), "{pair}");

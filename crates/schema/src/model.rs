@@ -123,6 +123,9 @@ pub struct Column {
     pub codes: &'static [Code],
     /// Values that do not mean what they say.
     pub sentinels: &'static [Sentinel],
+    /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
+    /// are; a view makes them NULL.
+    pub invalid: &'static [i64],
     /// What the column means.
     pub doc: &'static str,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.

@@ -87,7 +87,16 @@ fn remark(column: &Column) -> String {
             values.collect::<Vec<_>>().join(", ")
         ));
     }
+    if !column.invalid.is_empty() {
+        remark.push_str(&format!(" Not valid: {}.", invalid(column)));
+    }
     remark
+}
+
+/// The values that mark a measurement as not valid, with commas between.
+fn invalid(column: &Column) -> String {
+    let values = column.invalid.iter().map(i64::to_string);
+    values.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -133,6 +133,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         Some(name) => format!("{kind}_{}", constant(name)),
         None => "&[]".to_owned(),
     };
+    let invalid: Vec<String> = column.invalid.iter().map(i64::to_string).collect();
     let nested: Vec<String> = column
         .fields
         .iter()
@@ -155,6 +156,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
             "sentinels",
             list("SENTINELS", sentinels.map(|(name, _)| name)),
         ),
+        ("invalid", array("", depth + 1, &invalid)),
         ("doc", literal(column.doc)),
         ("synthetic", literal(column.synthetic)),
         ("empty", literal(column.empty)),

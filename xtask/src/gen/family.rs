@@ -187,6 +187,14 @@ impl Family {
             sentinels.is_empty() || kind == Kind::Integer,
             "only a column of kind integer has sentinels"
         );
+        ensure!(
+            column.invalid.is_empty() || matches!(kind, Kind::Integer | Kind::Float),
+            "only a column of kind integer or float has invalid values"
+        );
+        ensure!(
+            column.invalid.is_sorted_by(|a, b| a < b),
+            "the invalid values must ascend"
+        );
         for absent in &column.absent_in {
             ensure!(
                 traces.contains(&absent.as_str()),
@@ -216,6 +224,7 @@ impl Family {
             obfuscation: obfuscation(&column.obfuscation)?,
             codes,
             sentinels,
+            invalid: column.invalid.clone().leak(),
             doc: prose(&column.doc)?,
             synthetic: leak(&column.synthetic),
             empty: column.empty,
@@ -421,6 +430,16 @@ doc = "how"
             "doc = \"how\"",
             "doc = \"how\"\nempty = 1.5",
             "days: mood: empty is a share",
+        );
+        refuses(
+            "doc = \"how\"",
+            "doc = \"how\"\ninvalid = [-1]",
+            "days: mood: only a column of kind integer or float",
+        );
+        refuses(
+            "doc = \"when\"",
+            "doc = \"when\"\ninvalid = [101, -1]",
+            "days: time: the invalid values must ascend",
         );
         refuses(
             "doc = \"when\"",

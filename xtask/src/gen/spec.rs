@@ -104,6 +104,9 @@ pub(crate) struct ColumnSpec {
     pub(crate) codes: Option<String>,
     /// The name of a list in `sentinels`.
     pub(crate) sentinels: Option<String>,
+    /// Values that mark a measurement as not valid.
+    #[serde(default)]
+    pub(crate) invalid: Vec<i64>,
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(crate) absent_in: Vec<String>,

@@ -70,6 +70,7 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         "obfuscation": column.obfuscation.name(),
         "codes": codes.collect::<Vec<_>>(),
         "sentinels": sentinels.collect::<Vec<_>>(),
+        "invalid": column.invalid,
         "doc": column.doc,
     })
 }

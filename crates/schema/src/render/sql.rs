@@ -169,6 +169,7 @@ mod tests {
             obfuscation: Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            invalid: &[],
             doc: r"The user's \name.",
             synthetic: "",
             empty: 0.0,
