@@ -64,6 +64,7 @@ impl Archive {
         let mut more = More::default();
         loop {
             self.pass_rest(decoder)?;
+            let start = self.offset;
             let Some(block) = self.block(decoder)? else {
                 return Ok(None);
             };
@@ -73,10 +74,10 @@ impl Archive {
             }
             let header = Header::from_byte_slice(&block);
             if header.cksum().ok() != Some(checksum(&block)) {
-                return Err(self.broken("not the header of a member"));
+                return Err(broken(start, "not the header of a member"));
             }
             let size = header.entry_size();
-            let size = size.map_err(|_| self.broken("a member of no size"))?;
+            let size = size.map_err(|_| broken(start, "a member of no size"))?;
             self.expect(more.size.unwrap_or(size));
             match header.entry_type() {
                 EntryType::XHeader => more.pax(&self.text(decoder)?),
@@ -139,7 +140,7 @@ impl Archive {
     /// A text that says more of the next member.
     fn text(&mut self, decoder: &mut Decoder) -> Result<Vec<u8>> {
         if self.left > LONGEST {
-            return Err(self.broken("a header without end"));
+            return Err(broken(self.offset, "a header without end"));
         }
         let mut text = vec![0; usize::try_from(self.left).unwrap_or_default()];
         let mut filled = 0;
@@ -171,21 +172,24 @@ impl Archive {
                 return Ok(());
             }
             if scratch[..read].iter().any(|&byte| byte != 0) {
-                return Err(self.broken("something stands behind the end of the archive"));
+                return Err(broken(
+                    self.offset,
+                    "something stands behind the end of the archive",
+                ));
             }
             self.offset += read as u64;
         }
     }
 
     fn cut(&self) -> Error {
-        self.broken("the archive is cut short")
+        broken(self.offset, "the archive is cut short")
     }
+}
 
-    fn broken(&self, reason: &str) -> Error {
-        let reason = format!("{reason}, {} bytes into the archive", self.offset);
-        Error::new(ErrorKind::Corrupt, reason)
-            .hint("this is no tar archive, or not all of it: download it again")
-    }
+fn broken(offset: u64, reason: &str) -> Error {
+    let reason = format!("{reason}, {offset} bytes into the archive");
+    Error::new(ErrorKind::Corrupt, reason)
+        .hint("this is no tar archive, or not all of it: download it again")
 }
 
 impl More {
