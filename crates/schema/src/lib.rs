@@ -25,7 +25,7 @@ mod model;
 pub mod render;
 
 pub use catalog::TRACES;
-pub use model::{Code, Column, Kind, Obfuscation, Sentinel, Table, Trace};
+pub use model::{Code, Column, Confidence, Kind, Obfuscation, Published, Sentinel, Table, Trace};
 
 /// Finds a trace by its name.
 ///

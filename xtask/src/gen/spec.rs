@@ -51,11 +51,23 @@ pub(crate) struct TableSpec {
     pub(crate) name: String,
     pub(crate) summary: String,
     pub(crate) parts: u32,
+    pub(crate) published: Option<PublishedSpec>,
     /// The name of the integer column by which rows are placed in time.
     pub(crate) time: Option<String>,
     #[serde(default)]
     pub(crate) synthetic: String,
     pub(crate) column: Vec<ColumnSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedSpec {
+    pub(crate) rows: u64,
+    pub(crate) confidence: String,
+    pub(crate) source: String,
+    /// The versions that the count does not hold for.
+    #[serde(default)]
+    pub(crate) not_of: Vec<String>,
 }
 
 #[derive(Deserialize)]

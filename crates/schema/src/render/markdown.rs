@@ -1,6 +1,6 @@
 //! The data dictionary.
 
-use super::{asked, field_number};
+use super::{asked, field_number, published};
 use crate::arrow::{arrow_schema, data_type, fingerprint};
 use crate::{Table, Trace};
 
@@ -62,8 +62,10 @@ fn section(family: &[Trace], table: &Table) -> String {
         format!("{} parts", table.parts)
     };
     let mut text = format!(
-        "\n## {}\n\n{} Published in {parts}.\n\n",
-        table.name, table.summary
+        "\n## {}\n\n{} Published in {parts}.\n\n{}\n\n",
+        table.name,
+        table.summary,
+        published(table)
     );
     text.push_str(&format!(
         "Schema fingerprint: `{}`.\n\n",

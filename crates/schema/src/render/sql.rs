@@ -152,6 +152,7 @@ mod tests {
         }],
         fields: &[0],
         parts: 1,
+        published: None,
         time: None,
         synthetic: "",
     };

@@ -1,6 +1,6 @@
 //! Descriptions for a terminal.
 
-use super::{asked, field_number};
+use super::{asked, field_number, published};
 use crate::arrow::data_type;
 use crate::{TRACES, Table, Trace};
 
@@ -47,6 +47,7 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
         };
         text.push_str(&format!("\n{}  ({parts})\n", one.name));
         text.push_str(&wrap("  ", one.summary));
+        text.push_str(&wrap("  ", &published(one)));
         text.push('\n');
         text.push_str(&if table.is_some() {
             details(one)
