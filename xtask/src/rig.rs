@@ -162,9 +162,19 @@ impl Drop for Rig {
 /// Builds a program of the workspace as it is released, and says where it is; `kind` is `--bin` or
 /// `--example`.
 pub(crate) fn build(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", kind, name]);
+    build_with(root, &["--release"], kind, name)
+}
+
+/// The command that is cargo.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The same with other options of `cargo build`.
+pub(crate) fn build_with(root: &Path, options: &[&str], kind: &str, name: &str) -> Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet"]).args(options);
+    build.args([kind, name]);
     build.args(["--message-format", "json-render-diagnostics"]);
     let built = build
         .current_dir(root)
