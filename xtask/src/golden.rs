@@ -1,14 +1,14 @@
 //! `cargo xtask golden`: lakes of fixed inputs are what they were, and are so from any build.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use tracelake_schema::TRACES;
 
 use crate::readers::target;
-use crate::rig::{Score, Tree, build_with, cargo, text, tree};
+use crate::rig::{Score, Scratch, build_with, cargo, difference, text, tree};
 
 /// Tells the test to write what it would complain of.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
@@ -37,8 +37,8 @@ pub(crate) fn golden(root: &Path, update: bool, builds: bool) -> Result<()> {
 /// Builds the program as it is tested, here, and as it is released, from a copy of the workspace in
 /// another directory; both make the same traces and the same lakes.
 fn compare_builds(root: &Path) -> Result<()> {
-    let scratch = Scratch::new()?;
-    let copy = scratch.0.join("workspace");
+    let scratch = Scratch::new("golden")?;
+    let copy = scratch.join("workspace");
     copy_workspace(root, &copy)?;
     // What cargo has built for the copy stays, so that a second run is quick.
     let elsewhere = target(root).join("elsewhere");
@@ -51,7 +51,7 @@ fn compare_builds(root: &Path) -> Result<()> {
         "both builds are the same program"
     );
     let mut score = Score::default();
-    let out = |what: &str| scratch.0.join(what);
+    let out = |what: &str| scratch.join(what);
     let sample = root.join(SAMPLE);
     let lakes = (out("sample-tested"), out("sample-released"));
     convert(&tested, &sample, &lakes.0)?;
@@ -97,10 +97,9 @@ fn well(command: &mut Command) -> Result<()> {
 
 /// Whether two directories hold the same files with the same bytes.
 fn same(one: &Path, other: &Path) -> Result<()> {
-    let (one, other): (Tree, Tree) = (tree(one)?, tree(other)?);
-    let mut paths = one.keys().chain(other.keys());
-    let differs = paths.find(|path| one.get(*path) != other.get(*path));
-    ensure!(differs.is_none(), "{differs:?} differs");
+    let (one, other) = (tree(one)?, tree(other)?);
+    let path = difference(&one, &other);
+    ensure!(path.is_none(), "{path:?} differs");
     ensure!(!one.is_empty(), "there is nothing");
     Ok(())
 }
@@ -128,22 +127,4 @@ fn copy_workspace(root: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A directory that goes when it is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let name = format!("tracelake-golden-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -16,8 +16,8 @@ pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
 /// A program and an input of which the right lake is known.
 pub(crate) struct Rig {
     pub(crate) program: PathBuf,
-    /// Everything the rig makes lies here; it goes when the rig is dropped.
-    pub(crate) scratch: PathBuf,
+    /// Everything the rig makes lies here.
+    pub(crate) scratch: Scratch,
     clean: Tree,
 }
 
@@ -32,8 +32,7 @@ impl Rig {
     /// in each part, and converts it undisturbed.
     pub(crate) fn new(root: &Path, name: &str, rows: u64) -> Result<Self> {
         let program = build(root, "--bin", "tracelake")?;
-        let scratch = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
-        fs::create_dir_all(&scratch)?;
+        let scratch = Scratch::new(name)?;
         let mut rig = Self {
             program,
             scratch,
@@ -116,14 +115,11 @@ impl Rig {
             text(&resumed)
         );
         let now = tree(out)?;
-        if now != self.clean {
-            let differs = |path: &&PathBuf| now.get(*path) != self.clean.get(*path);
-            let path = self.clean.keys().chain(now.keys()).find(differs);
-            bail!(
-                "after resuming, {:?} differs from the undisturbed lake",
-                path
-            );
-        }
+        let path = difference(&self.clean, &now);
+        ensure!(
+            path.is_none(),
+            "after resuming, {path:?} differs from the undisturbed lake"
+        );
         Ok(())
     }
 
@@ -153,9 +149,25 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
+/// A directory that goes when this is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    /// A path in it.
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.scratch);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -234,6 +246,12 @@ pub(crate) fn tree(directory: &Path) -> Result<Tree> {
         }
     }
     Ok(tree)
+}
+
+/// The first file that is not in both, or not the same in both.
+pub(crate) fn difference<'a>(one: &'a Tree, other: &'a Tree) -> Option<&'a PathBuf> {
+    let differs = |path: &&PathBuf| one.get(*path) != other.get(*path);
+    one.keys().chain(other.keys()).find(differs)
 }
 
 /// What a command said, for an error.
