@@ -16,6 +16,7 @@ use readers::Extra;
 mod bench;
 mod faults;
 mod r#gen;
+mod golden;
 mod kill;
 mod readers;
 mod rig;
@@ -43,6 +44,15 @@ enum Task {
         #[arg(long)]
         spark: bool,
     },
+    /// Convert fixed inputs and compare every count, range, sum and digest with tests/golden
+    Golden {
+        /// Write what differs into tests/golden, to be reviewed
+        #[arg(long)]
+        update: bool,
+        /// Then build in two profiles and directories, and compare their lakes byte for byte
+        #[arg(long)]
+        builds: bool,
+    },
     /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
     Bench {
         /// Rows of the largest table, in two parts
@@ -66,6 +76,7 @@ fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
         Task::Bench { rows, rounds } => bench::bench(&root, rows, rounds)?,
+        Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Readers { spark } => {

@@ -25,7 +25,9 @@ mod model;
 pub mod render;
 
 pub use catalog::TRACES;
-pub use model::{Code, Column, Files, Kind, Obfuscation, Sentinel, Syntax, Table, Trace};
+pub use model::{
+    Code, Column, Confidence, Files, Kind, Obfuscation, Published, Sentinel, Syntax, Table, Trace,
+};
 
 /// Finds a trace by its name.
 ///

@@ -39,6 +39,8 @@ pub struct Table {
     pub syntax: Syntax,
     /// The number of parts that were published; 0 where that is not known.
     pub parts: u32,
+    /// How many rows these hold together, if anybody has counted them.
+    pub published: Option<Published>,
     /// The index of the integer column by which rows are placed in time, if there is one.
     pub time: Option<usize>,
     /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
@@ -215,4 +217,38 @@ pub struct Sentinel {
     pub also: Option<&'static str>,
     /// What it means.
     pub doc: &'static str,
+}
+
+/// Somebody's count of the rows in all published parts of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// The rows.
+    pub rows: u64,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// Who counted, as a text.
+    pub source: &'static str,
+}
+
+/// How sure a published count is, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confidence {
+    /// The publisher says so.
+    Publisher,
+    /// Counted in the published files by this project.
+    Measured,
+    /// Somebody else who read the files says so.
+    Reported,
+}
+
+impl Confidence {
+    /// The name in the descriptions, such as `measured`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Publisher => "publisher",
+            Confidence::Measured => "measured",
+            Confidence::Reported => "reported",
+        }
+    }
 }

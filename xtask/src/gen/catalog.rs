@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracelake_schema::{Code, Column, Sentinel, Table, Trace};
+use tracelake_schema::{Code, Column, Published, Sentinel, Table, Trace};
 
 use super::family::Family;
 
@@ -28,7 +28,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::{{Code, Column, Files, Kind, Obfuscation, Sentinel, Syntax, Table, Trace}};\n\n\
+         use crate::model::*;\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -114,10 +114,23 @@ fn table(table: &Table, depth: usize) -> String {
         ("files", format!("Files::{:?}", table.files)),
         ("syntax", format!("Syntax::{:?}", table.syntax)),
         ("parts", table.parts.to_string()),
+        ("published", published(table.published, depth + 1)),
         ("time", format!("{:?}", table.time)),
         ("synthetic", literal(table.synthetic)),
     ];
     structure("Table", depth, &fields)
+}
+
+fn published(published: Option<Published>, depth: usize) -> String {
+    let Some(one) = published else {
+        return "None".to_owned();
+    };
+    let fields = [
+        ("rows", literal(one.rows)),
+        ("confidence", format!("Confidence::{:?}", one.confidence)),
+        ("source", literal(one.source)),
+    ];
+    format!("Some({})", structure("Published", depth, &fields))
 }
 
 fn column(family: &Family, column: &Column, depth: usize) -> String {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
-use tracelake_schema::{Code, Column, Files, Kind, Sentinel, Syntax, Table, Trace};
+use anyhow::{Context, Result, bail, ensure};
+use tracelake_schema::{Code, Column, Files, Kind, Published, Sentinel, Syntax, Table, Trace};
 
 use super::spec::{
     CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
 };
-use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
+use super::words::{
+    confidence, identifier, kind, leak, obfuscation, prose, snake_case, unique, word,
+};
 
 /// The versions of one data set and what they share.
 ///
@@ -87,6 +89,8 @@ impl Family {
                         SyntaxSpec::Json => Syntax::Json,
                     },
                     parts: table.parts,
+                    published: published(table, &trace.name, &names)
+                        .with_context(|| format!("{}: published", table.name))?,
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
                 })
@@ -315,6 +319,24 @@ fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     Ok(index)
 }
 
+/// The published count of a table, if there is one that holds for the version.
+fn published(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<Published>> {
+    let Some(spec) = &table.published else {
+        return Ok(None);
+    };
+    let unknown = spec.not_of.iter().find(|name| !traces.contains(&&name[..]));
+    if let Some(name) = unknown {
+        bail!("not_of: there is no trace {name}");
+    }
+    let published = Published {
+        rows: spec.rows,
+        confidence: confidence(&spec.confidence)?,
+        source: prose(&spec.source)?,
+    };
+    let holds = !spec.not_of.iter().any(|name| name == trace);
+    Ok(holds.then_some(published))
+}
+
 /// The order of the fields in a version's files: that of the columns, without the absent ones.
 fn fields(table: &TableSpec, trace: &str) -> &'static [usize] {
     let columns = table.column.iter().enumerate();
@@ -347,6 +369,10 @@ doc = "before"
 name = "days"
 summary = "days"
 parts = 1
+[table.published]
+rows = 7
+confidence = "measured"
+source = "a count"
 [[table.column]]
 name = "time"
 content = "time"
@@ -385,6 +411,10 @@ doc = "how"
         let family = Family::parse(SMALL).unwrap();
         assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
         assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+        let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
+        assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
+        let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
+        assert_eq!(published(&other), None);
     }
 
     #[test]
@@ -424,6 +454,16 @@ doc = "how"
             "content = \"time\"",
             "content = \"a time\"",
             "days: time: the name must be a_time",
+        );
+        refuses(
+            "confidence = \"measured\"",
+            "confidence = \"sure\"",
+            "days: published: confidence \"sure\" is not one of",
+        );
+        refuses(
+            "source = \"a count\"",
+            "source = \"a count\"\nnot_of = [\"x\"]",
+            "days: published: not_of: there is no trace x",
         );
         refuses("doc = \"when\"", "dock = \"when\"", "dock");
         refuses(

@@ -59,6 +59,7 @@ pub(crate) struct TableSpec {
     /// 0 where it is not known.
     #[serde(default)]
     pub(crate) parts: u32,
+    pub(crate) published: Option<PublishedSpec>,
     /// The name of the integer column by which rows are placed in time.
     pub(crate) time: Option<String>,
     #[serde(default)]
@@ -84,6 +85,17 @@ pub(crate) enum SyntaxSpec {
     Csv,
     QuotedCsv,
     Json,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedSpec {
+    pub(crate) rows: u64,
+    pub(crate) confidence: String,
+    pub(crate) source: String,
+    /// The versions that the count does not hold for.
+    #[serde(default)]
+    pub(crate) not_of: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
-use tracelake_schema::{Kind, Obfuscation};
+use tracelake_schema::{Confidence, Kind, Obfuscation};
 
 /// Refuses a name that occurs twice.
 pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -38,6 +38,15 @@ pub(crate) fn obfuscation(name: &str) -> Result<Obfuscation> {
             "obfuscation {name:?} is not one of unchanged, hashed, ordered, rescaled, \
              hashed-or-ordered"
         ),
+    })
+}
+
+pub(crate) fn confidence(name: &str) -> Result<Confidence> {
+    Ok(match name {
+        "publisher" => Confidence::Publisher,
+        "measured" => Confidence::Measured,
+        "reported" => Confidence::Reported,
+        _ => bail!("confidence {name:?} is not one of publisher, measured, reported"),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The data dictionary.
 
-use super::{asked, extent, field_number, invalid, with_nested};
+use super::{asked, extent, field_number, invalid, published, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
 
@@ -57,10 +57,11 @@ fn sources(trace: &Trace) -> String {
 /// One table, with what the versions in `family` do not have of it.
 fn section(family: &[Trace], table: &Table) -> String {
     let mut text = format!(
-        "\n## {}\n\n{} Published in {}.\n\n",
+        "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,
         table.summary,
-        extent(table)
+        extent(table),
+        published(table)
     );
     text.push_str(&format!(
         "Schema fingerprint: `{}`.\n\n",

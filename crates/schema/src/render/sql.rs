@@ -178,6 +178,7 @@ mod tests {
         files: Files::Parts,
         syntax: Syntax::Csv,
         parts: 1,
+        published: None,
         time: None,
         synthetic: "",
     };
