@@ -9,7 +9,7 @@ mod sql;
 mod text;
 
 pub use json::json;
-pub use markdown::{dictionary, markdown};
+pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use tracelake_schema::{Code, Column, Kind, Sentinel, Table, Trace};
 
 use super::spec::{CodeSpec, ColumnSpec, FamilySpec, SentinelSpec, TableSpec};
-use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
+use super::words::{date, identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
 
 /// The versions of one data set and what they share.
 ///
@@ -86,6 +86,11 @@ impl Family {
                 document: prose(&trace.document)?,
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
+                creators: sentences(&spec.creators)?,
+                url: spec.url.as_deref().map(word).transpose()?,
+                published: trace.published.as_deref().map(date).transpose()?,
+                epoch: spec.epoch,
+                anomalies: sentences(&spec.anomalies)?,
                 tables: tables.collect::<Result<Vec<_>>>()?.leak(),
             });
         }
@@ -248,6 +253,11 @@ fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         .leak())
 }
 
+fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+    let sentences = list.iter().map(|one| prose(one));
+    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
+}
+
 /// The index of the column that a table names as its time.
 fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     let Some(name) = &table.time else {
@@ -375,6 +385,11 @@ doc = "how"
             "days: time: the name must be a_time",
         );
         refuses("doc = \"when\"", "dock = \"when\"", "dock");
+        refuses(
+            "document = \"a letter\"",
+            "document = \"a letter\"\npublished = \"2011-5-1\"",
+            "\"2011-5-1\" is not a date",
+        );
         refuses(
             "doc = \"how\"",
             "doc = \"how\"\nempty = 1.5",
