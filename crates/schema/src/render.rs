@@ -35,7 +35,8 @@ fn field_number(table: &Table, column: usize) -> Option<usize> {
 }
 
 /// Meaning, unit, codes and special values in one text, for places that hold one text per column.
-fn remark(column: &Column) -> String {
+#[must_use]
+pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
     if !column.codes.is_empty() {
         let codes = column
