@@ -16,7 +16,7 @@ use tracelake_schema::{TRACES, Table, Trace};
 /// Exit codes: 0 done; 1 failed; 2 usage; 3 done, some rows rejected; 4 bad row, or a file that
 /// does not fit its table; 5 corrupt input; 6 refused; 130, 143 stopped by a signal.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "tracelake", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use clap::Parser;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+#[cfg(unix)]
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracelake_convert::error::{Error, ErrorKind, Result};
 use tracelake_convert::event::Event;
@@ -103,6 +105,7 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
             .map_err(deaf)?;
     }
     // Without a handler a file size limit ends the program; with one the write fails and is told.
+    #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)
 }
