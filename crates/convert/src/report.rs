@@ -13,6 +13,7 @@ use tracelake_convert::inspect::Inventory;
 use tracelake_convert::manifest::{Manifest, REJECTS};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
+use tracelake_convert::store::{RELEASE, SUMS};
 use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
 use tracelake_schema::{Published, Trace};
@@ -538,6 +539,15 @@ pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json
         other => format!("\\u{:04x}", u32::from(other)),
     });
     Ok(safe.collect::<String>() + "\n")
+}
+
+/// What a release led to, on stderr, after its verification.
+pub(crate) fn released(verdict: &Verdict) {
+    if verdict.findings.is_empty() {
+        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
+    } else {
+        say("not released");
+    }
 }
 
 /// What a verification found, on stderr; the findings first.

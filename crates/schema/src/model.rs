@@ -17,6 +17,16 @@ pub struct Trace {
     pub citation: &'static str,
     /// The name, without `.tar.gz`, of the archive that holds all tables; empty where there is none.
     pub archive: &'static str,
+    /// Who made the data, in the order of the citation.
+    pub creators: &'static [&'static str],
+    /// The publisher's page about the data.
+    pub url: Option<&'static str>,
+    /// The day of the document that describes this version, as `2014-11-17`.
+    pub published: Option<&'static str>,
+    /// When the trace's time 0 was, in seconds since 1970-01-01 00:00:00 UTC, where that is known.
+    pub epoch: Option<i64>,
+    /// What is odd or wrong in the published data as a whole; that of one column is in its `doc`.
+    pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
 }
@@ -144,6 +154,24 @@ impl Column {
             Some(unit) => format!("{} Unit: {unit}.", self.doc),
             None => self.doc.to_owned(),
         }
+    }
+
+    /// How many units of a point in time make a second; `None` for what is no point in time. The
+    /// unit of a point in time says since when it counts, such as `seconds since the trace began`.
+    #[must_use]
+    pub fn time_units(&self) -> Option<i64> {
+        match self.unit?.split_once(" since ")?.0 {
+            "microseconds" => Some(1_000_000),
+            "milliseconds" => Some(1_000),
+            "seconds" => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether a text may hold an integer: the publisher's format is `…_OR_INTEGER`.
+    #[must_use]
+    pub fn may_be_integer(&self) -> bool {
+        self.kind == Kind::Text && self.format.ends_with("_OR_INTEGER")
     }
 }
 

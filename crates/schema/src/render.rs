@@ -9,7 +9,7 @@ mod sql;
 mod text;
 
 pub use json::json;
-pub use markdown::{dictionary, markdown};
+pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 
@@ -94,7 +94,8 @@ fn thousands(number: u64) -> String {
 }
 
 /// Meaning, unit, codes and special values in one text, for places that hold one text per column.
-fn remark(column: &Column) -> String {
+#[must_use]
+pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
     if !column.codes.is_empty() {
         let codes = column

@@ -99,9 +99,19 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
         ("archive", literal(trace.archive)),
+        ("creators", strings(trace.creators, depth + 1)),
+        ("url", literal(trace.url)),
+        ("published", literal(trace.published)),
+        ("epoch", literal(trace.epoch)),
+        ("anomalies", strings(trace.anomalies, depth + 1)),
         ("tables", tables),
     ];
     structure("Trace", depth, &fields)
+}
+
+fn strings(list: &[&str], depth: usize) -> String {
+    let items: Vec<String> = list.iter().map(literal).collect();
+    array("", depth, &items)
 }
 
 fn table(table: &Table, depth: usize) -> String {

@@ -9,7 +9,7 @@ use super::spec::{
     CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
-    confidence, identifier, kind, leak, obfuscation, prose, snake_case, unique, word,
+    confidence, date, identifier, kind, leak, obfuscation, prose, snake_case, unique, word,
 };
 
 /// The versions of one data set and what they share.
@@ -103,6 +103,11 @@ impl Family {
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
                 archive: leak(&trace.archive),
+                creators: sentences(&spec.creators)?,
+                url: spec.url.as_deref().map(word).transpose()?,
+                published: trace.published.as_deref().map(date).transpose()?,
+                epoch: spec.epoch,
+                anomalies: sentences(&spec.anomalies)?,
                 tables: tables.collect::<Result<Vec<_>>>()?.leak(),
             });
         }
@@ -303,6 +308,11 @@ fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         .leak())
 }
 
+fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+    let sentences = list.iter().map(|one| prose(one));
+    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
+}
+
 /// The index of the column that a table names as its time.
 fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     let Some(name) = &table.time else {
@@ -466,6 +476,11 @@ doc = "how"
             "days: published: not_of: there is no trace x",
         );
         refuses("doc = \"when\"", "dock = \"when\"", "dock");
+        refuses(
+            "document = \"a letter\"",
+            "document = \"a letter\"\npublished = \"2011-5-1\"",
+            "\"2011-5-1\" is not a date",
+        );
         refuses(
             "doc = \"how\"",
             "doc = \"how\"\nempty = 1.5",

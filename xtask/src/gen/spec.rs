@@ -11,6 +11,13 @@ pub(crate) struct FamilySpec {
     pub(crate) family: String,
     pub(crate) licence: String,
     pub(crate) citation: String,
+    #[serde(default)]
+    pub(crate) creators: Vec<String>,
+    pub(crate) url: Option<String>,
+    /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
+    pub(crate) epoch: Option<i64>,
+    #[serde(default)]
+    pub(crate) anomalies: Vec<String>,
     pub(crate) trace: Vec<TraceSpec>,
     #[serde(default)]
     pub(crate) codes: BTreeMap<String, Vec<CodeSpec>>,
@@ -28,6 +35,7 @@ pub(crate) struct TraceSpec {
     pub(crate) document: String,
     #[serde(default)]
     pub(crate) archive: String,
+    pub(crate) published: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -79,6 +79,19 @@ pub(crate) fn word(text: &str) -> Result<&'static str> {
     Ok(leak(text))
 }
 
+/// A day as `2014-11-17`.
+pub(crate) fn date(text: &str) -> Result<&'static str> {
+    let pattern = |(index, byte): (usize, u8)| match index {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    ensure!(
+        text.len() == 10 && text.bytes().enumerate().all(pattern),
+        "{text:?} is not a date such as 2014-11-17"
+    );
+    Ok(leak(text))
+}
+
 /// A text on one line: line breaks in the description count as spaces.
 pub(crate) fn prose(text: &str) -> Result<&'static str> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

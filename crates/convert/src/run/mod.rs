@@ -214,6 +214,8 @@ impl Run<'_> {
         let kept = parts.len();
         let resumed = progress.complete && todo.is_empty();
         if !resumed {
+            // A release that somebody changed is refused now, and not after the first part.
+            self.lake.release_files()?;
             let done = self.convert_all(&todo, &parts)?;
             parts.extend(done);
         }

@@ -27,6 +27,11 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "document": trace.document,
         "licence": trace.licence,
         "citation": trace.citation,
+        "creators": trace.creators,
+        "url": trace.url,
+        "published": trace.published,
+        "epoch": trace.epoch,
+        "anomalies": trace.anomalies,
         "tables": asked(trace, table).iter().map(describe).collect::<Vec<_>>(),
     });
     format!("{description:#}\n")
