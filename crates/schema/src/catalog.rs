@@ -967,6 +967,73 @@ mod alibaba_2018 {
         },
     ];
 
+    const COLUMNS_BATCH_TASK_EDGES: &[Column] = &[
+        Column {
+            name: "job_name",
+            content: "job_name",
+            kind: Kind::Text,
+            format: "string",
+            mandatory: false,
+            unit: None,
+            fields: &[],
+            obfuscation: Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            invalid: &[],
+            doc: "The job of the task.",
+            synthetic: "",
+            empty: 0.0,
+        },
+        Column {
+            name: "task_name",
+            content: "task_name",
+            kind: Kind::Text,
+            format: "string",
+            mandatory: true,
+            unit: None,
+            fields: &[],
+            obfuscation: Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            invalid: &[],
+            doc: "The task, as in batch_task.",
+            synthetic: "",
+            empty: 0.0,
+        },
+        Column {
+            name: "task_number",
+            content: "task_number",
+            kind: Kind::Integer,
+            format: "bigint",
+            mandatory: true,
+            unit: None,
+            fields: &[],
+            obfuscation: Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            invalid: &[],
+            doc: "The number of the task in its job: the first one in its name.",
+            synthetic: "",
+            empty: 0.0,
+        },
+        Column {
+            name: "depends_on",
+            content: "depends_on",
+            kind: Kind::Integer,
+            format: "bigint",
+            mandatory: true,
+            unit: None,
+            fields: &[],
+            obfuscation: Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            invalid: &[],
+            doc: "The number of a task of the same job that has to end before: one of the others in its name.",
+            synthetic: "",
+            empty: 0.0,
+        },
+    ];
+
     pub(super) const ALIBABA_2018: Trace = Trace {
         name: "alibaba-2018",
         family: "alibaba-2018",
@@ -1081,6 +1148,22 @@ mod alibaba_2018 {
                 synthetic: "",
             },
         ],
+        derived: &[Derived {
+            rule: Rule::Dag,
+            from: "batch_task",
+            table: Table {
+                name: "batch_task_edges",
+                summary: "What each task of batch_task waits for, read from its name: M5_3_4 is task 5 of its job and starts when tasks 3 and 4 have ended. Tasks that wait for none, and those whose names are not of this form, have no row. The published names are cut after 50 characters: a last number that may be cut is left out.",
+                columns: COLUMNS_BATCH_TASK_EDGES,
+                fields: &[0, 1, 2, 3],
+                files: Files::Derived,
+                syntax: Syntax::Csv,
+                parts: 0,
+                published: None,
+                time: None,
+                synthetic: "",
+            },
+        }],
     };
 }
 
@@ -2304,6 +2387,7 @@ mod google_2011 {
                 synthetic: "task usage",
             },
         ],
+        derived: &[],
     };
 
     pub(super) const GOOGLE_2011_V2: Trace = Trace {
@@ -2431,5 +2515,6 @@ mod google_2011 {
                 synthetic: "task usage",
             },
         ],
+        derived: &[],
     };
 }

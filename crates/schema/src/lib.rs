@@ -26,7 +26,8 @@ pub mod render;
 
 pub use catalog::TRACES;
 pub use model::{
-    Code, Column, Confidence, Files, Kind, Obfuscation, Published, Sentinel, Syntax, Table, Trace,
+    Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published, Rule, Sentinel, Syntax,
+    Table, Trace,
 };
 
 /// Finds a trace by its name.

@@ -29,6 +29,38 @@ pub struct Trace {
     pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
+    /// What can be made of them beside, when it is asked for.
+    pub derived: &'static [Derived],
+}
+
+/// A table that is made of another one in the lake.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Derived {
+    /// How.
+    pub rule: Rule,
+    /// The name of the table that it is made of.
+    pub from: &'static str,
+    /// The table. Columns that the other one has too are copied; the others are made by the rule.
+    pub table: Table,
+}
+
+/// How a table is made of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Of the column `task_name`, in which the tasks of a job are numbered and name the tasks that they
+    /// wait for: `M5_3_4` is task 5 and waits for 3 and 4. One row for each of those; its integers are
+    /// `task_number` and `depends_on`.
+    Dag,
+}
+
+impl Rule {
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dag => "dag",
+        }
+    }
 }
 
 /// One table of a trace; every version of a family gives it the same columns.
@@ -67,6 +99,8 @@ pub enum Files {
     /// One file, `<table>.csv.gz`, or a member of that name in an archive: cut into parts of a fixed
     /// number of rows.
     Whole,
+    /// None: it is made of another table of the lake, see [`Derived`].
+    Derived,
 }
 
 /// How a row is written in a file.
@@ -104,10 +138,16 @@ impl Table {
 }
 
 impl Trace {
-    /// Finds a table by its name.
+    /// Finds a table by its name, one that is derived too.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&'static Table> {
-        self.tables.iter().find(|table| table.name == name)
+        self.all_tables().find(|table| table.name == name)
+    }
+
+    /// The tables that were published, and then those that can be derived.
+    pub fn all_tables(&self) -> impl Iterator<Item = &'static Table> + use<> {
+        let derived = self.derived.iter().map(|derived| &derived.table);
+        self.tables.iter().chain(derived)
     }
 }
 

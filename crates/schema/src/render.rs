@@ -21,8 +21,8 @@ const PARTITION_DOC: &str = "Number of the part that the row was published in; i
                              directory, the files do not hold it.";
 
 /// The table that is asked for, or all of them.
-fn asked<'a>(trace: &'a Trace, table: Option<&'a Table>) -> &'a [Table] {
-    table.map_or(trace.tables, std::slice::from_ref)
+fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
+    table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
 }
 
 /// The number of a column's field in a file, from 1, as `schema.csv` counts; none if it is absent.
@@ -61,6 +61,7 @@ fn extent(table: &Table) -> String {
         (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
         (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
         (Files::Whole, _) => "1 file".to_owned(),
+        (Files::Derived, _) => "no file: it is derived".to_owned(),
     }
 }
 

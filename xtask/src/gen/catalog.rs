@@ -62,7 +62,7 @@ fn items(family: &Family) -> Vec<String> {
         let start = format!("const SENTINELS_{}: &[Sentinel] = ", constant(name));
         items.push(array(&start, 1, &sentinels));
     }
-    for table in family.traces[0].tables {
+    for table in family.traces[0].all_tables() {
         let columns: Vec<String> = table
             .columns
             .iter()
@@ -91,6 +91,18 @@ fn trace(trace: &Trace, depth: usize) -> String {
         .map(|one| table(one, depth + 2))
         .collect();
     let tables = array("", depth + 1, &tables);
+    let derived: Vec<String> = trace
+        .derived
+        .iter()
+        .map(|one| {
+            let fields = [
+                ("rule", format!("Rule::{:?}", one.rule)),
+                ("from", literal(one.from)),
+                ("table", table(&one.table, depth + 3)),
+            ];
+            structure("Derived", depth + 2, &fields)
+        })
+        .collect();
     let fields = [
         ("name", literal(trace.name)),
         ("family", literal(trace.family)),
@@ -105,6 +117,7 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("epoch", literal(trace.epoch)),
         ("anomalies", strings(trace.anomalies, depth + 1)),
         ("tables", tables),
+        ("derived", array("", depth + 1, &derived)),
     ];
     structure("Trace", depth, &fields)
 }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use tracelake_schema::{Code, Column, Files, Kind, Published, Sentinel, Syntax, Table, Trace};
+use tracelake_schema::{
+    Code, Column, Derived, Files, Kind, Published, Sentinel, Syntax, Table, Trace,
+};
 
 use super::spec::{
     CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
-    confidence, date, identifier, kind, leak, obfuscation, prose, snake_case, unique, word,
+    confidence, date, identifier, kind, leak, obfuscation, prose, rule, snake_case, unique, word,
 };
 
 /// The versions of one data set and what they share.
@@ -56,10 +58,13 @@ impl Family {
             traces: Vec::new(),
         };
         let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
-        unique("table", spec.table.iter().map(|table| table.name.as_str()))?;
+        let tables = spec.table.iter();
+        let tables = tables.chain(spec.derived.iter().map(|derived| &derived.table));
+        unique("table", tables.map(|table| table.name.as_str()))?;
         // The columns are leaked once, so that all versions share them.
         let mut columns = Vec::new();
-        for table in &spec.table {
+        let derived = spec.derived.iter().map(|derived| &derived.table);
+        for table in spec.table.iter().chain(derived) {
             let list = family
                 .columns(table, &names)
                 .with_context(|| table.name.clone())?;
@@ -72,7 +77,7 @@ impl Family {
                 "trace {}: its name must begin with that of its family",
                 trace.name
             );
-            let tables = spec.table.iter().zip(&columns).map(|(table, columns)| {
+            let table = |(table, columns): (&TableSpec, &&'static [Column])| {
                 Ok(Table {
                     name: identifier(&table.name)?,
                     summary: prose(&table.summary)?,
@@ -82,6 +87,7 @@ impl Family {
                         FilesSpec::Parts => Files::Parts,
                         FilesSpec::Shards => Files::Shards,
                         FilesSpec::Whole => Files::Whole,
+                        FilesSpec::Derived => Files::Derived,
                     },
                     syntax: match table.syntax {
                         SyntaxSpec::Csv => Syntax::Csv,
@@ -94,7 +100,21 @@ impl Family {
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
                 })
+            };
+            let tables = spec.table.iter().zip(&columns).map(&table);
+            let tables: Vec<Table> = tables.collect::<Result<_>>()?;
+            let derived = spec.derived.iter().zip(&columns[tables.len()..]);
+            let derived = derived.map(|(derived, columns)| {
+                let from = tables.iter().find(|table| table.name == derived.from);
+                Ok(Derived {
+                    rule: rule(&derived.rule)?,
+                    from: from
+                        .with_context(|| format!("derived: there is no table {}", derived.from))?
+                        .name,
+                    table: table((&derived.table, columns))?,
+                })
             });
+            let derived: Vec<Derived> = derived.collect::<Result<_>>()?;
             family.traces.push(Trace {
                 name: word(&trace.name)?,
                 family: family.name,
@@ -108,7 +128,8 @@ impl Family {
                 published: trace.published.as_deref().map(date).transpose()?,
                 epoch: spec.epoch,
                 anomalies: sentences(&spec.anomalies)?,
-                tables: tables.collect::<Result<Vec<_>>>()?.leak(),
+                tables: tables.leak(),
+                derived: derived.leak(),
             });
         }
         Ok(family)

@@ -24,6 +24,17 @@ pub(crate) struct FamilySpec {
     #[serde(default)]
     pub(crate) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
     pub(crate) table: Vec<TableSpec>,
+    #[serde(default)]
+    pub(crate) derived: Vec<DerivedSpec>,
+}
+
+/// A table that is made of another one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DerivedSpec {
+    pub(crate) rule: String,
+    pub(crate) from: String,
+    pub(crate) table: TableSpec,
 }
 
 /// One published version.
@@ -83,6 +94,7 @@ pub(crate) enum FilesSpec {
     Parts,
     Shards,
     Whole,
+    Derived,
 }
 
 /// [`tracelake_schema::Syntax`].

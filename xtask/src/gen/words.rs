@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
-use tracelake_schema::{Confidence, Kind, Obfuscation};
+use tracelake_schema::{Confidence, Kind, Obfuscation, Rule};
 
 /// Refuses a name that occurs twice.
 pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -24,6 +24,13 @@ pub(crate) fn kind(name: &str) -> Result<Kind> {
         "struct" => Kind::Struct,
         "list" => Kind::List,
         _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code, struct, list"),
+    })
+}
+
+pub(crate) fn rule(name: &str) -> Result<Rule> {
+    Ok(match name {
+        "dag" => Rule::Dag,
+        _ => bail!("rule {name:?} is not dag"),
     })
 }
 

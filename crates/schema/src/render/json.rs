@@ -32,7 +32,7 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "published": trace.published,
         "epoch": trace.epoch,
         "anomalies": trace.anomalies,
-        "tables": asked(trace, table).iter().map(describe).collect::<Vec<_>>(),
+        "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
     format!("{description:#}\n")
 }

@@ -43,7 +43,7 @@ pub fn dictionary(family: &[Trace]) -> String {
          an empty field\nis a bad row; everywhere else it is NULL.\n",
     );
     page.push_str(&anomalies(first));
-    for table in first.tables {
+    for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
     page

@@ -16,7 +16,7 @@ pub fn overview() -> String {
             text.push('\n');
         }
         text.push_str(&wrap(&format!("{}  ", trace.name), trace.title));
-        for table in trace.tables {
+        for table in trace.all_tables() {
             let longest = trace
                 .tables
                 .iter()
