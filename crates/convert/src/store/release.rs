@@ -7,11 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::disk::{read_if_there, remove_file, remove_files, sync_directory};
 use super::{HOME, Lake, MANIFEST, STAGING};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::FileFacts;
-use crate::source::fingerprint;
+use crate::source::{fingerprint, hex};
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
 pub const SUMS: &str = "SHA256SUMS";
@@ -82,16 +84,19 @@ impl Lake {
     /// and then [`SUMS`] names what is not there.
     pub fn put_release(&self, sums: &str, files: &[(&str, Vec<u8>)]) -> Result<()> {
         self.withdraw_release()?;
-        for name in RELEASE.iter().chain([&SUMS]) {
+        let files = files.iter().map(|(name, bytes)| (*name, &bytes[..]));
+        let files: Vec<(&str, &[u8])> = files.collect();
+        let all = || std::iter::once((SUMS, sums.as_bytes())).chain(files.iter().copied());
+        for (name, bytes) in all() {
             let path = self.root().join(name);
-            if fs::symlink_metadata(&path).is_ok() {
+            let other = || Ok(fingerprint(&path)?.sha256 != hex(&Sha256::digest(bytes)));
+            if fs::symlink_metadata(&path).is_ok() && other()? {
                 return Err(Error::new(ErrorKind::Refused, "is not of a release")
                     .at(path)
                     .hint("move it away, then run the same command again"));
             }
         }
-        self.write_whole(SUMS, sums.as_bytes())?;
-        for (name, bytes) in files {
+        for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
         remove_files(&self.home(STAGING))

@@ -27,9 +27,8 @@ pub(super) fn verify_release(
     let Some(found) = release_sums(root)? else {
         let path = root.join(CROISSANT);
         if path.exists() {
-            let hint = "move it away, or run release again";
             let finding = corrupt(format!("there is no {SUMS} that names it"));
-            return Ok(vec![finding.at(path).hint(hint)]);
+            return Ok(vec![finding.at(path).hint(AGAIN)]);
         }
         return Ok(Vec::new());
     };
@@ -54,7 +53,8 @@ pub(super) fn verify_release(
         let mut expected = expected.filter(|(other, _)| *other == name);
         if expected.any(|(_, bytes)| hex(&Sha256::digest(bytes)) != file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
-            findings.push(finding.at(root.join(name)).hint(AGAIN));
+            let finding = finding.at(root.join(name));
+            findings.push(finding.hint("move it away, and run release again"));
         }
         written.push((name, file.sha256));
     }
