@@ -1,6 +1,6 @@
 //! Bytes do not depend on threads, time, or the surroundings of the process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,9 @@ use crate::support::{
 };
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
+
+/// A path and what is in it.
+type File = (String, Vec<u8>);
 
 /// Converts `source` with 1, 2 and 8 threads, the first of them twice, and compares everything.
 #[track_caller]
@@ -165,6 +168,13 @@ fn any_surroundings() {
         ("RAYON_NUM_THREADS", "3"),
     ];
     run("locale", relative("locale").envs(odd));
+    for zone in ["UTC", "Asia/Kathmandu", ":/nonexistent"] {
+        run("zone", relative("zone").arg("--overwrite").env("TZ", zone));
+    }
+    for locale in ["C", "C.UTF-8", "ar_EG.UTF-8", "no such locale"] {
+        let all = [("LANG", locale), ("LC_ALL", locale)];
+        run("locale", relative("locale").arg("--overwrite").envs(all));
+    }
     run("bare", relative("bare").env_clear());
 }
 
@@ -185,6 +195,51 @@ fn any_umask() {
             .arg(&out);
         ended(command.output().unwrap()).well();
         assert_same_tree(&tree(&out), &expected, umask);
+    }
+}
+
+/// A file system lists names in its own order, which may be that in which they were made.
+#[test]
+fn any_order_of_files() {
+    let sample = Scratch::with_sample(7, 40);
+    sample.convert_well(&["--threads", "2"]);
+    let expected = tree(&sample.out());
+    let mut files: Vec<File> = tree(&sample.src())
+        .unwrap()
+        .into_iter()
+        .filter_map(|(path, bytes)| Some((path, bytes?)))
+        .collect();
+    // In memory, names are mostly listed by age; on a disk, mostly by a hash.
+    let places = [std::env::temp_dir(), "/dev/shm".into()];
+    let mut listed = BTreeSet::new();
+    for place in places.iter().filter(|place| place.is_dir()) {
+        let orders: [fn(&mut Vec<File>); 3] = [
+            |files| files.sort(),
+            |files| files.reverse(),
+            |files| files.sort_by(|a, b| a.1.cmp(&b.1)),
+        ];
+        for (index, order) in orders.iter().enumerate() {
+            let directory = tempfile::tempdir_in(place).unwrap();
+            let source = directory.path().join("src");
+            order(&mut files);
+            for (path, bytes) in &files {
+                let path = source.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, bytes).unwrap();
+            }
+            let names = fs::read_dir(source.join("task_usage")).unwrap();
+            listed.insert(
+                names
+                    .map(|entry| entry.unwrap().file_name())
+                    .collect::<Vec<_>>(),
+            );
+            let out = directory.path().join("out");
+            convert(&source, &out, &["--threads", "2"]).well();
+            assert_same_tree(&tree(&out), &expected, &format!("{place:?}, order {index}"));
+        }
+    }
+    if listed.len() == 1 {
+        eprintln!("skipped: every file system here lists names in one order");
     }
 }
 
