@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracelake_schema::{Code, Column, Sentinel, Table, Trace};
+use tracelake_schema::{Code, Column, Range, Sentinel, Table, Trace};
 
 use super::family::Family;
 
@@ -28,7 +28,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::{{Code, Column, Files, Kind, Obfuscation, Sentinel, Syntax, Table, Trace}};\n\n\
+         use crate::model::{{Code, Column, Files, Kind, Obfuscation, Range, Sentinel, Syntax, Table, Trace}};\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -61,6 +61,11 @@ fn items(family: &Family) -> Vec<String> {
         let sentinels: Vec<String> = list.iter().map(|one| sentinel(one, 2)).collect();
         let start = format!("const SENTINELS_{}: &[Sentinel] = ", constant(name));
         items.push(array(&start, 1, &sentinels));
+    }
+    for (name, list) in &family.ranges {
+        let ranges: Vec<String> = list.iter().map(|one| range(one, 2)).collect();
+        let start = format!("const RANGES_{}: &[Range] = ", constant(name));
+        items.push(array(&start, 1, &ranges));
     }
     for table in family.traces[0].tables {
         let columns: Vec<String> = table
@@ -129,6 +134,10 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         .sentinels
         .iter()
         .find(|(_, list)| std::ptr::eq(**list, column.sentinels));
+    let ranges = family
+        .ranges
+        .iter()
+        .find(|(_, list)| std::ptr::eq(**list, column.ranges));
     let list = |kind: &str, name: Option<&String>| match name {
         Some(name) => format!("{kind}_{}", constant(name)),
         None => "&[]".to_owned(),
@@ -156,6 +165,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
             "sentinels",
             list("SENTINELS", sentinels.map(|(name, _)| name)),
         ),
+        ("ranges", list("RANGES", ranges.map(|(name, _)| name))),
         ("invalid", array("", depth + 1, &invalid)),
         ("doc", literal(column.doc)),
         ("synthetic", literal(column.synthetic)),
@@ -181,6 +191,15 @@ fn sentinel(sentinel: &Sentinel, depth: usize) -> String {
         ("doc", literal(sentinel.doc)),
     ];
     structure("Sentinel", depth, &fields)
+}
+
+fn range(range: &Range, depth: usize) -> String {
+    let fields = [
+        ("from", literal(range.from)),
+        ("name", literal(range.name)),
+        ("doc", literal(range.doc)),
+    ];
+    structure("Range", depth, &fields)
 }
 
 /// What `Debug` prints for numbers, booleans, strings and options is what Rust reads.

@@ -169,6 +169,7 @@ mod tests {
             obfuscation: Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            ranges: &[],
             invalid: &[],
             doc: r"The user's \name.",
             synthetic: "",
