@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::error::{Error, ErrorKind, Result, escape};
-use tracelake_convert::plan::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
+use tracelake_convert::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
 use tracelake_convert::run::parts_within;
 use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
@@ -71,6 +71,9 @@ pub(crate) struct ConvertArgs {
     /// How column chunks are compressed: zstd, zstd:1 to zstd:22, snappy, none
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     compression: Codec,
+    /// Rows in a part of a table that is published in one file
+    #[arg(long, value_name = "N", default_value_t = PART_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    part_rows: u64,
     /// A file of SHA-256 checksums, or none; SHA256SUM in SRC if left out and there
     #[arg(long, value_name = "FILE|none")]
     checksums: Option<PathBuf>,
@@ -222,6 +225,7 @@ impl ConvertArgs {
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
                 Some(path) => ChecksumSource::File(path.clone()),
             },
+            part_rows: self.part_rows,
             on_bad_row: match self.on_bad_row {
                 OnBadRowArg::Fail => OnBadRow::Fail,
                 OnBadRowArg::Reject => OnBadRow::Reject,

@@ -1,5 +1,6 @@
 //! Everything that reaches a person: events as a bar, as lines or as JSON lines, and tables.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -241,9 +242,16 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
             .map(str::to_owned)
             .to_vec(),
     ];
-    let (mut parts, mut all, mut read, mut written) = (0, 0, 0, 0);
+    let (mut parts, mut all, mut written) = (0, 0, 0);
+    let mut read = BTreeMap::new();
     for table in &manifest.tables {
-        let bytes_in: u64 = table.parts.iter().map(|part| part.source.bytes).sum();
+        // The parts of one file have it in common.
+        let sources: BTreeMap<&str, u64> = table
+            .parts
+            .iter()
+            .map(|part| (&part.source.path[..], part.source.bytes))
+            .collect();
+        let bytes_in: u64 = sources.values().sum();
         let bytes_out: u64 = table.parts.iter().map(|part| part.output.bytes).sum();
         rows.push(summary_row(
             &table.name,
@@ -254,9 +262,10 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
         ));
         parts += table.parts.len();
         all += table.rows;
-        read += bytes_in;
+        read.extend(sources);
         written += bytes_out;
     }
+    let read = read.values().sum();
     rows.push(summary_row("total", parts, all, read, written));
     say(&aligned(&rows));
     for table in &plan.tables {
@@ -396,6 +405,9 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
     );
     for table in &plan.tables {
         let (parts, missing) = (table.parts.len(), table.missing.len());
+        if parts == 0 {
+            continue;
+        }
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
         let name = table.layout.table.name;
         text += &format!(
@@ -411,6 +423,19 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
         for part in &table.parts {
             text += &format!("  {} -> {}\n", shown(&part.source), part.output);
         }
+    }
+    for stream in &plan.streams {
+        let tables = stream.tables.iter();
+        let names: Vec<&str> = tables
+            .map(|&table| plan.tables[table].layout.table.name)
+            .collect();
+        text += &format!(
+            "{}: 1 file, {}, cut after every {} rows\n  {}\n",
+            names.join(", "),
+            HumanBytes(stream.bytes),
+            count(stream.part_rows),
+            shown(&stream.source)
+        );
     }
     if !plan.absent.is_empty() {
         text += &format!("not in the source: {}\n", plan.absent.join(", "));

@@ -443,6 +443,7 @@ mod tests {
             format: text("parquet"),
             compression: text("zstd:3"),
             on_bad_row: text("fail"),
+            part_rows: None,
         };
         Origin::new("some-trace", options)
     }
@@ -454,6 +455,7 @@ mod tests {
         PartFacts {
             file_number: 0,
             source: output.clone(),
+            of: None,
             rows_in: 0,
             rows_out: 0,
             rows_rejected: 0,
