@@ -1,4 +1,5 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
+mod cell;
 mod column;
 pub mod directory;
 pub mod discover;
@@ -6,10 +7,13 @@ pub mod error;
 pub mod event;
 pub mod fault;
 pub mod inspect;
+mod json;
 pub mod layout;
 pub mod manifest;
+mod nested;
 pub mod part;
 pub mod plan;
+mod quoted;
 pub mod reject;
 mod rows;
 pub mod run;
