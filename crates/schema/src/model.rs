@@ -175,6 +175,8 @@ pub struct Column {
     pub codes: &'static [Code],
     /// Values that do not mean what they say.
     pub sentinels: &'static [Sentinel],
+    /// What the values between certain bounds are called; they ascend.
+    pub ranges: &'static [Range],
     /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
     /// are; a view makes them NULL.
     pub invalid: &'static [i64],
@@ -269,6 +271,17 @@ pub struct Code {
     /// The value in the file and in the lake.
     pub value: i32,
     /// The publisher's name for it, or ours where the publisher gave none.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// A range of values with a name: from its first value up to the first one of the next range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first value; the last range has no end.
+    pub from: i64,
+    /// The publisher's name for it.
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,

@@ -322,6 +322,7 @@ mod tests {
             obfuscation: Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            ranges: &[],
             invalid: &[],
             doc: r"The user's \name.",
             synthetic: "",
