@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use tracelake_convert::error::{Error, Result};
 use tracelake_convert::layout::Layout;
@@ -15,13 +13,15 @@ use tracelake_convert::source::Source;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
 
+use crate::support::read_parquet;
+
 const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {
         name,
         content: name,
         kind,
         format: "",
-        mandatory: matches!(name.as_bytes(), b"time" | b"item"),
+        mandatory: matches!(name.as_bytes(), b"time" | b"item" | b"after"),
         unit: None,
         fields,
         obfuscation: Obfuscation::Unchanged,
@@ -100,15 +100,7 @@ pub(crate) struct Part {
 
 impl Part {
     pub(crate) fn rows(&self) -> RecordBatch {
-        let parquet = Bytes::from(self.parquet.clone());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
-        let schema = reader.schema().clone();
-        let batches: Vec<RecordBatch> = reader
-            .build()
-            .unwrap()
-            .map(|batch| batch.unwrap())
-            .collect();
-        concat_batches(&schema, &batches).unwrap()
+        read_parquet(Bytes::from(self.parquet.clone()))
     }
 }
 

@@ -7,6 +7,9 @@
     reason = "a test stops at the first surprise"
 )]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod chunks;
 mod cuts;
 mod made_up;

@@ -1,6 +1,6 @@
 //! Published rows, where they are at hand, against a plain reading of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
@@ -8,16 +8,11 @@ use serde_json::Value;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
 use crate::made_up::convert;
+use crate::support::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.
 fn published(file: &str, syntax: Syntax, name: &str) -> Option<(PathBuf, &'static Table)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data")
-        .join(file);
-    if !path.exists() {
-        eprintln!("skipped: the published data {file} is not beside the workspace");
-        return None;
-    }
+    let path = shared(file)?;
     let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
     let table = tables.find(|table| table.syntax == syntax && table.name == name);
     if table.is_none() {

@@ -25,6 +25,7 @@ use arrow::compute::concat_batches;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
 use tempfile::TempDir;
 use tracelake_schema::{Files, TRACES, Table, Trace};
 
@@ -301,7 +302,11 @@ pub(crate) fn finished_lake() -> &'static Path {
 
 /// One output of a lake.
 pub(crate) fn read_output(path: &Path) -> RecordBatch {
-    let file = fs::File::open(path).unwrap();
+    read_parquet(fs::File::open(path).unwrap())
+}
+
+/// All rows of a Parquet file.
+pub(crate) fn read_parquet(file: impl ChunkReader + 'static) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let schema = reader.schema().clone();
     let batches: Vec<RecordBatch> = reader
