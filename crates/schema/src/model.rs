@@ -97,6 +97,12 @@ impl Trace {
     pub fn table(&self, name: &str) -> Option<&'static Table> {
         self.tables.iter().find(|table| table.name == name)
     }
+
+    /// Whether every table is published in [`Files::Parts`].
+    #[must_use]
+    pub fn in_parts(&self) -> bool {
+        self.tables.iter().all(|table| table.files == Files::Parts)
+    }
 }
 
 /// One column of a table.
