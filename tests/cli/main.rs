@@ -13,5 +13,6 @@ mod arguments;
 mod bad_out;
 mod bad_rows;
 mod bad_source;
+mod published;
 mod refusal;
 mod rejects;

@@ -14,8 +14,10 @@ use clap::{Parser, Subcommand};
 use readers::Extra;
 
 mod bench;
+mod dist;
 mod faults;
 mod r#gen;
+mod golden;
 mod kill;
 mod readers;
 mod rig;
@@ -43,6 +45,15 @@ enum Task {
         #[arg(long)]
         spark: bool,
     },
+    /// Convert fixed inputs and compare every count, range, sum and digest with tests/golden
+    Golden {
+        /// Write what differs into tests/golden, to be reviewed
+        #[arg(long)]
+        update: bool,
+        /// Then build in two profiles and directories, and compare their lakes byte for byte
+        #[arg(long)]
+        builds: bool,
+    },
     /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
     Bench {
         /// Rows of the largest table, in two parts
@@ -51,6 +62,15 @@ enum Task {
         /// Rounds; in each of them every system runs once
         #[arg(long, default_value_t = 5)]
         rounds: u32,
+    },
+    /// Write the man pages and shell completions of the program into target/dist
+    Dist {
+        /// Write nothing; check that the versions agree and that every crate can be packaged
+        #[arg(long)]
+        check: bool,
+        /// The tag of a release, which has to be that of this version
+        #[arg(long, requires = "check")]
+        tag: Option<String>,
     },
     /// Make every system call fail in turn and hold what is left against an undisturbed run
     Faults,
@@ -66,6 +86,12 @@ fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
         Task::Bench { rows, rounds } => bench::bench(&root, rows, rounds)?,
+        Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
+        Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
+        Task::Dist { check: false, .. } => {
+            let folder = dist::pages(&root)?;
+            println!("the pages are in {}", folder.display());
+        }
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Readers { spark } => {

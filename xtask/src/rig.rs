@@ -16,8 +16,8 @@ pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
 /// A program and an input of which the right lake is known.
 pub(crate) struct Rig {
     pub(crate) program: PathBuf,
-    /// Everything the rig makes lies here; it goes when the rig is dropped.
-    pub(crate) scratch: PathBuf,
+    /// Everything the rig makes lies here.
+    pub(crate) scratch: Scratch,
     clean: Tree,
 }
 
@@ -38,8 +38,7 @@ impl Rig {
     /// in each part, and converts it undisturbed.
     pub(crate) fn new(root: &Path, name: &str, rows: u64) -> Result<Self> {
         let program = build(root, "--bin", "tracelake")?;
-        let scratch = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
-        fs::create_dir_all(&scratch)?;
+        let scratch = Scratch::new(name)?;
         let mut rig = Self {
             program,
             scratch,
@@ -122,14 +121,11 @@ impl Rig {
             text(&resumed)
         );
         let now = tree(out)?;
-        if now != self.clean {
-            let differs = |path: &&PathBuf| now.get(*path) != self.clean.get(*path);
-            let path = self.clean.keys().chain(now.keys()).find(differs);
-            bail!(
-                "after resuming, {:?} differs from the undisturbed lake",
-                path
-            );
-        }
+        let path = difference(&self.clean, &now);
+        ensure!(
+            path.is_none(),
+            "after resuming, {path:?} differs from the undisturbed lake"
+        );
         Ok(())
     }
 
@@ -159,18 +155,44 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
+/// A directory that goes when this is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("tracelake-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    /// A path in it.
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.scratch);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// Builds a program of the workspace as it is released, and says where it is; `kind` is `--bin` or
 /// `--example`.
 pub(crate) fn build(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", kind, name]);
+    build_with(root, &["--release"], kind, name)
+}
+
+/// The command that is cargo.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The same with other options of `cargo build`.
+pub(crate) fn build_with(root: &Path, options: &[&str], kind: &str, name: &str) -> Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet"]).args(options);
+    build.args([kind, name]);
     build.args(["--message-format", "json-render-diagnostics"]);
     let built = build
         .current_dir(root)
@@ -230,6 +252,12 @@ pub(crate) fn tree(directory: &Path) -> Result<Tree> {
         }
     }
     Ok(tree)
+}
+
+/// The first file that is not in both, or not the same in both.
+pub(crate) fn difference<'a>(one: &'a Tree, other: &'a Tree) -> Option<&'a PathBuf> {
+    let differs = |path: &&PathBuf| one.get(*path) != other.get(*path);
+    one.keys().chain(other.keys()).find(differs)
 }
 
 /// What a command said, for an error.

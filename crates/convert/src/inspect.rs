@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use serde::Serialize;
+use tracelake_schema::Table;
 
 use crate::error::Result;
+use crate::manifest::TableFacts;
 use crate::plan::{ChecksumSource, Request, plan};
 use crate::store::{HOME, read_manifest};
 
@@ -32,6 +34,11 @@ pub struct TableInventory {
     pub missing: Vec<u32>,
     /// Rows; of a lake only, since those of a source are not counted before they are read.
     pub rows: Option<u64>,
+    /// The rows that were published in all parts, by the count that the catalog has.
+    pub published_rows: Option<u64>,
+    /// How many rows more than that the sources of a lake have, less than 0 where some are missing;
+    /// nothing while parts are missing.
+    pub more_than_published: Option<i64>,
     /// The size of its files in bytes.
     pub bytes: u64,
     /// The smallest value of its time column; of a lake only.
@@ -54,20 +61,22 @@ pub fn inspect(path: &Path) -> Result<Inventory> {
 
 fn inspect_lake(path: &Path) -> Result<Inventory> {
     let manifest = read_manifest(path)?;
-    let tables: Vec<TableInventory> = manifest
-        .tables
-        .iter()
-        .map(|table| TableInventory {
-            name: table.name.clone(),
-            parts: table.parts.len(),
-            missing: Vec::new(),
-            rows: Some(table.rows),
-            bytes: table.parts.iter().map(|part| part.output.bytes).sum(),
-            time_min: table.parts.iter().filter_map(|part| part.time_min).min(),
-            time_max: table.parts.iter().filter_map(|part| part.time_max).max(),
-        })
-        .collect();
     let known = tracelake_schema::trace(&manifest.origin.trace);
+    let inventory = |facts: &TableFacts| {
+        let table = known.and_then(|trace| trace.table(&facts.name));
+        TableInventory {
+            name: facts.name.clone(),
+            parts: facts.parts.len(),
+            missing: Vec::new(),
+            rows: Some(facts.rows),
+            published_rows: table.and_then(published_rows),
+            more_than_published: table.and_then(|table| facts.more_than_published(table)),
+            bytes: facts.parts.iter().map(|part| part.output.bytes).sum(),
+            time_min: facts.parts.iter().filter_map(|part| part.time_min).min(),
+            time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
+        }
+    };
+    let tables: Vec<TableInventory> = manifest.tables.iter().map(inventory).collect();
     let names = known
         .into_iter()
         .flat_map(|trace| trace.tables)
@@ -80,6 +89,10 @@ fn inspect_lake(path: &Path) -> Result<Inventory> {
         tables,
         absent,
     })
+}
+
+fn published_rows(table: &Table) -> Option<u64> {
+    table.published.map(|published| published.rows)
 }
 
 fn inspect_source(path: &Path) -> Result<Inventory> {
@@ -95,6 +108,8 @@ fn inspect_source(path: &Path) -> Result<Inventory> {
             parts: table.parts.len() + usize::from(whole.is_some()),
             missing: table.missing.clone(),
             rows: None,
+            published_rows: published_rows(table.layout.table),
+            more_than_published: None,
             bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
             time_min: None,
             time_max: None,

@@ -1,6 +1,9 @@
 //! The facts of a part and of a lake, and the counting law that they keep.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -108,6 +111,34 @@ pub struct TableFacts {
     pub parts: Vec<PartFacts>,
 }
 
+impl TableFacts {
+    /// Rows in all sources.
+    #[must_use]
+    pub fn rows_in(&self) -> u64 {
+        let rows = self.parts.iter().map(|part| part.rows_in);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// Whether all parts that were published are there, so that a published count can be held
+    /// against [`TableFacts::rows_in`].
+    #[must_use]
+    pub fn is_whole(&self, table: &Table) -> bool {
+        let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
+        let cut = self.parts.iter().find_map(|part| part.of);
+        !numbers.is_empty() && numbers.into_iter().eq(0..cut.unwrap_or(table.parts))
+    }
+
+    /// How many rows more than published were read, which is less than 0 where some are missing;
+    /// nothing where there is no published count or the table is not whole.
+    #[must_use]
+    pub fn more_than_published(&self, table: &Table) -> Option<i64> {
+        let published = table.published.filter(|_| self.is_whole(table))?;
+        let more = i128::from(self.rows_in()) - i128::from(published.rows);
+        // A manifest may say anything.
+        Some(i64::try_from(more).unwrap_or(i64::MAX))
+    }
+}
+
 /// One part of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartFacts {
@@ -211,6 +242,8 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_schema::{Confidence, Published};
+
     use super::*;
 
     fn file(path: &str) -> FileFacts {
@@ -271,6 +304,37 @@ mod tests {
                 .to_string()
                 .contains("9 in its parts")
         );
+    }
+
+    #[test]
+    fn a_whole_table_is_held_against_its_published_count() {
+        let mut table = tracelake_schema::TRACES[0].tables[0];
+        let mut facts = manifest(1, 9).tables.remove(0);
+        let mut part = facts.parts.remove(0);
+        table.parts = 2;
+        table.published = Some(Published {
+            rows: 19,
+            confidence: Confidence::Reported,
+            source: "somebody",
+        });
+        assert_eq!(facts.more_than_published(&table), None);
+        for (number, more) in [(1, None), (1, None), (0, Some(11)), (2, None)] {
+            part.file_number = number;
+            facts.parts.push(part.clone());
+            assert_eq!(facts.more_than_published(&table), more, "{number}");
+        }
+        facts.parts.drain(2..);
+        facts.parts[0].file_number = 0;
+        assert_eq!(facts.more_than_published(&table), Some(1));
+        facts.parts[0].rows_in = 9;
+        assert_eq!(facts.more_than_published(&table), Some(0));
+        facts.parts[0].rows_in = 3;
+        assert_eq!(facts.more_than_published(&table), Some(-6));
+        facts.parts[0].rows_in = u64::MAX;
+        assert_eq!(facts.more_than_published(&table), Some(i64::MAX));
+        table.published = None;
+        assert!(facts.is_whole(&table));
+        assert_eq!(facts.more_than_published(&table), None);
     }
 
     #[test]

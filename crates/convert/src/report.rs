@@ -10,11 +10,13 @@ use serde_json::json;
 use tracelake_convert::error::{Error, escape};
 use tracelake_convert::event::Event;
 use tracelake_convert::inspect::Inventory;
-use tracelake_convert::manifest::REJECTS;
+use tracelake_convert::manifest::{Manifest, REJECTS};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
+use tracelake_convert::store::{RELEASE, SUMS};
 use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
+use tracelake_schema::{Published, Trace};
 
 use crate::cli::ProgressArg;
 
@@ -102,9 +104,14 @@ impl Reporter {
                 let tables = outcome.manifest.tables.iter();
                 let tables = tables.map(|table| {
                     let rejected: u64 = table.parts.iter().map(|part| part.rows_rejected).sum();
+                    let known = plan.trace.table(&table.name);
+                    let published = known.and_then(|known| known.published);
                     json!({
                         "name": table.name, "parts": table.parts.len(),
-                        "rows": table.rows, "rejected": rejected
+                        "rows": table.rows, "rejected": rejected,
+                        "published_rows": published.map(|published| published.rows),
+                        "more_than_published":
+                            known.and_then(|known| table.more_than_published(known))
                     })
                 });
                 let done = json!({
@@ -307,6 +314,7 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
             several(rejected, "row")
         ));
     }
+    against_published(plan.trace, manifest);
     let kept = match parts.saturating_sub(*converted) {
         0 => String::new(),
         kept => format!(", {kept} kept from before"),
@@ -318,6 +326,42 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
         several(*converted as u64, "part"),
         elapsed.as_secs_f64()
     ));
+}
+
+/// How the rows of each table that is whole compare with the published count, on stderr.
+fn against_published(trace: &Trace, manifest: &Manifest) {
+    for facts in &manifest.tables {
+        let Some(table) = trace
+            .table(&facts.name)
+            .filter(|table| facts.is_whole(table))
+        else {
+            continue;
+        };
+        let more = facts.more_than_published(table);
+        say(&format!(
+            "{}: {} read{}",
+            table.name,
+            several(facts.rows_in(), "row"),
+            compared(table.published, more)
+        ));
+    }
+}
+
+/// How many rows more than published there are, in words.
+fn compared(published: Option<Published>, more: Option<i64>) -> String {
+    let Some((published, more)) = published.zip(more) else {
+        return ", no published count".to_owned();
+    };
+    if more == 0 {
+        return ", matches the published count".to_owned();
+    }
+    format!(
+        "; the published count is {} ({}), this differs from it by {}{}",
+        count(published.rows),
+        published.confidence.name(),
+        if more < 0 { "-" } else { "" },
+        count(more.unsigned_abs())
+    )
 }
 
 /// What was generated, on stderr.
@@ -497,6 +541,15 @@ pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json
     Ok(safe.collect::<String>() + "\n")
 }
 
+/// What a release led to, on stderr, after its verification.
+pub(crate) fn released(verdict: &Verdict) {
+    if verdict.findings.is_empty() {
+        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
+    } else {
+        say("not released");
+    }
+}
+
 /// What a verification found, on stderr; the findings first.
 pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     for finding in &verdict.findings {
@@ -507,6 +560,9 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
             "{} parts of the source are not in the lake",
             verdict.not_converted
         ));
+    }
+    if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {
+        against_published(trace, &verdict.manifest);
     }
     let rows: u64 = verdict.manifest.tables.iter().map(|table| table.rows).sum();
     let values = if with_source {
@@ -525,4 +581,26 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
         wrong,
         elapsed.as_secs_f64()
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_schema::Confidence;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_compared_in_words() {
+        let published = Some(Published {
+            rows: 37_780,
+            confidence: Confidence::Reported,
+            source: "somebody",
+        });
+        let words = |more| compared(published, more);
+        assert_eq!(compared(None, None), ", no published count");
+        assert_eq!(words(Some(0)), ", matches the published count");
+        let start = "; the published count is 37,780 (reported), this differs from it by ";
+        assert_eq!(words(Some(1)), format!("{start}1"));
+        assert_eq!(words(Some(-37_000)), format!("{start}-37,000"));
+    }
 }

@@ -39,7 +39,8 @@ pub(crate) fn parts_of(table: &Table, parts: u32) -> u32 {
     match table.files {
         Files::Parts if table.parts <= 1 => 1,
         Files::Parts | Files::Shards => parts,
-        Files::Whole => 1,
+        // Tables that are derived are not published: none comes here.
+        Files::Whole | Files::Derived => 1,
     }
 }
 
@@ -83,8 +84,8 @@ fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
     match table.files {
         Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
         Files::Shards => format!("{name}-{part:012}.{extension}.gz"),
-        Files::Whole if trace.archive.is_empty() => format!("{name}.{extension}"),
-        Files::Whole => format!("{name}.tar.gz"),
+        Files::Whole | Files::Derived if trace.archive.is_empty() => format!("{name}.{extension}"),
+        Files::Whole | Files::Derived => format!("{name}.tar.gz"),
     }
 }
 
@@ -124,8 +125,8 @@ impl Container {
         let member = format!("{}.{}", table.name, table.syntax.extension());
         Ok(match table.files {
             Files::Parts | Files::Shards => Self::Gzip(gzip(Temporary::create(whole)?)),
-            Files::Whole if trace.archive.is_empty() => Self::Plain(Temporary::create(whole)?),
-            Files::Whole => Self::Archive {
+            _ if trace.archive.is_empty() => Self::Plain(Temporary::create(whole)?),
+            Files::Whole | Files::Derived => Self::Archive {
                 rows: Temporary::create(out.join(&member))?,
                 member,
                 path: whole,

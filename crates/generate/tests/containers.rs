@@ -146,7 +146,7 @@ fn samples_are_grouped_and_ordered_by_time_within_a_group() {
             }
             last = (row[0].clone(), now);
         }
-        assert!(seen.len() > 0);
+        assert!(!seen.is_empty());
     });
     assert_eq!(largest, SMALL.rows);
 }

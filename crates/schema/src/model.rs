@@ -17,8 +17,50 @@ pub struct Trace {
     pub citation: &'static str,
     /// The name, without `.tar.gz`, of the archive that holds all tables; empty where there is none.
     pub archive: &'static str,
+    /// Who made the data, in the order of the citation.
+    pub creators: &'static [&'static str],
+    /// The publisher's page about the data.
+    pub url: Option<&'static str>,
+    /// The day of the document that describes this version, as `2014-11-17`.
+    pub published: Option<&'static str>,
+    /// When the trace's time 0 was, in seconds since 1970-01-01 00:00:00 UTC, where that is known.
+    pub epoch: Option<i64>,
+    /// What is odd or wrong in the published data as a whole; that of one column is in its `doc`.
+    pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
+    /// What can be made of them beside, when it is asked for.
+    pub derived: &'static [Derived],
+}
+
+/// A table that is made of another one in the lake.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Derived {
+    /// How.
+    pub rule: Rule,
+    /// The name of the table that it is made of.
+    pub from: &'static str,
+    /// The table. Columns that the other one has too are copied; the others are made by the rule.
+    pub table: Table,
+}
+
+/// How a table is made of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Of the column `task_name`, in which the tasks of a job are numbered and name the tasks that they
+    /// wait for: `M5_3_4` is task 5 and waits for 3 and 4. One row for each of those; its integers are
+    /// `task_number` and `depends_on`.
+    Dag,
+}
+
+impl Rule {
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dag => "dag",
+        }
+    }
 }
 
 /// One table of a trace; every version of a family gives it the same columns.
@@ -39,6 +81,8 @@ pub struct Table {
     pub syntax: Syntax,
     /// The number of parts that were published; 0 where that is not known.
     pub parts: u32,
+    /// How many rows these hold together, if anybody has counted them.
+    pub published: Option<Published>,
     /// The index of the integer column by which rows are placed in time, if there is one.
     pub time: Option<usize>,
     /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
@@ -55,6 +99,8 @@ pub enum Files {
     /// One file, `<table>.csv.gz`, or a member of that name in an archive: cut into parts of a fixed
     /// number of rows.
     Whole,
+    /// None: it is made of another table of the lake, see [`Derived`].
+    Derived,
 }
 
 /// How a row is written in a file.
@@ -92,10 +138,16 @@ impl Table {
 }
 
 impl Trace {
-    /// Finds a table by its name.
+    /// Finds a table by its name, one that is derived too.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&'static Table> {
-        self.tables.iter().find(|table| table.name == name)
+        self.all_tables().find(|table| table.name == name)
+    }
+
+    /// The tables that were published, and then those that can be derived.
+    pub fn all_tables(&self) -> impl Iterator<Item = &'static Table> + use<> {
+        let derived = self.derived.iter().map(|derived| &derived.table);
+        self.tables.iter().chain(derived)
     }
 
     /// Whether every table is published in [`Files::Parts`].
@@ -150,6 +202,24 @@ impl Column {
             Some(unit) => format!("{} Unit: {unit}.", self.doc),
             None => self.doc.to_owned(),
         }
+    }
+
+    /// How many units of a point in time make a second; `None` for what is no point in time. The
+    /// unit of a point in time says since when it counts, such as `seconds since the trace began`.
+    #[must_use]
+    pub fn time_units(&self) -> Option<i64> {
+        match self.unit?.split_once(" since ")?.0 {
+            "microseconds" => Some(1_000_000),
+            "milliseconds" => Some(1_000),
+            "seconds" => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether a text may hold an integer: the publisher's format is `…_OR_INTEGER`.
+    #[must_use]
+    pub fn may_be_integer(&self) -> bool {
+        self.kind == Kind::Text && self.format.ends_with("_OR_INTEGER")
     }
 }
 
@@ -234,4 +304,38 @@ pub struct Sentinel {
     pub also: Option<&'static str>,
     /// What it means.
     pub doc: &'static str,
+}
+
+/// Somebody's count of the rows in all published parts of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// The rows.
+    pub rows: u64,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// Who counted, as a text.
+    pub source: &'static str,
+}
+
+/// How sure a published count is, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confidence {
+    /// The publisher says so.
+    Publisher,
+    /// Counted in the published files by this project.
+    Measured,
+    /// Somebody else who read the files says so.
+    Reported,
+}
+
+impl Confidence {
+    /// The name in the descriptions, such as `measured`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Publisher => "publisher",
+            Confidence::Measured => "measured",
+            Confidence::Reported => "reported",
+        }
+    }
 }

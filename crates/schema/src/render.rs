@@ -9,11 +9,11 @@ mod sql;
 mod text;
 
 pub use json::json;
-pub use markdown::{dictionary, markdown};
+pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 
-use crate::{Column, Files, Kind, Range, Table, Trace};
+use crate::{Column, Files, Kind, Published, Range, Table, Trace};
 
 /// The column that the directories of a partitioned lake add to every table.
 const PARTITION: &str = "file_number";
@@ -21,8 +21,8 @@ const PARTITION_DOC: &str = "Number of the part that the row was published in; i
                              directory, the files do not hold it.";
 
 /// The table that is asked for, or all of them.
-fn asked<'a>(trace: &'a Trace, table: Option<&'a Table>) -> &'a [Table] {
-    table.map_or(trace.tables, std::slice::from_ref)
+fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
+    table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
 }
 
 /// The number of a column's field in a file, from 1, as `schema.csv` counts; none if it is absent.
@@ -61,11 +61,42 @@ fn extent(table: &Table) -> String {
         (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
         (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
         (Files::Whole, _) => "1 file".to_owned(),
+        (Files::Derived, _) => "no file: it is derived".to_owned(),
     }
 }
 
+/// How many rows were published, by whose count.
+fn published(table: &Table) -> String {
+    match table.published {
+        Some(Published {
+            rows,
+            confidence,
+            source,
+        }) => format!(
+            "Published rows: {} ({}). {source}",
+            thousands(rows),
+            confidence.name()
+        ),
+        None => "No published count of its rows is known.".to_owned(),
+    }
+}
+
+/// A number with commas between its thousands.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Meaning, unit, codes and special values in one text, for places that hold one text per column.
-fn remark(column: &Column) -> String {
+#[must_use]
+pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
     if !column.codes.is_empty() {
         let codes = column
@@ -148,6 +179,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn numbers_have_commas() {
+        let written = [0, 999, 1_000, 37_780, 1_232_799_308].map(thousands);
+        assert_eq!(written, ["0", "999", "1,000", "37,780", "1,232,799,308"]);
+    }
+
+    #[test]
+    fn published_counts_are_told_with_their_source() {
+        for trace in TRACES {
+            for table in trace.tables {
+                let forms: [Render; 2] = [text, markdown];
+                // A text for a terminal is wrapped.
+                let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                for form in forms {
+                    assert!(words(&form(trace, Some(table))).contains(&words(&published(table))));
+                }
+            }
+        }
+        let mut table = TRACES[0].tables[0];
+        table.published = None;
+        assert!(text(&TRACES[0], Some(&table)).contains("No published count"));
     }
 
     #[test]

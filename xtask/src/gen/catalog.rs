@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracelake_schema::{Code, Column, Range, Sentinel, Table, Trace};
+use tracelake_schema::{Code, Column, Published, Range, Sentinel, Table, Trace};
 
 use super::family::Family;
 
@@ -28,7 +28,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::{{Code, Column, Files, Kind, Obfuscation, Range, Sentinel, Syntax, Table, Trace}};\n\n\
+         use crate::model::*;\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -67,7 +67,7 @@ fn items(family: &Family) -> Vec<String> {
         let start = format!("const RANGES_{}: &[Range] = ", constant(name));
         items.push(array(&start, 1, &ranges));
     }
-    for table in family.traces[0].tables {
+    for table in family.traces[0].all_tables() {
         let columns: Vec<String> = table
             .columns
             .iter()
@@ -96,6 +96,18 @@ fn trace(trace: &Trace, depth: usize) -> String {
         .map(|one| table(one, depth + 2))
         .collect();
     let tables = array("", depth + 1, &tables);
+    let derived: Vec<String> = trace
+        .derived
+        .iter()
+        .map(|one| {
+            let fields = [
+                ("rule", format!("Rule::{:?}", one.rule)),
+                ("from", literal(one.from)),
+                ("table", table(&one.table, depth + 3)),
+            ];
+            structure("Derived", depth + 2, &fields)
+        })
+        .collect();
     let fields = [
         ("name", literal(trace.name)),
         ("family", literal(trace.family)),
@@ -104,9 +116,20 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
         ("archive", literal(trace.archive)),
+        ("creators", strings(trace.creators, depth + 1)),
+        ("url", literal(trace.url)),
+        ("published", literal(trace.published)),
+        ("epoch", literal(trace.epoch)),
+        ("anomalies", strings(trace.anomalies, depth + 1)),
         ("tables", tables),
+        ("derived", array("", depth + 1, &derived)),
     ];
     structure("Trace", depth, &fields)
+}
+
+fn strings(list: &[&str], depth: usize) -> String {
+    let items: Vec<String> = list.iter().map(literal).collect();
+    array("", depth, &items)
 }
 
 fn table(table: &Table, depth: usize) -> String {
@@ -119,10 +142,23 @@ fn table(table: &Table, depth: usize) -> String {
         ("files", format!("Files::{:?}", table.files)),
         ("syntax", format!("Syntax::{:?}", table.syntax)),
         ("parts", table.parts.to_string()),
+        ("published", published(table.published, depth + 1)),
         ("time", format!("{:?}", table.time)),
         ("synthetic", literal(table.synthetic)),
     ];
     structure("Table", depth, &fields)
+}
+
+fn published(published: Option<Published>, depth: usize) -> String {
+    let Some(one) = published else {
+        return "None".to_owned();
+    };
+    let fields = [
+        ("rows", literal(one.rows)),
+        ("confidence", format!("Confidence::{:?}", one.confidence)),
+        ("source", literal(one.source)),
+    ];
+    format!("Some({})", structure("Published", depth, &fields))
 }
 
 fn column(family: &Family, column: &Column, depth: usize) -> String {

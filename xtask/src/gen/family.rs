@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
-use tracelake_schema::{Code, Column, Files, Kind, Range, Sentinel, Syntax, Table, Trace};
+use anyhow::{Context, Result, bail, ensure};
+use tracelake_schema::{
+    Code, Column, Derived, Files, Kind, Published, Range, Sentinel, Syntax, Table, Trace,
+};
 
 use super::spec::{
     CodeSpec, ColumnSpec, FamilySpec, FilesSpec, RangeSpec, SentinelSpec, SyntaxSpec, TableSpec,
 };
-use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
+use super::words::{
+    confidence, date, identifier, kind, leak, obfuscation, prose, rule, snake_case, unique, word,
+};
 
 /// The versions of one data set and what they share.
 ///
@@ -35,10 +39,13 @@ impl Family {
             traces: Vec::new(),
         };
         let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
-        unique("table", spec.table.iter().map(|table| table.name.as_str()))?;
+        let tables = spec.table.iter();
+        let tables = tables.chain(spec.derived.iter().map(|derived| &derived.table));
+        unique("table", tables.map(|table| table.name.as_str()))?;
         // The columns are leaked once, so that all versions share them.
         let mut columns = Vec::new();
-        for table in &spec.table {
+        let derived = spec.derived.iter().map(|derived| &derived.table);
+        for table in spec.table.iter().chain(derived) {
             let list = family
                 .columns(table, &names)
                 .with_context(|| table.name.clone())?;
@@ -51,7 +58,7 @@ impl Family {
                 "trace {}: its name must begin with that of its family",
                 trace.name
             );
-            let tables = spec.table.iter().zip(&columns).map(|(table, columns)| {
+            let table = |(table, columns): (&TableSpec, &&'static [Column])| {
                 Ok(Table {
                     name: identifier(&table.name)?,
                     summary: prose(&table.summary)?,
@@ -61,6 +68,7 @@ impl Family {
                         FilesSpec::Parts => Files::Parts,
                         FilesSpec::Shards => Files::Shards,
                         FilesSpec::Whole => Files::Whole,
+                        FilesSpec::Derived => Files::Derived,
                     },
                     syntax: match table.syntax {
                         SyntaxSpec::Csv => Syntax::Csv,
@@ -68,10 +76,26 @@ impl Family {
                         SyntaxSpec::Json => Syntax::Json,
                     },
                     parts: table.parts,
+                    published: published(table, &trace.name, &names)
+                        .with_context(|| format!("{}: published", table.name))?,
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
                 })
+            };
+            let tables = spec.table.iter().zip(&columns).map(&table);
+            let tables: Vec<Table> = tables.collect::<Result<_>>()?;
+            let derived = spec.derived.iter().zip(&columns[tables.len()..]);
+            let derived = derived.map(|(derived, columns)| {
+                let from = tables.iter().find(|table| table.name == derived.from);
+                Ok(Derived {
+                    rule: rule(&derived.rule)?,
+                    from: from
+                        .with_context(|| format!("derived: there is no table {}", derived.from))?
+                        .name,
+                    table: table((&derived.table, columns))?,
+                })
             });
+            let derived: Vec<Derived> = derived.collect::<Result<_>>()?;
             family.traces.push(Trace {
                 name: word(&trace.name)?,
                 family: family.name,
@@ -80,7 +104,13 @@ impl Family {
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
                 archive: leak(&trace.archive),
-                tables: tables.collect::<Result<Vec<_>>>()?.leak(),
+                creators: sentences(&spec.creators)?,
+                url: spec.url.as_deref().map(word).transpose()?,
+                published: trace.published.as_deref().map(date).transpose()?,
+                epoch: spec.epoch,
+                anomalies: sentences(&spec.anomalies)?,
+                tables: tables.leak(),
+                derived: derived.leak(),
             });
         }
         Ok(family)
@@ -322,6 +352,11 @@ fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         .leak())
 }
 
+fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+    let sentences = list.iter().map(|one| prose(one));
+    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
+}
+
 /// The index of the column that a table names as its time.
 fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     let Some(name) = &table.time else {
@@ -336,6 +371,24 @@ fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
         table.name
     );
     Ok(index)
+}
+
+/// The published count of a table, if there is one that holds for the version.
+fn published(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<Published>> {
+    let Some(spec) = &table.published else {
+        return Ok(None);
+    };
+    let unknown = spec.not_of.iter().find(|name| !traces.contains(&&name[..]));
+    if let Some(name) = unknown {
+        bail!("not_of: there is no trace {name}");
+    }
+    let published = Published {
+        rows: spec.rows,
+        confidence: confidence(&spec.confidence)?,
+        source: prose(&spec.source)?,
+    };
+    let holds = !spec.not_of.iter().any(|name| name == trace);
+    Ok(holds.then_some(published))
 }
 
 /// The order of the fields in a version's files: that of the columns, without the absent ones.
@@ -378,6 +431,10 @@ doc = "late"
 name = "days"
 summary = "days"
 parts = 1
+[table.published]
+rows = 7
+confidence = "measured"
+source = "a count"
 [[table.column]]
 name = "time"
 content = "time"
@@ -418,6 +475,10 @@ doc = "how"
         assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
         assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
         assert_eq!(family.traces[0].tables[0].columns[0].ranges[1].from, 10);
+        let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
+        assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
+        let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
+        assert_eq!(published(&other), None);
     }
 
     #[test]
@@ -464,7 +525,22 @@ doc = "how"
             "content = \"a time\"",
             "days: time: the name must be a_time",
         );
+        refuses(
+            "confidence = \"measured\"",
+            "confidence = \"sure\"",
+            "days: published: confidence \"sure\" is not one of",
+        );
+        refuses(
+            "source = \"a count\"",
+            "source = \"a count\"\nnot_of = [\"x\"]",
+            "days: published: not_of: there is no trace x",
+        );
         refuses("doc = \"when\"", "dock = \"when\"", "dock");
+        refuses(
+            "document = \"a letter\"",
+            "document = \"a letter\"\npublished = \"2011-5-1\"",
+            "\"2011-5-1\" is not a date",
+        );
         refuses(
             "doc = \"how\"",
             "doc = \"how\"\nempty = 1.5",

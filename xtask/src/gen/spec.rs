@@ -11,6 +11,13 @@ pub(crate) struct FamilySpec {
     pub(crate) family: String,
     pub(crate) licence: String,
     pub(crate) citation: String,
+    #[serde(default)]
+    pub(crate) creators: Vec<String>,
+    pub(crate) url: Option<String>,
+    /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
+    pub(crate) epoch: Option<i64>,
+    #[serde(default)]
+    pub(crate) anomalies: Vec<String>,
     pub(crate) trace: Vec<TraceSpec>,
     #[serde(default)]
     pub(crate) codes: BTreeMap<String, Vec<CodeSpec>>,
@@ -19,6 +26,17 @@ pub(crate) struct FamilySpec {
     #[serde(default)]
     pub(crate) ranges: BTreeMap<String, Vec<RangeSpec>>,
     pub(crate) table: Vec<TableSpec>,
+    #[serde(default)]
+    pub(crate) derived: Vec<DerivedSpec>,
+}
+
+/// A table that is made of another one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DerivedSpec {
+    pub(crate) rule: String,
+    pub(crate) from: String,
+    pub(crate) table: TableSpec,
 }
 
 /// One published version.
@@ -30,6 +48,7 @@ pub(crate) struct TraceSpec {
     pub(crate) document: String,
     #[serde(default)]
     pub(crate) archive: String,
+    pub(crate) published: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +88,7 @@ pub(crate) struct TableSpec {
     /// 0 where it is not known.
     #[serde(default)]
     pub(crate) parts: u32,
+    pub(crate) published: Option<PublishedSpec>,
     /// The name of the integer column by which rows are placed in time.
     pub(crate) time: Option<String>,
     #[serde(default)]
@@ -84,6 +104,7 @@ pub(crate) enum FilesSpec {
     Parts,
     Shards,
     Whole,
+    Derived,
 }
 
 /// [`tracelake_schema::Syntax`].
@@ -94,6 +115,17 @@ pub(crate) enum SyntaxSpec {
     Csv,
     QuotedCsv,
     Json,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedSpec {
+    pub(crate) rows: u64,
+    pub(crate) confidence: String,
+    pub(crate) source: String,
+    /// The versions that the count does not hold for.
+    #[serde(default)]
+    pub(crate) not_of: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -172,7 +172,7 @@ impl Plan {
 /// The names that a table's directory can have, in a lake of any trace.
 #[must_use]
 pub fn table_names() -> BTreeSet<&'static str> {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = TRACES.iter().flat_map(|trace| trace.all_tables());
     tables.map(|table| table.name).collect()
 }
 

@@ -45,7 +45,7 @@ impl Run<'_> {
             self.go_on()?;
             let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
             let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
-            let table = self.plan.trace.tables[key.0].name;
+            let table = self.table(key.0).map_or("", |table| table.name);
             match sources.get(&key) {
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 None if !whole => {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
@@ -214,6 +215,8 @@ impl Run<'_> {
         let kept = parts.len();
         let resumed = progress.complete && todo.is_empty();
         if !resumed {
+            // A release that somebody changed is refused now, and not after the first part.
+            self.lake.release_files()?;
             let done = self.convert_all(&todo, &parts)?;
             parts.extend(done);
         }
@@ -314,11 +317,13 @@ impl Run<'_> {
 
     /// The place of a table in the trace.
     fn rank_of(&self, table: &str) -> Option<usize> {
-        self.plan
-            .trace
-            .tables
-            .iter()
-            .position(|known| known.name == table)
+        let mut tables = self.plan.trace.all_tables();
+        tables.position(|known| known.name == table)
+    }
+
+    /// The table of such a place.
+    fn table(&self, rank: usize) -> Option<&'static Table> {
+        self.plan.trace.all_tables().nth(rank)
     }
 
     /// Converts files side by side, the largest first so that none is left over for the end.
@@ -653,8 +658,8 @@ impl Run<'_> {
         let begun = match journal.take() {
             Some(begun) => begun,
             None => {
-                let lines = shared.kept.iter().map(|((rank, _), facts)| {
-                    (self.plan.trace.tables[*rank].name.to_owned(), facts.clone())
+                let lines = shared.kept.iter().filter_map(|((rank, _), facts)| {
+                    Some((self.table(*rank)?.name.to_owned(), facts.clone()))
                 });
                 self.lake
                     .begin(&self.plan.origin, &lines.collect::<Vec<_>>())?
@@ -685,7 +690,9 @@ impl Run<'_> {
     fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
-            let table = &self.plan.trace.tables[rank];
+            let Some(table) = self.table(rank) else {
+                continue;
+            };
             if tables.last().is_none_or(|last| last.name != table.name) {
                 let schema = tracelake_schema::arrow::arrow_schema(table);
                 tables.push(TableFacts {

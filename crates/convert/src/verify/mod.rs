@@ -3,6 +3,7 @@
 //! Nothing that parsed a row on the way in is used here.
 
 mod plain;
+mod release;
 mod values;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
+use release::verify_release;
 use values::{Original, verify_values};
 
 /// What a verification found.
@@ -39,7 +41,8 @@ pub struct Verdict {
     pub findings: Vec<Error>,
 }
 
-/// Holds a lake against its manifest and, if `source` is given, against its source.
+/// Holds a lake against its manifest and, if `source` is given, against its source; and the files of
+/// its release, if there are any, against the lake.
 ///
 /// # Errors
 /// When there is no finished lake, or no source. What is wrong with the lake itself is in
@@ -51,7 +54,25 @@ pub fn verify(
     watch: Watcher<'_>,
 ) -> Result<Verdict> {
     let manifest = read_manifest(root)?;
-    let trace = tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
+    let trace = known_trace(root, &manifest)?;
+    let plan = match source {
+        Some(source) => Some(source_plan(source, trace)?),
+        None => None,
+    };
+    let mut verdict = verify_lake(root, manifest, trace, plan.as_ref(), threads, watch)?;
+    match verify_release(root, trace, &verdict.manifest) {
+        Ok(findings) => verdict.findings.extend(findings),
+        Err(error) => verdict.findings.push(error),
+    }
+    Ok(verdict)
+}
+
+/// The trace of a lake.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] when it is not known.
+pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static Trace> {
+    tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
         Error::new(
             ErrorKind::Refused,
@@ -59,11 +80,21 @@ pub fn verify(
         )
         .at(root)
         .hint("use the version of tracelake that made it")
-    })?;
-    let plan = match source {
-        Some(source) => Some(source_plan(source, trace)?),
-        None => None,
-    };
+    })
+}
+
+/// Holds a lake against its manifest and the plan of its source, and leaves a release alone.
+///
+/// # Errors
+/// When the threads cannot be started, or the disk fails.
+pub(crate) fn verify_lake(
+    root: &Path,
+    manifest: Manifest,
+    trace: &'static Trace,
+    plan: Option<&Plan>,
+    threads: usize,
+    watch: Watcher<'_>,
+) -> Result<Verdict> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
         Error::new(
@@ -84,7 +115,7 @@ pub fn verify(
         root,
         trace,
         manifest: &manifest,
-        plan: plan.as_ref(),
+        plan,
         watch,
     };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
@@ -94,7 +125,7 @@ pub fn verify(
     let values = checked.iter().map(|(values, _)| values).sum();
     let number = parts.len();
     findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
-    let not_converted = plan.as_ref().map_or(0, |plan| {
+    let not_converted = plan.map_or(0, |plan| {
         let there = |table: &str, number| {
             manifest
                 .parts()

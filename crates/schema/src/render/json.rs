@@ -27,7 +27,12 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "document": trace.document,
         "licence": trace.licence,
         "citation": trace.citation,
-        "tables": asked(trace, table).iter().map(describe).collect::<Vec<_>>(),
+        "creators": trace.creators,
+        "url": trace.url,
+        "published": trace.published,
+        "epoch": trace.epoch,
+        "anomalies": trace.anomalies,
+        "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
     format!("{description:#}\n")
 }
@@ -40,6 +45,9 @@ fn describe(table: &Table) -> Value {
         "files": format!("{:?}", table.files).to_lowercase(),
         "syntax": format!("{:?}", table.syntax).to_lowercase(),
         "parts": table.parts,
+        "published": table.published.map(|one| json!({
+            "rows": one.rows, "confidence": one.confidence.name(), "source": one.source,
+        })),
         "schema_fingerprint": fingerprint(&arrow_schema(table)),
         "columns": columns
             .map(|(index, one)| column(one, field_number(table, index)))
@@ -88,6 +96,8 @@ mod tests {
         for trace in TRACES {
             let value: Value = serde_json::from_str(&json(trace, None)).unwrap();
             for (t, table) in trace.tables.iter().enumerate() {
+                let rows = table.published.map(|published| published.rows);
+                assert_eq!(value["tables"][t]["published"]["rows"].as_u64(), rows);
                 for (c, column) in table.columns.iter().enumerate() {
                     let described = &value["tables"][t]["columns"][c];
                     assert_eq!(described["name"], column.name);

@@ -1,6 +1,6 @@
 //! The data dictionary.
 
-use super::{asked, extent, field_number, invalid, spans, with_nested};
+use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
 
@@ -9,8 +9,9 @@ use crate::{Column, Table, Trace};
 pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
     page.push_str(&sources(trace));
+    page.push_str(&anomalies(trace));
     for table in asked(trace, table) {
-        page.push_str(&section(std::slice::from_ref(trace), table));
+        page.push_str(&table_section(trace, table));
     }
     page
 }
@@ -41,10 +42,27 @@ pub fn dictionary(family: &[Trace]) -> String {
         "\nAll versions have the same columns in the lake. In the column *null*, *no* means that \
          an empty field\nis a bad row; everywhere else it is NULL.\n",
     );
-    for table in first.tables {
+    page.push_str(&anomalies(first));
+    for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
     page
+}
+
+/// The section on what is odd or wrong in the published data as a whole; empty where nothing is.
+#[must_use]
+pub fn anomalies(trace: &Trace) -> String {
+    if trace.anomalies.is_empty() {
+        return String::new();
+    }
+    let items = trace.anomalies.iter().map(|one| format!("- {one}\n"));
+    format!("\n## Known anomalies\n\n{}", items.collect::<String>())
+}
+
+/// One table of a trace: its columns with types, units, codes, special values and meanings.
+#[must_use]
+pub fn table_section(trace: &Trace, table: &Table) -> String {
+    section(std::slice::from_ref(trace), table)
 }
 
 fn sources(trace: &Trace) -> String {
@@ -57,10 +75,11 @@ fn sources(trace: &Trace) -> String {
 /// One table, with what the versions in `family` do not have of it.
 fn section(family: &[Trace], table: &Table) -> String {
     let mut text = format!(
-        "\n## {}\n\n{} Published in {}.\n\n",
+        "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,
         table.summary,
-        extent(table)
+        extent(table),
+        published(table)
     );
     text.push_str(&format!(
         "Schema fingerprint: `{}`.\n\n",

@@ -1,6 +1,6 @@
 //! Descriptions for a terminal.
 
-use super::{asked, extent, field_number, invalid, spans, with_nested};
+use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
@@ -16,7 +16,7 @@ pub fn overview() -> String {
             text.push('\n');
         }
         text.push_str(&wrap(&format!("{}  ", trace.name), trace.title));
-        for table in trace.tables {
+        for table in trace.all_tables() {
             let longest = trace
                 .tables
                 .iter()
@@ -42,6 +42,7 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
     for one in asked(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap("  ", one.summary));
+        text.push_str(&wrap("  ", &published(one)));
         text.push('\n');
         text.push_str(&if table.is_some() {
             details(one)

@@ -1,0 +1,94 @@
+//! Tables that are whole are held against the counts that were published.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Run, Scratch, convert, good_row, run, shared, table};
+
+const TABLE: &str = "machine_events";
+
+/// What is said of the table in a summary.
+fn said(run: &Run) -> &str {
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines = run.stderr.lines();
+    let mut told = lines.filter(|line| line.contains("published count"));
+    let line = told.next().unwrap_or_default();
+    assert_eq!(told.next(), None, "{}", run.stderr);
+    line
+}
+
+/// The table in a JSON object of a lake.
+fn found(lake: &str) -> Value {
+    let lake: Value = serde_json::from_str(lake).unwrap();
+    let mut tables = lake["tables"].as_array().unwrap().iter();
+    tables.find(|one| one["name"] == TABLE).unwrap().clone()
+}
+
+/// What `inspect --json` says of the table.
+fn inspected(lake: &Path) -> Value {
+    found(&run([Path::new("inspect"), lake, Path::new("--json")]).stdout)
+}
+
+/// What the last JSON line of a run says of the table.
+fn done(source: &Path, lake: &Path) -> Value {
+    let run = convert(source, lake, &["--allow-missing", "--progress", "json"]);
+    run.well();
+    found(run.stderr.lines().last().unwrap())
+}
+
+#[test]
+fn a_difference_is_told_and_is_no_error() {
+    let published = table(TABLE).published.unwrap();
+    assert_eq!(table(TABLE).parts, 1);
+    let scratch = Scratch::new();
+    scratch.only(TABLE, format!("{}\n", good_row(TABLE)).as_bytes());
+    // This one comes in many parts, and one of them says nothing of the others.
+    let other = "job_events";
+    scratch.part(other, 0, 500, format!("{}\n", good_row(other)).as_bytes());
+    let expected = |line: &str| {
+        let digits: String = line.chars().filter(|one| *one != ',').collect();
+        let more = 1 - i64::try_from(published.rows).unwrap();
+        let (rows, sure) = (published.rows, published.confidence.name());
+        let start = format!("{TABLE}: 1 row read; the published count is {rows} ({sure})");
+        assert_eq!(digits, format!("{start} this differs from it by {more}"));
+        more
+    };
+    let more = expected(said(&scratch.convert(&["--allow-missing"])));
+    expected(said(&run(["verify".into(), scratch.out()])));
+    for value in [
+        inspected(&scratch.out()),
+        done(&scratch.src(), &scratch.out()),
+    ] {
+        assert_eq!(value["published_rows"], published.rows);
+        assert_eq!(value["more_than_published"], more);
+    }
+    // Of a source nothing is known before it is read.
+    assert!(inspected(&scratch.src())["more_than_published"].is_null());
+    // Rows that are rejected were published all the same.
+    let two = format!("{}\nbad\n", good_row(TABLE));
+    scratch.only(TABLE, two.as_bytes());
+    let reject = ["--allow-missing", "--overwrite", "--on-bad-row", "reject"];
+    let rejected = scratch.convert(&reject);
+    assert!(
+        rejected.stderr.contains("2 rows read"),
+        "{}",
+        rejected.stderr
+    );
+}
+
+#[test]
+fn a_published_file_matches() {
+    let Some(source) = shared("google-2011") else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let line = format!("{TABLE}: 37,780 rows read, matches the published count");
+    let run_of = convert(&source, &scratch.out(), &["--allow-missing"]);
+    assert_eq!(said(&run_of), line);
+    assert_eq!(said(&run(["verify".into(), scratch.out()])), line);
+    for value in [inspected(&scratch.out()), done(&source, &scratch.out())] {
+        assert_eq!(value["published_rows"], 37_780);
+        assert_eq!(value["more_than_published"], 0);
+    }
+}

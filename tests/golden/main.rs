@@ -1,0 +1,216 @@
+//! The lakes of fixed inputs are what they were: every value by counts, ranges and sums, every file
+//! by its digest. What they were stands in this directory, one file for each lake.
+//!
+//! `cargo xtask golden` runs this; `cargo xtask golden --update` writes the files anew.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod facts;
+mod page;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use tempfile::TempDir;
+use tracelake_schema::{TRACES, Trace};
+
+use facts::{Facts, Place, differences, of_lake};
+use support::{committed_sample, convert, copy, gzip, part_path, run, table, tree};
+
+/// Set by `cargo xtask golden --update`.
+const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
+
+/// What is generated: several parts, some thousand rows in each table that grows, on any machine
+/// the same.
+const GENERATE: [&str; 6] = ["--parts", "2", "--rows", "12000", "--seed", "20110501"];
+
+/// The name of the page of the committed sample.
+const SAMPLE: &str = "sample";
+
+fn pages() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
+}
+
+/// Converts a source and reads the lake back. Checksums would tell of a change as well, but not
+/// where it is.
+fn facts_of(source: &Path, trace: Option<&Trace>) -> Facts {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("lake");
+    let mut options = vec!["--checksums", "none"];
+    options.extend(trace.iter().flat_map(|trace| ["--trace", trace.name]));
+    convert(source, &out, &options).well();
+    of_lake(&out)
+}
+
+/// Generates a trace, where all of its tables can be.
+fn generated(trace: &Trace) -> Option<TempDir> {
+    let possible = trace.tables.iter().all(|table| !table.synthetic.is_empty());
+    if !possible {
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().to_str().unwrap();
+    let arguments = ["generate", trace.name, out].into_iter().chain(GENERATE);
+    let made = run(arguments);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    Some(directory)
+}
+
+/// Says something that the test harness does not hold back.
+fn say(text: &str) {
+    let mut stderr = std::io::stderr();
+    stderr.write_all(format!("{text}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn every_lake_is_what_it_was() {
+    let mut lakes = vec![(
+        SAMPLE.to_owned(),
+        "tests/sample".to_owned(),
+        facts_of(&committed_sample(), None),
+    )];
+    for trace in TRACES {
+        let Some(source) = generated(trace) else {
+            say(&format!("golden: {} cannot be generated", trace.name));
+            continue;
+        };
+        let made = format!("tracelake generate {} {}", trace.name, GENERATE.join(" "));
+        let facts = facts_of(source.path(), Some(trace));
+        lakes.push((trace.name.to_owned(), made, facts));
+    }
+    let update = std::env::var_os(UPDATE).is_some();
+    let mut wrong = String::new();
+    for (name, source, now) in &lakes {
+        let path = pages().join(format!("{name}.toml"));
+        let text = page::write(source, now);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        if before == text {
+            continue;
+        }
+        let differences = differences(&page::read(&before), now);
+        let count = differences.len();
+        let told = format!("tests/golden/{name}.toml: {count} facts differ\n");
+        wrong += &(told + &differences.concat());
+        if update {
+            fs::write(&path, text).unwrap();
+        }
+    }
+    for path in strangers(lakes.iter().map(|(name, _, _)| &name[..])) {
+        wrong += &format!("tests/golden/{path}: no lake is made for it any more\n");
+        if update {
+            fs::remove_file(pages().join(path)).unwrap();
+        }
+    }
+    if update && !wrong.is_empty() {
+        say(&format!("golden: written anew:\n{}", wrong.trim_end()));
+    } else {
+        let hint = "look at each; if all are meant, run `cargo xtask golden --update`";
+        assert!(
+            wrong.is_empty(),
+            "lakes differ from tests/golden:\n{wrong}{hint}"
+        );
+    }
+    let facts = || lakes.iter().flat_map(|(_, _, facts)| facts);
+    let of = |level: fn(&Place) -> bool| {
+        let places = facts().map(|fact| &fact.place).filter(|place| level(place));
+        places.collect::<Vec<_>>().chunk_by(|a, b| a == b).count()
+    };
+    let parts = of(|place| !place.part.is_empty() && place.column.is_empty());
+    let columns = of(|place| !place.column.is_empty());
+    let (lakes, facts) = (lakes.len(), facts().count());
+    say(&format!(
+        "golden: {lakes} lakes, {parts} files, {columns} columns of parts, {facts} facts, all as in \
+         tests/golden"
+    ));
+}
+
+/// Pages of lakes that are not made.
+fn strangers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let known: BTreeSet<String> = names.map(|name| format!("{name}.toml")).collect();
+    let found = tree(&pages()).unwrap().into_keys();
+    let strange = found.filter(|name| name.ends_with(".toml") && !known.contains(name));
+    strange.collect()
+}
+
+/// Replaces one field in the middle of the second part of a table.
+fn change(source: &Path, name: &str, column: &str, value: &str) -> String {
+    let total = table(name).parts.min(2);
+    let path = source.join(part_path(name, total - 1, total));
+    let mut text = String::new();
+    let file = fs::File::open(&path).unwrap();
+    MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let middle = lines.len() / 2;
+    let (index, _) = table(name).column(column).unwrap();
+    let mut fields: Vec<&str> = lines[middle].split(',').collect();
+    assert_ne!(fields[index], value);
+    fields[index] = value;
+    lines[middle] = fields.join(",");
+    fs::write(&path, gzip((lines.join("\n") + "\n").as_bytes())).unwrap();
+    format!("part-{:05}-of-{total:05}", total - 1)
+}
+
+/// One value in the sample is changed: the differences are in its column and nowhere else, but for
+/// the digests of its file and of the manifest.
+#[test]
+fn a_changed_value_is_named() {
+    let page = fs::read_to_string(pages().join(format!("{SAMPLE}.toml"))).unwrap();
+    let before = page::read(&page);
+    let changes = [
+        (
+            "job_events",
+            "scheduling_class",
+            "7",
+            "max was \"3\", is \"7\"",
+        ),
+        ("task_usage", "cpu_rate", "", "nulls was \"0\", is \"1\""),
+        // Between the smallest and the largest, and as long as all others.
+        (
+            "job_events",
+            "user",
+            "Maaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=",
+            "crc32 was",
+        ),
+        ("machine_events", "cpus", "0.123", "min was"),
+        ("machine_attributes", "attribute_name", "~", "max was"),
+        (
+            "task_events",
+            "different_machines_restriction",
+            "",
+            "nulls was",
+        ),
+    ];
+    for (name, column, value, difference) in changes {
+        let source = tempfile::tempdir().unwrap();
+        copy(&committed_sample(), source.path());
+        let part = change(source.path(), name, column, value);
+        let told = differences(&before, &facts_of(source.path(), None));
+        let start = format!("  {name}, {part}, {column}: ");
+        let named = |line: &&String| line.starts_with(&start);
+        let sizes = (told.iter().filter(named).count(), told.len());
+        assert!(sizes.0 > 0 && sizes.1 == sizes.0 + 2, "{told:#?}");
+        assert!(
+            told.iter()
+                .any(|line| line.starts_with(&(start.clone() + difference))),
+            "{told:#?}"
+        );
+        for digest in [
+            format!("  {name}, {part}: sha256"),
+            "  _tracelake, manifest.json: sha256".into(),
+        ] {
+            assert!(
+                told.iter().any(|line| line.starts_with(&digest)),
+                "{told:#?}"
+            );
+        }
+    }
+}
