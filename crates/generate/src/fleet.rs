@@ -195,7 +195,7 @@ impl Fleet {
         })
     }
 
-    /// Writes a job with at most `left` instances and says how many it has, at least one.
+    /// Writes a job with at most `left` instances and says how many it has.
     fn job(&self, job: u64, left: u64, sheets: &mut Sheets<'_>) -> Result<u64, Stopped> {
         let mut random = self.random(3, job);
         let is_dag = random.happens(profile::DAGS);
@@ -251,7 +251,6 @@ impl Fleet {
                 break;
             }
         }
-        // A job that only waits has no instance, and yet the last one has to come.
         Ok(written)
     }
 
@@ -300,7 +299,7 @@ fn times(random: &mut Random) -> Vec<u64> {
 struct Series {
     from: u64,
     samples: u64,
-    /// Longer gaps by so much, where few samples have to reach far.
+    /// Whether its hardware counters are read.
     counters: bool,
     net: (u64, u64),
     cpu: u64,
