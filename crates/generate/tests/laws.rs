@@ -8,7 +8,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use tracelake_generate::{Error, Options, Summary, generate};
-use tracelake_schema::{Column, Files, TRACES, Table, Trace};
+use tracelake_schema::{Column, TRACES, Table, Trace};
 
 const SUBMIT: u64 = 0;
 const SCHEDULE: u64 = 1;
@@ -19,8 +19,8 @@ const BEGIN: u64 = 600_000_000;
 const WINDOW: u64 = 300_000_000;
 
 fn trace() -> &'static Trace {
-    let in_parts = |trace: &&Trace| trace.tables.iter().all(|table| table.files == Files::Parts);
-    TRACES.iter().find(in_parts).expect("a trace in parts")
+    let trace = TRACES.iter().find(|trace| trace.in_parts());
+    trace.expect("a trace in parts")
 }
 
 fn made(options: Options) -> (tempfile::TempDir, Summary) {

@@ -149,6 +149,12 @@ impl Trace {
         let derived = self.derived.iter().map(|derived| &derived.table);
         self.tables.iter().chain(derived)
     }
+
+    /// Whether every table is published in [`Files::Parts`].
+    #[must_use]
+    pub fn in_parts(&self) -> bool {
+        self.tables.iter().all(|table| table.files == Files::Parts)
+    }
 }
 
 /// One column of a table.

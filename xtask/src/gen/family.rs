@@ -474,11 +474,11 @@ doc = "how"
         let family = Family::parse(SMALL).unwrap();
         assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
         assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+        assert_eq!(family.traces[0].tables[0].columns[0].ranges[1].from, 10);
         let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
         assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
         let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
         assert_eq!(published(&other), None);
-        assert_eq!(family.traces[0].tables[0].columns[0].ranges[1].from, 10);
     }
 
     #[test]
