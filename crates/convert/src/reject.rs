@@ -163,11 +163,13 @@ impl BadRow<'_> {
         let named = self.raw.split(|&byte| byte == b',').filter(|field| {
             let field = String::from_utf8_lossy(field);
             let field = field.trim().trim_matches('"');
-            let columns = layout.table.columns.iter();
-            columns.into_iter().any(|column| {
-                column.name.eq_ignore_ascii_case(field)
-                    || column.content.eq_ignore_ascii_case(field)
-            })
+            let mut columns = layout.table.columns.iter();
+            // The publisher may have left a name empty.
+            !field.is_empty()
+                && columns.any(|column| {
+                    column.name.eq_ignore_ascii_case(field)
+                        || column.content.eq_ignore_ascii_case(field)
+                })
         });
         named.count() >= 2
     }

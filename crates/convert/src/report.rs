@@ -16,7 +16,7 @@ use tracelake_convert::run::Outcome;
 use tracelake_convert::store::{RELEASE, SUMS};
 use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
-use tracelake_schema::{Published, Trace};
+use tracelake_schema::{Files, Published, Trace};
 
 use crate::cli::ProgressArg;
 
@@ -344,7 +344,7 @@ fn against_published(trace: &Trace, manifest: &Manifest) {
     for facts in &manifest.tables {
         let Some(table) = trace
             .table(&facts.name)
-            .filter(|table| facts.is_whole(table))
+            .filter(|table| facts.is_whole(table) && table.files != Files::Derived)
         else {
             continue;
         };
