@@ -197,7 +197,7 @@ fn valid(column: &Column, row: usize) -> Vec<u8> {
         Kind::Float if row % 2 == 0 => format!("0.{:04}", row * 37 % 10_000),
         Kind::Float => format!("{:e}", row as f64 / 7.0),
         Kind::Boolean => (row % 2).to_string(),
-        Kind::Text => format!("text={row}/\u{3a9}"),
+        Kind::Text | Kind::Struct | Kind::List => format!("text={row}/\u{3a9}"),
     }
     .into_bytes()
 }
@@ -339,7 +339,7 @@ fn value(column: &'static Column, cell: &[u8], mapped: &mut u64) -> Option<Value
                 .to_bits(),
         ),
         Kind::Boolean => Value::Boolean(["0", "1"].iter().position(|&word| word == text)? == 1),
-        Kind::Text => {
+        Kind::Text | Kind::Struct | Kind::List => {
             let plain = !text
                 .bytes()
                 .any(|byte| byte == b'"' || byte.is_ascii_control());
@@ -388,7 +388,7 @@ fn check_output(table: &Table, path: &Path, good: &[Vec<Value>]) {
                         Value::Float(array.as_primitive::<Float64Type>().value(row).to_bits())
                     }
                     Kind::Boolean => Value::Boolean(array.as_boolean().value(row)),
-                    Kind::Text => Value::Text(array.as_string::<i32>().value(row).to_owned()),
+                    Kind::Text | Kind::Struct | Kind::List => Value::Text(array.as_string::<i32>().value(row).to_owned()),
                 };
                 assert_eq!(found, expected[index], "row {row}, {}", column.name);
             }

@@ -14,7 +14,7 @@ use crate::support::{Run, Scratch, program, run, trace};
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// How long anything may take before it counts as hanging.
-pub(crate) const HANGS: Duration = Duration::from_secs(20);
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
 /// A source that keeps the program busy for a while, and the lake of an undisturbed run; made once,
 /// never changed.

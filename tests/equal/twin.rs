@@ -65,7 +65,7 @@ fn array(column: &Column, fields: &[Option<&str>]) -> ArrayRef {
                 .map(|f| f.map(|f| f == "1"))
                 .collect::<BooleanArray>(),
         ),
-        Kind::Text => Arc::new(fields.collect::<StringArray>()),
+        Kind::Text | Kind::Struct | Kind::List => Arc::new(fields.collect::<StringArray>()),
     }
 }
 
@@ -200,7 +200,7 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
         ]
         .boxed(),
         Kind::Boolean => "[01]".boxed(),
-        Kind::Text => prop_oneof![
+        Kind::Text | Kind::Struct | Kind::List => prop_oneof![
             "[A-Za-z0-9+/]{43}=",
             "[1-9][0-9]?",
             "[^\\p{Cc},\"]{1,12}",

@@ -1,13 +1,40 @@
-"""Reads a lake with Spark: schema, comments, partition, counts. In and out as in check.py."""
+"""Reads a lake with Spark: schema, comments, partition, counts; and the views of
+`tracelake schema --as spark` over it. In and out as in check.py, with three more keys in: "lake", the
+directory of the lake, "ddl", the statements, and "schema", what `tracelake schema --as json` says."""
 
 import json
 import os
 import sys
+import tempfile
 
+import views
 from pyspark.sql import SparkSession
 from pyspark.sql import functions
 
 SPARK = {"int64": "bigint", "int32": "int", "double": "double", "boolean": "boolean", "string": "string"}
+
+
+def statements(ddl):
+    """The statements of a text; a line that starts with -- is a comment, and strings keep to a line."""
+    lines = [line for line in ddl.splitlines() if not line.startswith("--")]
+    return [statement for statement in "\n".join(lines).split(";\n") if statement.strip(" ;\n")]
+
+
+def check_views(spark, request):
+    """The tables and views that the statements make show what they should."""
+    ddl = request["ddl"].replace("LOCATION 'OUT/", f"LOCATION '{request['lake']}/")
+    for statement in statements(ddl + "\n"):
+        spark.sql(statement)
+    described = {table["name"]: table for table in request["schema"]["tables"]}
+    findings = []
+    for table in request["tables"]:
+        name = table["name"]
+        view = spark.table(f"{name}_named")
+        description = dict(described[name], epoch=request["schema"]["epoch"])
+        wanted = views.expected(description, table["parts"])
+        rows = [tuple(row) for row in view.collect()]
+        findings += views.differences("spark", name, view.columns, rows, wanted)
+    return findings
 
 
 def main():
@@ -21,6 +48,8 @@ def main():
         .config("spark.driver.host", "localhost")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", tempfile.mkdtemp())
         .getOrCreate()
     )
     findings, tables = [], {}
@@ -50,6 +79,7 @@ def main():
         if parts != rows:
             findings.append(f"spark: {name}: {rows} rows, but {parts} in its parts")
         tables[name] = {"rows": rows, "values": sum(counted), "file_numbers": numbers}
+    findings += check_views(spark, request)
     spark.stop()
     json.dump({"findings": findings, "tables": tables}, answer)
     answer.close()

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tracelake_schema::Kind;
 
 use support::{
-    Scratch, committed_sample, convert, good_row, heads, manifest, row_with, shared, table,
+    Scratch, committed_sample, convert, good_row, heads, manifest, row_with, run, shared, table,
 };
 
 /// An interpreter that has the modules; `None` where there is none, saying how to make one.
@@ -59,7 +59,7 @@ fn describe(source: &Path, out: &Path) -> Value {
                 Kind::Code => "int32",
                 Kind::Float => "double",
                 Kind::Boolean => "boolean",
-                Kind::Text => "string",
+                Kind::Text | Kind::Struct | Kind::List => "string",
             };
             json!({"name": column.name, "type": kind, "nullable": !column.mandatory, "comment": column.comment()})
         });
@@ -79,12 +79,28 @@ fn describe(source: &Path, out: &Path) -> Value {
             "parts": parts.collect::<Vec<_>>(),
         })
     });
-    json!({"tables": described.collect::<Vec<_>>()})
+    json!({"lake": out, "tables": described.collect::<Vec<_>>()})
+}
+
+/// What the program says of the trace of a lake, in a form.
+fn schema(out: &Path, form: &str) -> String {
+    let trace = manifest(out)["trace"].as_str().unwrap().to_owned();
+    let run = run(["schema", &trace, "--as", form]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// A request with the statements for a database and what they have to show.
+fn with_views(request: Value, out: &Path, form: &str) -> Value {
+    let mut request = request;
+    request["ddl"] = schema(out, form).into();
+    request["schema"] = serde_json::from_str(&schema(out, "json")).unwrap();
+    request
 }
 
 /// Runs a script on a lake and returns its answer.
 #[track_caller]
-fn ask(python: &Path, script: &str, source: &Path, out: &Path) -> Value {
+fn ask(python: &Path, script: &str, request: &Value) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/readers")
         .join(script);
@@ -95,12 +111,11 @@ fn ask(python: &Path, script: &str, source: &Path, out: &Path) -> Value {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let request = describe(source, out).to_string();
     child
         .stdin
         .take()
         .unwrap()
-        .write_all(request.as_bytes())
+        .write_all(request.to_string().as_bytes())
         .unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -119,7 +134,12 @@ fn findings(answer: &Value) -> String {
 /// A script has to find nothing wrong with a lake, and every row.
 #[track_caller]
 fn check(python: &Path, script: &str, source: &Path, out: &Path) {
-    let answer = ask(python, script, source, out);
+    judge(python, script, &describe(source, out), out);
+}
+
+#[track_caller]
+fn judge(python: &Path, script: &str, request: &Value, out: &Path) {
+    let answer = ask(python, script, request);
     assert_eq!(findings(&answer), "");
     for facts in manifest(out)["tables"].as_array().unwrap() {
         let name = facts["name"].as_str().unwrap();
@@ -185,7 +205,8 @@ fn the_comparison_finds_a_changed_value() {
             "task_events",
             &[&other[..], b"\n", good.as_bytes()].concat(),
         );
-        let answer = ask(&python, "check.py", &scratch.src(), &scratch.out());
+        let request = describe(&scratch.src(), &scratch.out());
+        let answer = ask(&python, "check.py", &request);
         let found = findings(&answer);
         assert!(found.contains("1 rows are only in the source"), "{found}");
         assert!(
@@ -201,5 +222,41 @@ fn spark_reads_schema_comments_and_partitions() {
         return;
     };
     let scratch = sample();
-    check(&python, "check_spark.py", &scratch.src(), &scratch.out());
+    let out = scratch.out();
+    let request = with_views(describe(&scratch.src(), &out), &out, "spark");
+    judge(&python, "check_spark.py", &request, &out);
+}
+
+/// The rows of the sample, and codes and texts that are nearly something else.
+#[test]
+fn views_show_names_seconds_timestamps_and_nulls() {
+    let Some(python) = python("duckdb", "cargo xtask readers") else {
+        return;
+    };
+    let scratch = sample();
+    let attributes = table("machine_attributes");
+    let values = ["-3", "+3", "3.0", "12a", "", "9223372036854775808", "007"];
+    let rows = values.map(|value| row_with(attributes, "attribute_value", value.as_bytes()));
+    scratch.only("machine_attributes", &rows.join(&b'\n'));
+    let unknown = row_with(table("machine_events"), "event_type", b"9");
+    scratch.only("machine_events", &unknown);
+    let out = scratch.path().join("odd");
+    convert(&scratch.src(), &out, &[]).well();
+    let request = with_views(describe(&scratch.src(), &out), &out, "duckdb");
+    judge(&python, "check_views.py", &request, &out);
+}
+
+#[test]
+fn a_release_is_read_by_its_descriptions_alone() {
+    let Some(python) = python("mlcroissant", "cargo xtask readers") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for layout in ["hive", "flat"] {
+        let out = directory.path().join(layout);
+        convert(&committed_sample(), &out, &["--layout", layout]).well();
+        let released = run(["release", "--allow-missing", out.to_str().unwrap()]);
+        assert_eq!(released.code, 0, "{}", released.stderr);
+        check(&python, "check_release.py", &committed_sample(), &out);
+    }
 }

@@ -164,7 +164,9 @@ fn equal(line: &[u8], table: &Table, batch: &RecordBatch, row: usize) -> Result<
                         "0"
                     }
                 }
-                Kind::Text => text == array.as_string::<i32>().value(row),
+                Kind::Text | Kind::Struct | Kind::List => {
+                    text == array.as_string::<i32>().value(row)
+                }
             },
         };
         ensure(same, || format!("{} is not {text:?}", column.name))?;

@@ -26,11 +26,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
-use tracelake_schema::{TRACES, Table, Trace};
+use tracelake_schema::{Files, TRACES, Table, Trace};
 
-/// The trace that most tests are about: the first of the catalog.
+/// The trace that most tests are about: the first of the catalog that is published in parts alone.
 pub(crate) fn trace() -> &'static Trace {
-    &TRACES[0]
+    let in_parts = |trace: &&Trace| trace.tables.iter().all(|table| table.files == Files::Parts);
+    TRACES.iter().find(in_parts).unwrap()
 }
 
 /// One of its tables.

@@ -76,7 +76,7 @@ pub(crate) fn field(column: &Column, dice: &mut Dice) -> String {
             ),
             _ => format!("0.{:04}", dice.below(10_000)),
         },
-        Kind::Text => match dice.below(4) {
+        Kind::Text | Kind::Struct | Kind::List => match dice.below(4) {
             0 => dice.below(20).to_string(),
             _ => format!("{:0>43x}=", dice.below(97)),
         },

@@ -53,7 +53,7 @@ fn with(array: &ArrayRef, kind: Kind, row: usize, change: Change) -> ArrayRef {
             0.0
         ),
         Kind::Boolean => rebuilt!(array.as_boolean(), BooleanArray, |v: bool| !v, false),
-        Kind::Text => {
+        Kind::Text | Kind::Struct | Kind::List => {
             let old = array.as_string::<i32>();
             let values = old.iter().enumerate().map(|(at, value)| {
                 let value = value.map(str::to_owned);

@@ -9,11 +9,10 @@ use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, ensure};
-use tracelake_schema::TRACES;
 use tracelake_schema::arrow::data_type;
 
 use crate::readers::{environment, target};
-use crate::rig::{build, text};
+use crate::rig::{build, published_in_parts, text};
 
 /// The page that it writes.
 const PAGE: &str = "docs/benchmarks.md";
@@ -25,7 +24,7 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
     let folder = target(root).join("bench-data");
     let source = folder.join(rows.to_string());
-    let trace = &TRACES[0];
+    let trace = published_in_parts()?;
     // The input is a function of its rows, so that of an earlier run is as good.
     if !source.join("SHA256SUM").exists() {
         let made = Command::new(&program)
@@ -42,7 +41,7 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
         .iter()
         .map(|table| {
             let columns = table.columns.iter();
-            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c.kind)));
+            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c)));
             format!(
                 "\"{}\": [{}]",
                 table.name,

@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use readers::Extra;
 
 mod bench;
+mod dist;
 mod faults;
 mod r#gen;
 mod golden;
@@ -62,6 +63,15 @@ enum Task {
         #[arg(long, default_value_t = 5)]
         rounds: u32,
     },
+    /// Write the man pages and shell completions of the program into target/dist
+    Dist {
+        /// Write nothing; check that the versions agree and that every crate can be packaged
+        #[arg(long)]
+        check: bool,
+        /// The tag of a release, which has to be that of this version
+        #[arg(long, requires = "check")]
+        tag: Option<String>,
+    },
     /// Make every system call fail in turn and hold what is left against an undisturbed run
     Faults,
     /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
@@ -77,6 +87,11 @@ fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Bench { rows, rounds } => bench::bench(&root, rows, rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
+        Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
+        Task::Dist { check: false, .. } => {
+            let folder = dist::pages(&root)?;
+            println!("the pages are in {}", folder.display());
+        }
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Readers { spark } => {

@@ -69,7 +69,7 @@ pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> R
     Ok(python)
 }
 
-/// What to install beside the four readers.
+/// What to install beside the readers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extra {
     /// Nothing.
@@ -83,7 +83,8 @@ pub(crate) fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Runs a command, which has to end well.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot start {command:?}"))?;

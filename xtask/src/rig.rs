@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
-use tracelake_schema::TRACES;
+use tracelake_schema::{Files, TRACES, Trace};
 
 /// The files of a directory by their path in it.
 pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
@@ -19,6 +19,12 @@ pub(crate) struct Rig {
     /// Everything the rig makes lies here.
     pub(crate) scratch: Scratch,
     clean: Tree,
+}
+
+/// The trace that is measured and disturbed: the first of the catalog that is published in parts alone.
+pub(crate) fn published_in_parts() -> Result<&'static Trace> {
+    let in_parts = |trace: &&Trace| trace.tables.iter().all(|table| table.files == Files::Parts);
+    TRACES.iter().find(in_parts).context("a trace in parts")
 }
 
 /// Exit codes of a run that converted everything: the input has bad rows.
@@ -40,7 +46,7 @@ impl Rig {
         };
         let mut generate = Command::new(&rig.program);
         generate
-            .args(["generate", TRACES[0].name])
+            .args(["generate", published_in_parts()?.name])
             .arg(rig.source());
         let made = generate.args(["--rows", &rows.to_string()]).output()?;
         ensure!(made.status.success(), "generate: {}", text(&made));

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::error::{Error, ErrorKind, Result, escape};
-use tracelake_convert::plan::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
+use tracelake_convert::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
+use tracelake_convert::release::Allow;
 use tracelake_convert::run::parts_within;
 use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
@@ -15,7 +16,7 @@ use tracelake_schema::{TRACES, Table, Trace};
 /// Exit codes: 0 done; 1 failed; 2 usage; 3 done, some rows rejected; 4 bad row, or a file that
 /// does not fit its table; 5 corrupt input; 6 refused; 130, 143 stopped by a signal.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "tracelake", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -25,6 +26,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Convert(ConvertArgs),
     Verify(VerifyArgs),
+    Release(ReleaseArgs),
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
@@ -71,6 +73,9 @@ pub(crate) struct ConvertArgs {
     /// How column chunks are compressed: zstd, zstd:1 to zstd:22, snappy, none
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     compression: Codec,
+    /// Rows in a part of a table that is published in one file
+    #[arg(long, value_name = "N", default_value_t = PART_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    part_rows: u64,
     /// A file of SHA-256 checksums, or none; SHA256SUM in SRC if left out and there
     #[arg(long, value_name = "FILE|none")]
     checksums: Option<PathBuf>,
@@ -94,6 +99,20 @@ pub(crate) struct VerifyArgs {
     /// What the lake was made from; compare every value with it
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
+}
+
+/// Verify a finished lake and write what it needs to be published: checksums and descriptions.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// The lake; SHA256SUMS, README.md, croissant.json and datapackage.json are written into it
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Release it although rows were rejected; the card says how many
+    #[arg(long)]
+    allow_rejects: bool,
+    /// Release it although parts or tables of the trace are missing; the card says which
+    #[arg(long)]
+    allow_missing: bool,
 }
 
 /// Show what is in a lake or in a source: tables, parts, rows, bytes, time range.
@@ -222,6 +241,7 @@ impl ConvertArgs {
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
                 Some(path) => ChecksumSource::File(path.clone()),
             },
+            part_rows: self.part_rows,
             on_bad_row: match self.on_bad_row {
                 OnBadRowArg::Fail => OnBadRow::Fail,
                 OnBadRowArg::Reject => OnBadRow::Reject,
@@ -232,6 +252,16 @@ impl ConvertArgs {
 
     pub(crate) fn threads(&self) -> usize {
         self.threads.map_or_else(all_threads, usize::from)
+    }
+}
+
+impl ReleaseArgs {
+    /// What the lake may lack.
+    pub(crate) fn allow(&self) -> Allow {
+        Allow {
+            rejects: self.allow_rejects,
+            missing: self.allow_missing,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Inventory {
 pub struct TableInventory {
     /// Its name.
     pub name: String,
-    /// How many of its parts are there.
+    /// How many of its parts are there; of a source its files, one of which may hold several tables.
     pub parts: usize,
     /// File numbers below the total that are not there; of a source only.
     pub missing: Vec<u32>,
@@ -100,16 +100,20 @@ fn inspect_source(path: &Path) -> Result<Inventory> {
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;
-    let tables = plan.tables.iter().map(|table| TableInventory {
-        name: table.layout.table.name.to_owned(),
-        parts: table.parts.len(),
-        missing: table.missing.clone(),
-        rows: None,
-        published_rows: published_rows(table.layout.table),
-        more_than_published: None,
-        bytes: table.parts.iter().map(|part| part.bytes).sum(),
-        time_min: None,
-        time_max: None,
+    let tables = plan.tables.iter().enumerate().map(|(index, table)| {
+        let whole = plan.stream_of(index);
+        let bytes = table.parts.iter().map(|part| part.bytes);
+        TableInventory {
+            name: table.layout.table.name.to_owned(),
+            parts: table.parts.len() + usize::from(whole.is_some()),
+            missing: table.missing.clone(),
+            rows: None,
+            published_rows: published_rows(table.layout.table),
+            more_than_published: None,
+            bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
+            time_min: None,
+            time_max: None,
+        }
     });
     Ok(Inventory {
         what: "source",

@@ -1,4 +1,5 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
+pub mod card;
 mod column;
 pub mod directory;
 pub mod discover;
@@ -11,6 +12,7 @@ pub mod manifest;
 pub mod part;
 pub mod plan;
 pub mod reject;
+pub mod release;
 mod rows;
 pub mod run;
 pub mod sheet;

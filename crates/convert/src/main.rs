@@ -8,16 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use clap::Parser;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+#[cfg(unix)]
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracelake_convert::error::{Error, ErrorKind, Result};
 use tracelake_convert::event::Event;
 use tracelake_convert::run::{self, Conduct};
-use tracelake_convert::{inspect, plan, verify};
+use tracelake_convert::verify::Verdict;
+use tracelake_convert::{inspect, plan, release, verify};
 use tracelake_schema::render;
 
 use cli::{
-    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, SchemaArgs, SchemaForm, VerifyArgs,
+    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, ReleaseArgs, SchemaArgs, SchemaForm,
+    VerifyArgs,
 };
 use report::Reporter;
 
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Convert(args) => convert(&args),
         Command::Verify(args) => verify(&args),
+        Command::Release(args) => release(&args),
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
@@ -100,6 +105,7 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
             .map_err(deaf)?;
     }
     // Without a handler a file size limit ends the program; with one the write fails and is told.
+    #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)
 }
@@ -111,11 +117,24 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode> {
         reporter.show(event)
     })?;
     report::verdict(&verdict, source.is_some(), reporter.elapsed());
+    Ok(judged(&verdict))
+}
+
+fn judged(verdict: &Verdict) -> ExitCode {
     if verdict.findings.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
     // Whatever is wrong with a lake, to its user it is broken input.
-    Ok(exit_code(ErrorKind::Corrupt))
+    exit_code(ErrorKind::Corrupt)
+}
+
+fn release(args: &ReleaseArgs) -> Result<ExitCode> {
+    let reporter = Reporter::new(cli::ProgressArg::None, 0);
+    let watch = |event| reporter.show(event);
+    let verdict = release::release(&args.out, args.allow(), cli::all_threads(), &watch)?;
+    report::verdict(&verdict, false, reporter.elapsed());
+    report::released(&verdict);
+    Ok(judged(&verdict))
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {

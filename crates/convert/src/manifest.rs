@@ -45,6 +45,9 @@ pub struct Settings {
     pub compression: String,
     /// `fail` or `reject`.
     pub on_bad_row: String,
+    /// Rows in a part of a table that is published in one file, if the trace has such tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_rows: Option<u64>,
 }
 
 impl Origin {
@@ -63,7 +66,15 @@ impl Origin {
     /// The first difference to another origin, in words: `compression zstd:3, now snappy`.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<String> {
+        let rows = |origin: &Self| {
+            origin
+                .options
+                .part_rows
+                .map_or("none".into(), |r| r.to_string())
+        };
+        let (then_rows, now_rows) = (rows(self), rows(now));
         let pairs = [
+            ("part-rows", &then_rows, &now_rows),
             ("tool", &self.tool, &now.tool),
             ("version", &self.version, &now.version),
             ("trace", &self.trace, &now.trace),
@@ -113,7 +124,8 @@ impl TableFacts {
     #[must_use]
     pub fn is_whole(&self, table: &Table) -> bool {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
-        !numbers.is_empty() && numbers.into_iter().eq(0..table.parts)
+        let cut = self.parts.iter().find_map(|part| part.of);
+        !numbers.is_empty() && numbers.into_iter().eq(0..cut.unwrap_or(table.parts))
     }
 
     /// How many rows more than published were read, which is less than 0 where some are missing;
@@ -132,8 +144,12 @@ impl TableFacts {
 pub struct PartFacts {
     /// The number in the names of the source and of the output.
     pub file_number: u32,
-    /// The input file; the path is relative to SRC.
+    /// The input file; the path is relative to SRC. Of one that was not read to its end, as far as it
+    /// was: its first bytes.
     pub source: FileFacts,
+    /// How many parts of the table its source was cut into, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
     /// Rows in the source.
     pub rows_in: u64,
     /// Rows in the output.
@@ -244,10 +260,12 @@ mod tests {
             format: "parquet".into(),
             compression: "zstd:3".into(),
             on_bad_row: "fail".into(),
+            part_rows: None,
         };
         let part = PartFacts {
             file_number: 7,
             source: file("jobs/part-7.csv.gz"),
+            of: None,
             rows_in: 10,
             rows_out: 9,
             rows_rejected,

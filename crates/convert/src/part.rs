@@ -1,7 +1,6 @@
-//! One part: the path of the data, from an input file to an output file.
+//! One part: the path of the data, from the text of a table to an output file.
 
 use std::io::Write;
-use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 
@@ -20,8 +19,6 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// What became of the rows of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// The input, byte for byte.
-    pub source: Fingerprint,
     /// Rows in the source.
     pub rows_in: u64,
     /// Rows in the output.
@@ -34,7 +31,7 @@ pub struct Converted {
     pub time: Option<(i64, i64)>,
 }
 
-/// Converts one file: reads `path` in chunks, splits them into records, encodes these column by
+/// Converts one part of a text: reads it in chunks, splits them into records, encodes these column by
 /// column and writes row groups to `out`.
 ///
 /// A thread that has nothing else to do reads the next chunk meanwhile, takes some columns, or writes
@@ -51,7 +48,7 @@ pub struct Converted {
 /// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
 /// the size of the file.
 pub fn convert_part<W: Write + Send>(
-    path: &Path,
+    text: &mut Text<'_>,
     layout: &Layout,
     schema: &SchemaRef,
     codec: Codec,
@@ -60,16 +57,15 @@ pub fn convert_part<W: Write + Send>(
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
     let mut sheet = Sheet::create(out, layout.table, schema)?;
+    let before = text.place;
     let mut filler = Filler {
-        source: Lines::open(path, layout)?,
         rows: Rows::new(layout, sheet.schema(), codec),
-        now: Split::default(),
+        text,
         next: Split::default(),
-        tally: Tally::default(),
+        rejected: 0,
         on_bad_row,
         tick,
     };
-    filler.source.read(&mut filler.now)?;
     let mut row_group = filler.fill()?;
     while let Some(full) = row_group {
         let (written, filled) = rayon::join(|| sheet.write(full), || filler.fill());
@@ -77,52 +73,117 @@ pub fn convert_part<W: Write + Send>(
         row_group = filled?;
     }
     let Filler {
-        source,
+        text,
         rows,
-        tally,
+        rejected,
         ..
     } = filler;
     let converted = Converted {
-        source: source.fingerprint(),
-        rows_in: tally.lines,
+        rows_in: text.place.lines - before.lines,
         rows_out: rows.pushed(),
-        rows_rejected: tally.rejected,
+        rows_rejected: rejected,
         sentinels_mapped: rows.sentinels_mapped(),
         time: layout.table.time.and_then(|column| rows.integers(column)),
     };
     Ok((converted, sheet.finish()?))
 }
 
-/// Makes row groups of a file.
-struct Filler<'a> {
-    source: Lines,
-    rows: Rows,
-    /// The chunk to be encoded, and the one that is read meanwhile.
+/// The text of a table on its way to parts: that of a file, or of a member of an archive.
+pub struct Text<'a> {
+    lines: Lines<'a>,
+    /// The chunk to be converted next; it has no lines at the end of a part.
     now: Split,
+    place: Place,
+    /// Whether its first part was gone to.
+    is_begun: bool,
+}
+
+/// Where in a text its next line starts.
+#[derive(Default, Clone, Copy)]
+struct Place {
+    lines: u64,
+    bytes: u64,
+}
+
+impl<'a> Text<'a> {
+    /// Starts with what `source` has next; a part ends after `part_rows` lines, if that is given.
+    #[must_use]
+    pub fn new(source: &'a mut Source, layout: &Layout, part_rows: Option<u64>) -> Self {
+        Self {
+            lines: Lines {
+                source,
+                fields: layout.fields.len(),
+                ending: None,
+                part_rows,
+                left: part_rows,
+            },
+            now: Split::default(),
+            place: Place::default(),
+            is_begun: false,
+        }
+    }
+
+    /// Goes to the next part; false after the last one. Where there is no line at all, there is one part.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn next_part(&mut self) -> Result<bool> {
+        self.lines.left = self.lines.part_rows;
+        self.lines.read(&mut self.now)?;
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        Ok(is_first || self.now.has_lines())
+    }
+
+    /// Reads past the part at hand; `tick` as in [`convert_part`].
+    ///
+    /// # Errors
+    /// Those of the file, and what `tick` returns.
+    pub fn pass_part(&mut self, tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        while self.now.has_lines() {
+            self.place.pass(&self.now);
+            self.lines.read(&mut self.now)?;
+            tick(self.lines.source.position())?;
+        }
+        Ok(())
+    }
+
+    /// What was read of the file so far.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.lines.source.fingerprint()
+    }
+}
+
+/// Makes row groups of a part.
+struct Filler<'a, 'b> {
+    text: &'a mut Text<'b>,
+    rows: Rows,
+    /// The chunk that is read meanwhile.
     next: Split,
-    tally: Tally,
+    rejected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
 }
 
-impl Filler<'_> {
+impl Filler<'_, '_> {
     /// The next row group; `None` after the last one.
     fn fill(&mut self) -> Result<Option<RowGroup>> {
-        while self.now.has_lines() && !self.rows.is_full(self.now.records.len()) {
-            let Split { chunk, records } = &self.now;
+        let Text {
+            lines, now, place, ..
+        } = &mut *self.text;
+        while now.has_lines() && !self.rows.is_full(now.records.len()) {
             let (read, rejects) = rayon::join(
-                || self.source.read(&mut self.next),
-                || self.rows.push(chunk.lines(), records),
+                || lines.read(&mut self.next),
+                || self.rows.push(now.chunk.lines(), &now.records),
             );
             for reject in rejects.map_err(|error| wrap(error, "encode"))? {
-                (self.on_bad_row)(&self.tally.place(chunk.lines(), &reject))?;
-                self.tally.rejected += 1;
+                (self.on_bad_row)(&place.of(now.chunk.lines(), &reject))?;
+                self.rejected += 1;
             }
-            self.tally.lines += (records.len() + records.malformed().len()) as u64;
-            self.tally.bytes += chunk.lines().len() as u64;
-            (self.tick)(self.source.position())?;
+            place.pass(now);
+            (self.tick)(lines.source.position())?;
             read?;
-            std::mem::swap(&mut self.now, &mut self.next);
+            std::mem::swap(now, &mut self.next);
         }
         self.rows.finish().map_err(|error| wrap(error, "encode"))
     }
@@ -136,34 +197,31 @@ struct Split {
 }
 
 impl Split {
-    /// Whether the file did not end before it.
+    /// Whether the part did not end before it.
     fn has_lines(&self) -> bool {
         !self.chunk.lines().is_empty()
     }
 }
 
-/// A file on its way to split chunks.
-struct Lines {
-    source: Source,
+/// A text on its way to split chunks.
+struct Lines<'a> {
+    source: &'a mut Source,
     fields: usize,
     /// How the lines end, once there was one.
     ending: Option<LineEnding>,
+    /// Lines in a part, and those that the part at hand may still have; `None` where all are in one.
+    part_rows: Option<u64>,
+    left: Option<u64>,
 }
 
-impl Lines {
-    fn open(path: &Path, layout: &Layout) -> Result<Self> {
-        Ok(Self {
-            source: Source::open(path)?,
-            fields: layout.fields.len(),
-            ending: None,
-        })
-    }
-
-    /// Reads and splits the next chunk, which has no lines after the last one.
+impl Lines<'_> {
+    /// Reads and splits the next chunk, which has no lines after the last one of the part.
     fn read(&mut self, split: &mut Split) -> Result<()> {
-        if !self.source.next_chunk(&mut split.chunk)? {
+        split.chunk.clear();
+        if self.left == Some(0) || !self.source.next_chunk(&mut split.chunk)? {
             return Ok(());
         }
+        self.cut(&mut split.chunk);
         let lines = split.chunk.lines();
         let is_first = self.ending.is_none();
         let ending = *self.ending.get_or_insert_with(|| LineEnding::of(lines));
@@ -174,26 +232,32 @@ impl Lines {
         Ok(())
     }
 
-    fn position(&self) -> u64 {
-        self.source.position()
-    }
-
-    fn fingerprint(self) -> Fingerprint {
-        self.source.fingerprint()
+    /// Leaves to the next part what does not belong to the one at hand.
+    fn cut(&mut self, chunk: &mut Chunk) {
+        let Some(left) = &mut self.left else {
+            return;
+        };
+        let mut end = chunk.lines().len();
+        for newline in memchr::memchr_iter(b'\n', chunk.lines()) {
+            *left -= 1;
+            if *left == 0 {
+                end = newline + 1;
+                break;
+            }
+        }
+        self.source.give_back(chunk, end);
     }
 }
 
-/// What was counted on the way.
-#[derive(Default)]
-struct Tally {
-    lines: u64,
-    bytes: u64,
-    rejected: u64,
-}
+impl Place {
+    /// Goes past a chunk.
+    fn pass(&mut self, split: &Split) {
+        self.lines += (split.records.len() + split.records.malformed().len()) as u64;
+        self.bytes += split.chunk.lines().len() as u64;
+    }
 
-impl Tally {
-    /// Where in the file a reject of the chunk is that comes next.
-    fn place<'a>(&self, chunk: &'a [u8], reject: &Reject) -> BadRow<'a> {
+    /// Where in the text a reject of the chunk is that starts here.
+    fn of<'a>(&self, chunk: &'a [u8], reject: &Reject) -> BadRow<'a> {
         BadRow {
             line: self.lines + reject.ordinal as u64 + 1,
             byte: self.bytes + reject.row.start as u64,

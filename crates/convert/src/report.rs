@@ -1,5 +1,6 @@
 //! Everything that reaches a person: events as a bar, as lines or as JSON lines, and tables.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use tracelake_convert::inspect::Inventory;
 use tracelake_convert::manifest::{Manifest, REJECTS};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
+use tracelake_convert::store::{RELEASE, SUMS};
 use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
 use tracelake_schema::{Published, Trace};
@@ -247,9 +249,16 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
             .map(str::to_owned)
             .to_vec(),
     ];
-    let (mut parts, mut all, mut read, mut written) = (0, 0, 0, 0);
+    let (mut parts, mut all, mut written) = (0, 0, 0);
+    let mut read = BTreeMap::new();
     for table in &manifest.tables {
-        let bytes_in: u64 = table.parts.iter().map(|part| part.source.bytes).sum();
+        // The parts of one file have it in common.
+        let sources: BTreeMap<&str, u64> = table
+            .parts
+            .iter()
+            .map(|part| (&part.source.path[..], part.source.bytes))
+            .collect();
+        let bytes_in: u64 = sources.values().sum();
         let bytes_out: u64 = table.parts.iter().map(|part| part.output.bytes).sum();
         rows.push(summary_row(
             &table.name,
@@ -260,9 +269,10 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
         ));
         parts += table.parts.len();
         all += table.rows;
-        read += bytes_in;
+        read.extend(sources);
         written += bytes_out;
     }
+    let read = read.values().sum();
     rows.push(summary_row("total", parts, all, read, written));
     say(&aligned(&rows));
     for table in &plan.tables {
@@ -439,6 +449,9 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
     );
     for table in &plan.tables {
         let (parts, missing) = (table.parts.len(), table.missing.len());
+        if parts == 0 {
+            continue;
+        }
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
         let name = table.layout.table.name;
         text += &format!(
@@ -454,6 +467,19 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
         for part in &table.parts {
             text += &format!("  {} -> {}\n", shown(&part.source), part.output);
         }
+    }
+    for stream in &plan.streams {
+        let tables = stream.tables.iter();
+        let names: Vec<&str> = tables
+            .map(|&table| plan.tables[table].layout.table.name)
+            .collect();
+        text += &format!(
+            "{}: 1 file, {}, cut after every {} rows\n  {}\n",
+            names.join(", "),
+            HumanBytes(stream.bytes),
+            count(stream.part_rows),
+            shown(&stream.source)
+        );
     }
     if !plan.absent.is_empty() {
         text += &format!("not in the source: {}\n", plan.absent.join(", "));
@@ -513,6 +539,15 @@ pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json
         other => format!("\\u{:04x}", u32::from(other)),
     });
     Ok(safe.collect::<String>() + "\n")
+}
+
+/// What a release led to, on stderr, after its verification.
+pub(crate) fn released(verdict: &Verdict) {
+    if verdict.findings.is_empty() {
+        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
+    } else {
+        say("not released");
+    }
 }
 
 /// What a verification found, on stderr; the findings first.

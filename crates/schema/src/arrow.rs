@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Metadata, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, Metadata, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -25,24 +25,32 @@ use crate::{Column, Kind, Table};
 /// ```
 #[must_use]
 pub fn arrow_schema(table: &Table) -> SchemaRef {
-    let field = |column: &Column| {
-        Field::new(column.name, data_type(column.kind), !column.mandatory)
-            .with_metadata(metadata(column))
-    };
-    Arc::new(Schema::new(
-        table.columns.iter().map(field).collect::<Vec<_>>(),
-    ))
+    Arc::new(Schema::new(fields(table.columns)))
 }
 
-/// What a kind becomes in Arrow: signed integers, doubles and plain UTF-8, which every reader reads.
+fn fields(columns: &[Column]) -> Fields {
+    columns.iter().map(field).collect()
+}
+
+fn field(column: &Column) -> Field {
+    Field::new(column.name, data_type(column), !column.mandatory).with_metadata(metadata(column))
+}
+
+/// What a column is in Arrow: signed integers, doubles and plain UTF-8, which every reader reads, and
+/// structs and lists of them.
 #[must_use]
-pub fn data_type(kind: Kind) -> DataType {
-    match kind {
+pub fn data_type(column: &Column) -> DataType {
+    match column.kind {
         Kind::Integer => DataType::Int64,
         Kind::Float => DataType::Float64,
         Kind::Boolean => DataType::Boolean,
         Kind::Text => DataType::Utf8,
         Kind::Code => DataType::Int32,
+        Kind::Struct => DataType::Struct(fields(column.fields)),
+        Kind::List => match column.fields {
+            [item, ..] => DataType::new_list(data_type(item), !item.mandatory),
+            [] => DataType::Null,
+        },
     }
 }
 
@@ -50,7 +58,8 @@ pub fn data_type(kind: Kind) -> DataType {
 ///
 /// Always there are `comment` (the meaning with its unit), `obfuscation` and `content` (the
 /// publisher's name); where the column has them also `unit`, `codes` (JSON, such as
-/// `{"0":"SUBMIT"}`) and `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`).
+/// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`) and `invalid` (JSON, such as
+/// `[-1,101]`).
 #[must_use]
 pub fn metadata(column: &Column) -> Metadata {
     let mut metadata = Metadata::from([
@@ -75,7 +84,30 @@ pub fn metadata(column: &Column) -> Metadata {
             .map(|one| (one.value.to_string(), one.name.into()));
         metadata.insert("sentinels", Value::Object(names.collect()).to_string());
     }
+    if !column.invalid.is_empty() {
+        metadata.insert("invalid", Value::from(column.invalid).to_string());
+    }
     metadata
+}
+
+/// A type in a word, such as `Int64`, `Struct<cpus: Float64?>` or `List<Float64>`; what can be NULL in
+/// it has a question mark.
+#[must_use]
+pub fn type_name(data_type: &DataType) -> String {
+    let name = |field: &Field| {
+        let null = if field.is_nullable() { "?" } else { "" };
+        format!("{}{null}", type_name(field.data_type()))
+    };
+    match data_type {
+        DataType::Struct(fields) => {
+            let fields = fields
+                .iter()
+                .map(|field| format!("{}: {}", field.name(), name(field)));
+            format!("Struct<{}>", fields.collect::<Vec<_>>().join(", "))
+        }
+        DataType::List(item) => format!("List<{}>", name(item)),
+        scalar => scalar.to_string(),
+    }
 }
 
 /// The SHA-256 of names, types and nullability, in lowercase hex.
@@ -98,7 +130,7 @@ pub fn fingerprint(schema: &Schema) -> String {
         let line = format!(
             "{}\t{}\t{}\n",
             field.name(),
-            field.data_type(),
+            type_name(field.data_type()),
             field.is_nullable()
         );
         hash.update(line);
@@ -114,30 +146,40 @@ pub fn fingerprint(schema: &Schema) -> String {
 /// It belongs under the key [`SPARK_KEY`].
 #[must_use]
 pub fn spark_schema_json(table: &Table) -> String {
+    spark_struct(table.columns).to_string()
+}
+
+fn spark_struct(columns: &[Column]) -> Value {
     let field = |column: &Column| {
         json!({
             "name": column.name,
-            "type": spark_type(column.kind),
+            "type": spark_type(column),
             "nullable": !column.mandatory,
             "metadata": {"comment": column.comment()},
         })
     };
     let mut schema = Map::new();
     schema.insert("type".into(), "struct".into());
-    schema.insert("fields".into(), table.columns.iter().map(field).collect());
-    Value::Object(schema).to_string()
+    schema.insert("fields".into(), columns.iter().map(field).collect());
+    Value::Object(schema)
 }
 
 /// The key of the Parquet footer under which Spark looks for its own schema.
 pub const SPARK_KEY: &str = "org.apache.spark.sql.parquet.row.metadata";
 
-fn spark_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Integer => "long",
-        Kind::Float => "double",
-        Kind::Boolean => "boolean",
-        Kind::Text => "string",
-        Kind::Code => "integer",
+fn spark_type(column: &Column) -> Value {
+    match column.kind {
+        Kind::Integer => "long".into(),
+        Kind::Float => "double".into(),
+        Kind::Boolean => "boolean".into(),
+        Kind::Text => "string".into(),
+        Kind::Code => "integer".into(),
+        Kind::Struct => spark_struct(column.fields),
+        Kind::List => json!({
+            "type": "array",
+            "elementType": column.fields.first().map_or(Value::Null, spark_type),
+            "containsNull": column.fields.first().is_some_and(|item| !item.mandatory),
+        }),
     }
 }
 
@@ -185,18 +227,51 @@ mod tests {
         assert_ne!(fingerprint(&schema("a", DataType::Int64, true)), known);
     }
 
+    const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
+        Column {
+            name,
+            content: name,
+            kind,
+            format: "",
+            mandatory: false,
+            unit: None,
+            fields,
+            obfuscation: crate::Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            invalid: &[],
+            doc: "",
+            synthetic: "",
+            empty: 0.0,
+        }
+    }
+
+    const SCALARS: [Column; 5] = [
+        column("c0", Kind::Integer, &[]),
+        column("c1", Kind::Float, &[]),
+        column("c2", Kind::Boolean, &[]),
+        column("c3", Kind::Text, &[]),
+        column("c4", Kind::Code, &[]),
+    ];
+
+    #[test]
+    fn nested_types_are_named_by_what_is_in_them() {
+        const PAIR: &[Column] = &[column("pair", Kind::Struct, &SCALARS)];
+        let pairs = data_type(&column("pairs", Kind::List, PAIR));
+        assert_eq!(
+            type_name(&pairs),
+            "List<Struct<c0: Int64?, c1: Float64?, c2: Boolean?, c3: Utf8?, c4: Int32?>?>"
+        );
+        assert!(spark_type(&column("pairs", Kind::List, PAIR))["elementType"]["fields"].is_array());
+    }
+
     /// A change here means that no lake made before can be resumed.
     #[test]
     fn the_fingerprint_of_every_kind_stays() {
-        let kinds = [
-            Kind::Integer,
-            Kind::Float,
-            Kind::Boolean,
-            Kind::Text,
-            Kind::Code,
-        ];
-        let field = |(index, kind)| Field::new(format!("c{index}"), data_type(kind), index > 0);
-        let schema = Schema::new(kinds.into_iter().enumerate().map(field).collect::<Vec<_>>());
+        let field = |column: &Column| {
+            Field::new(column.name, data_type(column), column.kind != Kind::Integer)
+        };
+        let schema = Schema::new(SCALARS.iter().map(field).collect::<Vec<_>>());
         // printf 'c0\tInt64\tfalse\nc1\tFloat64\ttrue\nc2\tBoolean\ttrue\nc3\tUtf8\ttrue\n\
         // c4\tInt32\ttrue\n' | sha256sum
         assert_eq!(
@@ -219,6 +294,7 @@ mod tests {
                 metadata.contains_key("sentinels"),
                 !column.sentinels.is_empty()
             );
+            assert_eq!(metadata.contains_key("invalid"), !column.invalid.is_empty());
             for code in column.codes {
                 let pair = format!("\"{}\":\"{}\"", code.value, code.name);
                 assert!(metadata["codes"].contains(&pair), "{pair}");

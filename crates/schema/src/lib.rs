@@ -25,7 +25,10 @@ mod model;
 pub mod render;
 
 pub use catalog::TRACES;
-pub use model::{Code, Column, Confidence, Kind, Obfuscation, Published, Sentinel, Table, Trace};
+pub use model::{
+    Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published, Rule, Sentinel, Syntax,
+    Table, Trace,
+};
 
 /// Finds a trace by its name.
 ///

@@ -15,8 +15,52 @@ pub struct Trace {
     pub licence: &'static str,
     /// How to cite the data.
     pub citation: &'static str,
+    /// The name, without `.tar.gz`, of the archive that holds all tables; empty where there is none.
+    pub archive: &'static str,
+    /// Who made the data, in the order of the citation.
+    pub creators: &'static [&'static str],
+    /// The publisher's page about the data.
+    pub url: Option<&'static str>,
+    /// The day of the document that describes this version, as `2014-11-17`.
+    pub published: Option<&'static str>,
+    /// When the trace's time 0 was, in seconds since 1970-01-01 00:00:00 UTC, where that is known.
+    pub epoch: Option<i64>,
+    /// What is odd or wrong in the published data as a whole; that of one column is in its `doc`.
+    pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
+    /// What can be made of them beside, when it is asked for.
+    pub derived: &'static [Derived],
+}
+
+/// A table that is made of another one in the lake.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Derived {
+    /// How.
+    pub rule: Rule,
+    /// The name of the table that it is made of.
+    pub from: &'static str,
+    /// The table. Columns that the other one has too are copied; the others are made by the rule.
+    pub table: Table,
+}
+
+/// How a table is made of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Of the column `task_name`, in which the tasks of a job are numbered and name the tasks that they
+    /// wait for: `M5_3_4` is task 5 and waits for 3 and 4. One row for each of those; its integers are
+    /// `task_number` and `depends_on`.
+    Dag,
+}
+
+impl Rule {
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dag => "dag",
+        }
+    }
 }
 
 /// One table of a trace; every version of a family gives it the same columns.
@@ -31,7 +75,11 @@ pub struct Table {
     /// The order of the fields in a file that comes without a `schema.csv`: `fields[i]` is the
     /// index in `columns` of field `i`. A column that is not in it is all NULL.
     pub fields: &'static [usize],
-    /// The number of parts that were published.
+    /// How its files are named and cut.
+    pub files: Files,
+    /// How a row is written in them.
+    pub syntax: Syntax,
+    /// The number of parts that were published; 0 where that is not known.
     pub parts: u32,
     /// How many rows these hold together, if anybody has counted them.
     pub published: Option<Published>,
@@ -39,6 +87,43 @@ pub struct Table {
     pub time: Option<usize>,
     /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
     pub synthetic: &'static str,
+}
+
+/// How the files of a table are named, and what becomes a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// `<table>/part-00017-of-00500.csv.gz`: each file is a part.
+    Parts,
+    /// `<table>-000000000017.json.gz`: each file is a part, and no name tells how many there are.
+    Shards,
+    /// One file, `<table>.csv.gz`, or a member of that name in an archive: cut into parts of a fixed
+    /// number of rows.
+    Whole,
+    /// None: it is made of another table of the lake, see [`Derived`].
+    Derived,
+}
+
+/// How a row is written in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// Fields with commas between, one row a line, no header and no quotes.
+    Csv,
+    /// A header line, and fields that may be quoted and then span lines (RFC 4180); what is a struct
+    /// or a list is written as Python prints it.
+    QuotedCsv,
+    /// One JSON object a line; what is absent is null.
+    Json,
+}
+
+impl Syntax {
+    /// What a file's name ends in, without `.gz`.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv | Self::QuotedCsv => "csv",
+            Self::Json => "json",
+        }
+    }
 }
 
 impl Table {
@@ -53,10 +138,16 @@ impl Table {
 }
 
 impl Trace {
-    /// Finds a table by its name.
+    /// Finds a table by its name, one that is derived too.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&'static Table> {
-        self.tables.iter().find(|table| table.name == name)
+        self.all_tables().find(|table| table.name == name)
+    }
+
+    /// The tables that were published, and then those that can be derived.
+    pub fn all_tables(&self) -> impl Iterator<Item = &'static Table> + use<> {
+        let derived = self.derived.iter().map(|derived| &derived.table);
+        self.tables.iter().chain(derived)
     }
 }
 
@@ -76,12 +167,17 @@ pub struct Column {
     pub mandatory: bool,
     /// The unit of the values, where they have one.
     pub unit: Option<&'static str>,
+    /// The parts of a [`Kind::Struct`], or the one item of a [`Kind::List`]; else empty.
+    pub fields: &'static [Column],
     /// What the publisher did to the values.
     pub obfuscation: Obfuscation,
     /// The named values of a [`Kind::Code`]; values without a name are kept all the same.
     pub codes: &'static [Code],
     /// Values that do not mean what they say.
     pub sentinels: &'static [Sentinel],
+    /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
+    /// are; a view makes them NULL.
+    pub invalid: &'static [i64],
     /// What the column means.
     pub doc: &'static str,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
@@ -99,6 +195,24 @@ impl Column {
             None => self.doc.to_owned(),
         }
     }
+
+    /// How many units of a point in time make a second; `None` for what is no point in time. The
+    /// unit of a point in time says since when it counts, such as `seconds since the trace began`.
+    #[must_use]
+    pub fn time_units(&self) -> Option<i64> {
+        match self.unit?.split_once(" since ")?.0 {
+            "microseconds" => Some(1_000_000),
+            "milliseconds" => Some(1_000),
+            "seconds" => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether a text may hold an integer: the publisher's format is `…_OR_INTEGER`.
+    #[must_use]
+    pub fn may_be_integer(&self) -> bool {
+        self.kind == Kind::Text && self.format.ends_with("_OR_INTEGER")
+    }
 }
 
 /// How a field is read and what it becomes in Arrow.
@@ -114,6 +228,10 @@ pub enum Kind {
     Text,
     /// An integer with named values, `Int32`.
     Code,
+    /// Named values together, `Struct`.
+    Struct,
+    /// Any number of values of one kind, `List`.
+    List,
 }
 
 /// What the publisher did to the values of a column before publishing them.

@@ -9,11 +9,11 @@ mod sql;
 mod text;
 
 pub use json::json;
-pub use markdown::{dictionary, markdown};
+pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 
-use crate::{Column, Published, Table, Trace};
+use crate::{Column, Files, Kind, Published, Table, Trace};
 
 /// The column that the directories of a partitioned lake add to every table.
 const PARTITION: &str = "file_number";
@@ -21,8 +21,8 @@ const PARTITION_DOC: &str = "Number of the part that the row was published in; i
                              directory, the files do not hold it.";
 
 /// The table that is asked for, or all of them.
-fn asked<'a>(trace: &'a Trace, table: Option<&'a Table>) -> &'a [Table] {
-    table.map_or(trace.tables, std::slice::from_ref)
+fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
+    table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
 }
 
 /// The number of a column's field in a file, from 1, as `schema.csv` counts; none if it is absent.
@@ -32,6 +32,37 @@ fn field_number(table: &Table, column: usize) -> Option<usize> {
         .iter()
         .position(|index| *index == column)
         .map(|position| position + 1)
+}
+
+/// A column and everything nested in it, each with its path such as `usage.cpus`; the item of a list has
+/// `[]` for a name.
+fn with_nested(column: &'static Column) -> Vec<(String, &'static Column)> {
+    let mut found = vec![(column.name.to_owned(), column)];
+    for field in column.fields {
+        for (path, nested) in with_nested(field) {
+            let path = match column.kind {
+                Kind::List => format!(
+                    "{}[]{}",
+                    column.name,
+                    path.strip_prefix(field.name).unwrap_or_default()
+                ),
+                _ => format!("{}.{path}", column.name),
+            };
+            found.push((path, nested));
+        }
+    }
+    found
+}
+
+/// How a table was published: `500 parts`, `1 file`.
+fn extent(table: &Table) -> String {
+    match (table.files, table.parts) {
+        (Files::Parts | Files::Shards, 1) => "1 part".to_owned(),
+        (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
+        (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
+        (Files::Whole, _) => "1 file".to_owned(),
+        (Files::Derived, _) => "no file: it is derived".to_owned(),
+    }
 }
 
 /// How many rows were published, by whose count.
@@ -64,7 +95,8 @@ fn thousands(number: u64) -> String {
 }
 
 /// Meaning, unit, codes and special values in one text, for places that hold one text per column.
-fn remark(column: &Column) -> String {
+#[must_use]
+pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
     if !column.codes.is_empty() {
         let codes = column
@@ -86,7 +118,16 @@ fn remark(column: &Column) -> String {
             values.collect::<Vec<_>>().join(", ")
         ));
     }
+    if !column.invalid.is_empty() {
+        remark.push_str(&format!(" Not valid: {}.", invalid(column)));
+    }
     remark
+}
+
+/// The values that mark a measurement as not valid, with commas between.
+fn invalid(column: &Column) -> String {
+    let values = column.invalid.iter().map(i64::to_string);
+    values.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -28,8 +28,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::{{\n    \
-         Code, Column, Confidence, Kind, Obfuscation, Published, Sentinel, Table, Trace,\n}};\n\n\
+         use crate::model::*;\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -63,7 +62,7 @@ fn items(family: &Family) -> Vec<String> {
         let start = format!("const SENTINELS_{}: &[Sentinel] = ", constant(name));
         items.push(array(&start, 1, &sentinels));
     }
-    for table in family.traces[0].tables {
+    for table in family.traces[0].all_tables() {
         let columns: Vec<String> = table
             .columns
             .iter()
@@ -92,6 +91,18 @@ fn trace(trace: &Trace, depth: usize) -> String {
         .map(|one| table(one, depth + 2))
         .collect();
     let tables = array("", depth + 1, &tables);
+    let derived: Vec<String> = trace
+        .derived
+        .iter()
+        .map(|one| {
+            let fields = [
+                ("rule", format!("Rule::{:?}", one.rule)),
+                ("from", literal(one.from)),
+                ("table", table(&one.table, depth + 3)),
+            ];
+            structure("Derived", depth + 2, &fields)
+        })
+        .collect();
     let fields = [
         ("name", literal(trace.name)),
         ("family", literal(trace.family)),
@@ -99,9 +110,21 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("document", literal(trace.document)),
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
+        ("archive", literal(trace.archive)),
+        ("creators", strings(trace.creators, depth + 1)),
+        ("url", literal(trace.url)),
+        ("published", literal(trace.published)),
+        ("epoch", literal(trace.epoch)),
+        ("anomalies", strings(trace.anomalies, depth + 1)),
         ("tables", tables),
+        ("derived", array("", depth + 1, &derived)),
     ];
     structure("Trace", depth, &fields)
+}
+
+fn strings(list: &[&str], depth: usize) -> String {
+    let items: Vec<String> = list.iter().map(literal).collect();
+    array("", depth, &items)
 }
 
 fn table(table: &Table, depth: usize) -> String {
@@ -111,6 +134,8 @@ fn table(table: &Table, depth: usize) -> String {
         ("summary", literal(table.summary)),
         ("columns", columns_of(table)),
         ("fields", array("", depth + 1, &fields)),
+        ("files", format!("Files::{:?}", table.files)),
+        ("syntax", format!("Syntax::{:?}", table.syntax)),
         ("parts", table.parts.to_string()),
         ("published", published(table.published, depth + 1)),
         ("time", format!("{:?}", table.time)),
@@ -144,6 +169,12 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         Some(name) => format!("{kind}_{}", constant(name)),
         None => "&[]".to_owned(),
     };
+    let invalid: Vec<String> = column.invalid.iter().map(i64::to_string).collect();
+    let nested: Vec<String> = column
+        .fields
+        .iter()
+        .map(|field| self::column(family, field, depth + 2))
+        .collect();
     let fields = [
         ("name", literal(column.name)),
         ("content", literal(column.content)),
@@ -151,6 +182,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         ("format", literal(column.format)),
         ("mandatory", literal(column.mandatory)),
         ("unit", literal(column.unit)),
+        ("fields", array("", depth + 1, &nested)),
         (
             "obfuscation",
             format!("Obfuscation::{:?}", column.obfuscation),
@@ -160,6 +192,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
             "sentinels",
             list("SENTINELS", sentinels.map(|(name, _)| name)),
         ),
+        ("invalid", array("", depth + 1, &invalid)),
         ("doc", literal(column.doc)),
         ("synthetic", literal(column.synthetic)),
         ("empty", literal(column.empty)),

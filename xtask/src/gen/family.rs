@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use tracelake_schema::{Code, Column, Kind, Published, Sentinel, Table, Trace};
+use tracelake_schema::{
+    Code, Column, Derived, Files, Kind, Published, Sentinel, Syntax, Table, Trace,
+};
 
-use super::spec::{CodeSpec, ColumnSpec, FamilySpec, SentinelSpec, TableSpec};
+use super::spec::{
+    CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
+};
 use super::words::{
-    confidence, identifier, kind, leak, obfuscation, prose, snake_case, unique, word,
+    confidence, date, identifier, kind, leak, obfuscation, prose, rule, snake_case, unique, word,
 };
 
 /// The versions of one data set and what they share.
@@ -54,10 +58,13 @@ impl Family {
             traces: Vec::new(),
         };
         let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
-        unique("table", spec.table.iter().map(|table| table.name.as_str()))?;
+        let tables = spec.table.iter();
+        let tables = tables.chain(spec.derived.iter().map(|derived| &derived.table));
+        unique("table", tables.map(|table| table.name.as_str()))?;
         // The columns are leaked once, so that all versions share them.
         let mut columns = Vec::new();
-        for table in &spec.table {
+        let derived = spec.derived.iter().map(|derived| &derived.table);
+        for table in spec.table.iter().chain(derived) {
             let list = family
                 .columns(table, &names)
                 .with_context(|| table.name.clone())?;
@@ -70,19 +77,44 @@ impl Family {
                 "trace {}: its name must begin with that of its family",
                 trace.name
             );
-            let tables = spec.table.iter().zip(&columns).map(|(table, columns)| {
+            let table = |(table, columns): (&TableSpec, &&'static [Column])| {
                 Ok(Table {
                     name: identifier(&table.name)?,
                     summary: prose(&table.summary)?,
                     columns,
                     fields: fields(table, &trace.name),
+                    files: match table.files {
+                        FilesSpec::Parts => Files::Parts,
+                        FilesSpec::Shards => Files::Shards,
+                        FilesSpec::Whole => Files::Whole,
+                        FilesSpec::Derived => Files::Derived,
+                    },
+                    syntax: match table.syntax {
+                        SyntaxSpec::Csv => Syntax::Csv,
+                        SyntaxSpec::QuotedCsv => Syntax::QuotedCsv,
+                        SyntaxSpec::Json => Syntax::Json,
+                    },
                     parts: table.parts,
                     published: published(table, &trace.name, &names)
                         .with_context(|| format!("{}: published", table.name))?,
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
                 })
+            };
+            let tables = spec.table.iter().zip(&columns).map(&table);
+            let tables: Vec<Table> = tables.collect::<Result<_>>()?;
+            let derived = spec.derived.iter().zip(&columns[tables.len()..]);
+            let derived = derived.map(|(derived, columns)| {
+                let from = tables.iter().find(|table| table.name == derived.from);
+                Ok(Derived {
+                    rule: rule(&derived.rule)?,
+                    from: from
+                        .with_context(|| format!("derived: there is no table {}", derived.from))?
+                        .name,
+                    table: table((&derived.table, columns))?,
+                })
             });
+            let derived: Vec<Derived> = derived.collect::<Result<_>>()?;
             family.traces.push(Trace {
                 name: word(&trace.name)?,
                 family: family.name,
@@ -90,7 +122,14 @@ impl Family {
                 document: prose(&trace.document)?,
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
-                tables: tables.collect::<Result<Vec<_>>>()?.leak(),
+                archive: leak(&trace.archive),
+                creators: sentences(&spec.creators)?,
+                url: spec.url.as_deref().map(word).transpose()?,
+                published: trace.published.as_deref().map(date).transpose()?,
+                epoch: spec.epoch,
+                anomalies: sentences(&spec.anomalies)?,
+                tables: tables.leak(),
+                derived: derived.leak(),
             });
         }
         Ok(family)
@@ -98,8 +137,15 @@ impl Family {
 
     /// The columns of a table; an error names the column.
     fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
-        ensure!(table.parts > 0, "parts must be at least 1");
+        let counted = matches!(table.files, FilesSpec::Parts);
+        ensure!(!counted || table.parts > 0, "parts must be at least 1");
         ensure!(!table.column.is_empty(), "the table has no column");
+        let flat = matches!(table.syntax, SyntaxSpec::Csv);
+        let nested = table.column.iter().find(|column| !column.field.is_empty());
+        ensure!(
+            !flat || nested.is_none(),
+            "a row of plain fields has no struct and no list"
+        );
         // The lake adds the number of the part as a column of its own.
         let partition = std::iter::once("file_number");
         unique(
@@ -127,7 +173,7 @@ impl Family {
     fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
         let snake = snake_case(&column.content);
         ensure!(
-            column.name == snake,
+            column.name == snake || column.content.is_empty(),
             "the name must be {snake}, the snake case of the content"
         );
         let kind = kind(&column.kind)?;
@@ -149,9 +195,35 @@ impl Family {
                 .with_context(|| format!("no sentinels.{list}"))?,
             None => &[],
         };
+        let fields = match kind {
+            Kind::Struct => column.field.len(),
+            Kind::List => 1,
+            _ => 0,
+        };
+        ensure!(
+            column.field.len() == fields && (kind != Kind::Struct || fields > 0),
+            "a struct has fields, a list has one field, its item, and no other kind has any"
+        );
+        unique(
+            "field",
+            column.field.iter().map(|field| field.name.as_str()),
+        )?;
+        let fields = column.field.iter().map(|field| {
+            let field = self.column(field, traces);
+            field.with_context(|| column.name.clone())
+        });
+        let fields = fields.collect::<Result<Vec<_>>>()?.leak();
         ensure!(
             sentinels.is_empty() || kind == Kind::Integer,
             "only a column of kind integer has sentinels"
+        );
+        ensure!(
+            column.invalid.is_empty() || matches!(kind, Kind::Integer | Kind::Float),
+            "only a column of kind integer or float has invalid values"
+        );
+        ensure!(
+            column.invalid.is_sorted_by(|a, b| a < b),
+            "the invalid values must ascend"
         );
         for absent in &column.absent_in {
             ensure!(
@@ -178,9 +250,11 @@ impl Family {
             format: word(&column.format)?,
             mandatory: column.mandatory,
             unit: column.unit.as_deref().map(prose).transpose()?,
+            fields,
             obfuscation: obfuscation(&column.obfuscation)?,
             codes,
             sentinels,
+            invalid: column.invalid.clone().leak(),
             doc: prose(&column.doc)?,
             synthetic: leak(&column.synthetic),
             empty: column.empty,
@@ -189,15 +263,18 @@ impl Family {
 
     /// Refuses a list that no column uses: it is a slip of the pen.
     fn check_use(&self, spec: &FamilySpec) -> Result<()> {
-        let columns = || spec.table.iter().flat_map(|table| &table.column);
+        let mut columns: Vec<&ColumnSpec> = Vec::new();
+        let mut rest: Vec<&ColumnSpec> = spec.table.iter().flat_map(|t| &t.column).collect();
+        while let Some(column) = rest.pop() {
+            rest.extend(&column.field);
+            columns.push(column);
+        }
         for list in self.codes.keys() {
-            ensure!(
-                columns().any(|c| c.codes.as_ref() == Some(list)),
-                "codes.{list} is not used"
-            );
+            let used = columns.iter().any(|c| c.codes.as_ref() == Some(list));
+            ensure!(used, "codes.{list} is not used");
         }
         for list in self.sentinels.keys() {
-            let used = columns().any(|column| column.sentinels.as_ref() == Some(list));
+            let used = columns.iter().any(|c| c.sentinels.as_ref() == Some(list));
             ensure!(used, "sentinels.{list} is not used");
         }
         Ok(())
@@ -250,6 +327,11 @@ fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         .map(sentinel)
         .collect::<Result<Vec<_>>>()?
         .leak())
+}
+
+fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+    let sentences = list.iter().map(|one| prose(one));
+    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
 }
 
 /// The index of the column that a table names as its time.
@@ -416,9 +498,24 @@ doc = "how"
         );
         refuses("doc = \"when\"", "dock = \"when\"", "dock");
         refuses(
+            "document = \"a letter\"",
+            "document = \"a letter\"\npublished = \"2011-5-1\"",
+            "\"2011-5-1\" is not a date",
+        );
+        refuses(
             "doc = \"how\"",
             "doc = \"how\"\nempty = 1.5",
             "days: mood: empty is a share",
+        );
+        refuses(
+            "doc = \"how\"",
+            "doc = \"how\"\ninvalid = [-1]",
+            "days: mood: only a column of kind integer or float",
+        );
+        refuses(
+            "doc = \"when\"",
+            "doc = \"when\"\ninvalid = [101, -1]",
+            "days: time: the invalid values must ascend",
         );
         refuses(
             "doc = \"when\"",

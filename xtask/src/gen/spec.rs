@@ -11,12 +11,30 @@ pub(crate) struct FamilySpec {
     pub(crate) family: String,
     pub(crate) licence: String,
     pub(crate) citation: String,
+    #[serde(default)]
+    pub(crate) creators: Vec<String>,
+    pub(crate) url: Option<String>,
+    /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
+    pub(crate) epoch: Option<i64>,
+    #[serde(default)]
+    pub(crate) anomalies: Vec<String>,
     pub(crate) trace: Vec<TraceSpec>,
     #[serde(default)]
     pub(crate) codes: BTreeMap<String, Vec<CodeSpec>>,
     #[serde(default)]
     pub(crate) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
     pub(crate) table: Vec<TableSpec>,
+    #[serde(default)]
+    pub(crate) derived: Vec<DerivedSpec>,
+}
+
+/// A table that is made of another one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DerivedSpec {
+    pub(crate) rule: String,
+    pub(crate) from: String,
+    pub(crate) table: TableSpec,
 }
 
 /// One published version.
@@ -26,6 +44,9 @@ pub(crate) struct TraceSpec {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) document: String,
+    #[serde(default)]
+    pub(crate) archive: String,
+    pub(crate) published: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -50,6 +71,12 @@ pub(crate) struct SentinelSpec {
 pub(crate) struct TableSpec {
     pub(crate) name: String,
     pub(crate) summary: String,
+    #[serde(default)]
+    pub(crate) files: FilesSpec,
+    #[serde(default)]
+    pub(crate) syntax: SyntaxSpec,
+    /// 0 where it is not known.
+    #[serde(default)]
     pub(crate) parts: u32,
     pub(crate) published: Option<PublishedSpec>,
     /// The name of the integer column by which rows are placed in time.
@@ -57,6 +84,27 @@ pub(crate) struct TableSpec {
     #[serde(default)]
     pub(crate) synthetic: String,
     pub(crate) column: Vec<ColumnSpec>,
+}
+
+/// [`tracelake_schema::Files`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum FilesSpec {
+    #[default]
+    Parts,
+    Shards,
+    Whole,
+    Derived,
+}
+
+/// [`tracelake_schema::Syntax`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SyntaxSpec {
+    #[default]
+    Csv,
+    QuotedCsv,
+    Json,
 }
 
 #[derive(Deserialize)]
@@ -80,11 +128,17 @@ pub(crate) struct ColumnSpec {
     #[serde(default)]
     pub(crate) mandatory: bool,
     pub(crate) unit: Option<String>,
+    /// The parts of a struct, or the one item of a list.
+    #[serde(default)]
+    pub(crate) field: Vec<ColumnSpec>,
     pub(crate) obfuscation: String,
     /// The name of a list in `codes`.
     pub(crate) codes: Option<String>,
     /// The name of a list in `sentinels`.
     pub(crate) sentinels: Option<String>,
+    /// Values that mark a measurement as not valid.
+    #[serde(default)]
+    pub(crate) invalid: Vec<i64>,
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(crate) absent_in: Vec<String>,

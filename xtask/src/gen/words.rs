@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
-use tracelake_schema::{Confidence, Kind, Obfuscation};
+use tracelake_schema::{Confidence, Kind, Obfuscation, Rule};
 
 /// Refuses a name that occurs twice.
 pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -21,7 +21,16 @@ pub(crate) fn kind(name: &str) -> Result<Kind> {
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code"),
+        "struct" => Kind::Struct,
+        "list" => Kind::List,
+        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code, struct, list"),
+    })
+}
+
+pub(crate) fn rule(name: &str) -> Result<Rule> {
+    Ok(match name {
+        "dag" => Rule::Dag,
+        _ => bail!("rule {name:?} is not dag"),
     })
 }
 
@@ -73,6 +82,19 @@ pub(crate) fn word(text: &str) -> Result<&'static str> {
     ensure!(
         !text.is_empty() && !text.contains(char::is_whitespace),
         "{text:?} is not one word"
+    );
+    Ok(leak(text))
+}
+
+/// A day as `2014-11-17`.
+pub(crate) fn date(text: &str) -> Result<&'static str> {
+    let pattern = |(index, byte): (usize, u8)| match index {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    ensure!(
+        text.len() == 10 && text.bytes().enumerate().all(pattern),
+        "{text:?} is not a date such as 2014-11-17"
     );
     Ok(leak(text))
 }

@@ -48,7 +48,7 @@ fn flip(bits: i64) -> i64 {
 impl Dictionary {
     pub(super) fn new(kind: Kind) -> Self {
         let values = match kind {
-            Kind::Text => Values::Texts {
+            Kind::Text | Kind::Struct | Kind::List => Values::Texts {
                 ends: Vec::new(),
                 bytes: Vec::new(),
             },

@@ -125,7 +125,9 @@ pub(super) fn plain_number(kind: Kind, number: i64, out: &mut Vec<u8>) {
         )]
         Kind::Code => out.extend_from_slice(&(number as i32).to_le_bytes()),
         Kind::Float => out.extend_from_slice(&to_float(number).to_le_bytes()),
-        Kind::Integer | Kind::Boolean | Kind::Text => out.extend_from_slice(&number.to_le_bytes()),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Struct | Kind::List => {
+            out.extend_from_slice(&number.to_le_bytes())
+        }
     }
 }
 

@@ -754,7 +754,8 @@ fn number(column: &'static Column, field: &[u8]) -> std::result::Result<(i64, bo
         Kind::Code => value::code(field).map(i64::from),
         Kind::Float => value::float(field).map(dictionary::from_float),
         Kind::Boolean => value::boolean(field).map(i64::from),
-        Kind::Text => value::text(field).map(|_| 0),
+        // A table of plain fields has neither structs nor lists.
+        Kind::Text | Kind::Struct | Kind::List => value::text(field).map(|_| 0),
     };
     match read {
         Ok(number) => Ok((number, false)),

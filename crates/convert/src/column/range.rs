@@ -95,7 +95,7 @@ impl Range {
                         .with_nan_count(Some(0)),
                 )
             }
-            Kind::Text => {
+            Kind::Text | Kind::Struct | Kind::List => {
                 let (low, high) = match range {
                     Some(Self::Texts(low, high)) => (Some(low), Some(high)),
                     _ => (None, None),

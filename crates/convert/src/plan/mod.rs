@@ -7,19 +7,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
-use tracelake_schema::{TRACES, Table, Trace};
+use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
 
 use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{self, Found, FoundPart, FoundTable};
+use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::sheet::Codec;
 use crate::source::{self, Chunk, Source};
+use crate::value;
 
-pub use request::{ChecksumSource, OnBadRow, PartSet, Partitions, Request};
+pub use request::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
 
 /// File numbers as people write them: `0-174, 178-499`.
 struct Ranges<'a>(&'a [u32]);
@@ -52,8 +53,14 @@ pub struct Plan {
     pub codec: Codec,
     /// What a bad row leads to.
     pub on_bad_row: OnBadRow,
+    /// Where the outputs of a table lie.
+    pub partitions: Partitions,
+    /// The file numbers to convert; `None` for all.
+    pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
     pub tables: Vec<TablePlan>,
+    /// Files that are cut into parts, or hold several tables.
+    pub streams: Vec<StreamPlan>,
     /// Tables of the trace that are not there, in its order.
     pub absent: Vec<&'static str>,
     /// What people should know before the work begins.
@@ -69,10 +76,25 @@ pub struct TablePlan {
     pub layout: Layout,
     /// Its Arrow schema.
     pub schema: SchemaRef,
-    /// Its parts, by file number.
+    /// The parts that are files, by file number; those of a stream are known when it is read.
     pub parts: Vec<PartPlan>,
     /// File numbers that are not there.
     pub missing: Vec<u32>,
+}
+
+/// One file that is cut into parts while it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// The input, relative to [`Plan::source`].
+    pub source: String,
+    /// The size of the input.
+    pub bytes: u64,
+    /// The SHA-256 that the publisher names for it.
+    pub sha256: Option<String>,
+    /// What it holds: indices in [`Plan::tables`]. Of an archive of all tables, what it may hold.
+    pub tables: Vec<usize>,
+    /// Lines of a table in a part, the last one of which has the rest.
+    pub part_rows: u64,
 }
 
 /// One part to convert.
@@ -104,14 +126,53 @@ impl Plan {
     /// The size of all inputs.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.parts().map(|(_, part)| part.bytes).sum()
+        let parts = self.parts().map(|(_, part)| part.bytes);
+        parts
+            .chain(self.streams.iter().map(|stream| stream.bytes))
+            .sum()
+    }
+
+    /// Whether a part is to be converted.
+    #[must_use]
+    pub fn selects(&self, number: u32) -> bool {
+        self.selected
+            .as_ref()
+            .is_none_or(|parts| parts.contains(number))
+    }
+
+    /// The stream that holds a table, if one does.
+    #[must_use]
+    pub fn stream_of(&self, table: usize) -> Option<&StreamPlan> {
+        self.streams
+            .iter()
+            .find(|stream| stream.tables.contains(&table))
+    }
+
+    /// A part that a stream is cut into; `table` is an index in [`Plan::tables`].
+    #[must_use]
+    pub fn cut(&self, stream: &StreamPlan, table: usize, file_number: u32) -> PartPlan {
+        let file = FoundFile {
+            path: stream.source.clone(),
+            bytes: stream.bytes,
+        };
+        let part = FoundPart {
+            file,
+            number: file_number,
+            total: None,
+        };
+        part_plan(
+            self.partitions,
+            self.tables[table].layout.table,
+            &part,
+            None,
+        )
     }
 }
 
 /// The names that a table's directory can have, in a lake of any trace.
 #[must_use]
 pub fn table_names() -> BTreeSet<&'static str> {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = TRACES.iter().flat_map(|trace| trace.all_tables());
     tables.map(|table| table.name).collect()
 }
 
@@ -121,7 +182,7 @@ pub fn table_names() -> BTreeSet<&'static str> {
 /// When the source is not a trace, is not whole (unless that is allowed), or is not what was
 /// asked for; nothing is written.
 pub fn plan(request: &Request) -> Result<Plan> {
-    let mut found = discover::discover(&request.source)?;
+    let mut found = discover::discover(&request.source, request.trace)?;
     let schema_csv = match found.schema_csv {
         true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
         false => None,
@@ -134,15 +195,23 @@ pub fn plan(request: &Request) -> Result<Plan> {
     if let Some(schema_csv) = &schema_csv {
         schema_csv.check(trace)?;
     }
+    if found.alone {
+        // Its name need not be one that the publisher gave it.
+        for table in &mut found.tables {
+            let known = table.name.as_deref().and_then(|name| trace.table(name));
+            table.files = known.map_or(table.files, |known| known.files);
+        }
+    }
+    fit_archives(&found, trace)?;
     for name in &request.tables {
         if trace.table(name).is_none() {
             return Err(unknown_table(name, trace));
         }
-        if !found
+        let here = found
             .tables
             .iter()
-            .any(|table| table.name.as_ref() == Some(name))
-        {
+            .any(|table| table.name.as_ref() == Some(name));
+        if !here && found.archives.is_empty() {
             return Err(Error::new(
                 ErrorKind::Failed,
                 format!("there is no part of table {name}"),
@@ -162,16 +231,29 @@ pub fn plan(request: &Request) -> Result<Plan> {
             )
         })
         .collect();
-    let mut tables = Vec::new();
+    let mut tables: Vec<TablePlan> = Vec::new();
+    let mut streams = Vec::new();
     let mut absent = Vec::new();
+    let mut archived = Vec::new();
     for (rank, table) in trace.tables.iter().enumerate() {
         let wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
         let here = found
             .tables
             .iter()
-            .find(|found| found.name.as_deref() == Some(table.name));
+            .find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files);
         match here {
+            Some(here) if wanted && here.files == Files::Whole => {
+                let layout = Layout::built_in(table, trace.name);
+                let file = the_only(&found, here)?;
+                streams.push(stream(
+                    request,
+                    file,
+                    vec![tables.len()],
+                    checksums.as_ref(),
+                ));
+                tables.push(TablePlan::whole(rank, layout));
+            }
             Some(here) if wanted => {
                 let layout = match &schema_csv {
                     Some(schema_csv) => schema_csv.layout(table)?,
@@ -184,23 +266,29 @@ pub fn plan(request: &Request) -> Result<Plan> {
                     tables.push(planned);
                 }
             }
+            None if wanted && table.files == Files::Whole && !found.archives.is_empty() => {
+                archived.push(tables.len());
+                tables.push(TablePlan::whole(rank, Layout::built_in(table, trace.name)));
+            }
             None if wanted => absent.push(table.name),
             _ => {}
         }
+    }
+    for (file, _) in &found.archives {
+        streams.push(stream(request, file, archived.clone(), checksums.as_ref()));
     }
     if tables.is_empty() {
         return Err(Error::new(ErrorKind::Failed, "no part is selected")
             .at(&request.source)
             .hint("see which there are with: tracelake inspect SRC"));
     }
-    let unlisted = tables
-        .iter()
-        .flat_map(|table| &table.parts)
-        .filter(|part| part.sha256.is_none());
-    let unlisted = unlisted.count();
+    let parts = tables.iter().flat_map(|table| &table.parts);
+    let digests = parts.map(|part| &part.sha256);
+    let digests = digests.chain(streams.iter().map(|stream| &stream.sha256));
+    let unlisted = digests.filter(|digest| digest.is_none()).count();
     if checksums.is_some() && unlisted > 0 {
         warnings.push(format!(
-            "not in the checksums, so not checked: {unlisted} of the parts"
+            "not in the checksums, so not checked: {unlisted} of the files"
         ));
     }
     let options = Settings {
@@ -208,6 +296,11 @@ pub fn plan(request: &Request) -> Result<Plan> {
         format: "parquet".to_owned(),
         compression: request.codec.to_string(),
         on_bad_row: request.on_bad_row.name().to_owned(),
+        part_rows: trace
+            .tables
+            .iter()
+            .any(|table| table.files == Files::Whole)
+            .then_some(request.part_rows),
     };
     tracing::debug!(
         trace = trace.name,
@@ -223,10 +316,91 @@ pub fn plan(request: &Request) -> Result<Plan> {
         origin: Origin::new(trace.name, options),
         codec: request.codec,
         on_bad_row: request.on_bad_row,
+        partitions: request.partitions,
+        selected: request.parts.clone(),
         tables,
+        streams,
         absent,
         warnings,
     })
+}
+
+/// An archive of all tables belongs to the trace, and no table may lie beside it a second time.
+fn fit_archives(found: &Found, trace: &Trace) -> Result<()> {
+    let Some((archive, _)) = found.archives.first() else {
+        return Ok(());
+    };
+    let wrong = |reason: String, hint: &str| {
+        Err(Error::new(ErrorKind::Failed, reason)
+            .at(found.root.join(&archive.path))
+            .hint(hint))
+    };
+    if !trace.tables.iter().any(|table| table.files == Files::Whole) {
+        return wrong(
+            format!("{} is not published in archives", trace.name),
+            "unpack it, or name the trace with --trace",
+        );
+    }
+    if let Some((other, _)) = found.archives.get(1) {
+        return wrong(
+            format!("may hold the same tables as {}", other.path),
+            "move one of them away",
+        );
+    }
+    let whole = found
+        .tables
+        .iter()
+        .find(|table| table.files == Files::Whole);
+    match whole.and_then(|table| table.parts.first()) {
+        Some(part) => wrong(
+            format!("may hold the table of {} too", part.file.path),
+            "move one of them away",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The file of a table that is published in one.
+fn the_only<'a>(found: &Found, here: &'a FoundTable) -> Result<&'a FoundFile> {
+    match &here.parts[..] {
+        [one] => Ok(&one.file),
+        [one, other, ..] => Err(Error::new(
+            ErrorKind::Failed,
+            format!("holds the same table as {}", one.file.path),
+        )
+        .at(found.root.join(&other.file.path))
+        .hint("move one of them away")),
+        [] => Err(Error::new(ErrorKind::Failed, "a table without a file").at(&found.root)),
+    }
+}
+
+fn stream(
+    request: &Request,
+    file: &FoundFile,
+    tables: Vec<usize>,
+    checksums: Option<&Checksums>,
+) -> StreamPlan {
+    let listed = checksums.and_then(|sums| sums.of("", &file.path));
+    StreamPlan {
+        source: file.path.clone(),
+        bytes: file.bytes,
+        sha256: listed.map(str::to_owned),
+        tables,
+        part_rows: request.part_rows,
+    }
+}
+
+impl TablePlan {
+    /// A table whose parts are known when its file is read.
+    fn whole(rank: usize, layout: Layout) -> Self {
+        Self {
+            rank,
+            schema: tracelake_schema::arrow::arrow_schema(layout.table),
+            layout,
+            parts: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
 }
 
 /// Reads the checksums that apply, and holds `schema.csv` against them, since it decides so much.
@@ -286,7 +460,7 @@ fn plan_table(
     let mut missing = Vec::new();
     if !found.alone {
         check_numbers(request, found, table, here)?;
-        let total = here.parts.iter().map(|part| part.total).max().unwrap_or(0);
+        let total = here.parts.iter().map(FoundPart::total).max().unwrap_or(0);
         let there = |number| here.parts.iter().any(|part| part.number == number);
         missing = (0..total)
             .filter(|&number| selected(number) && !there(number))
@@ -307,15 +481,9 @@ fn plan_table(
         .parts
         .iter()
         .filter(|part| selected(part.number))
-        .map(|part| PartPlan {
-            file_number: part.number,
-            source: part.path.clone(),
-            bytes: part.bytes,
-            sha256: checksums
-                .and_then(|sums| sums.of(table.name, &part.path))
-                .map(str::to_owned),
-            output: output_path(request.partitions, table, part),
-            rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
+        .map(|part| {
+            let listed = checksums.and_then(|sums| sums.of(table.name, &part.file.path));
+            part_plan(request.partitions, table, part, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -328,30 +496,49 @@ fn plan_table(
     })
 }
 
+fn part_plan(
+    partitions: Partitions,
+    table: &Table,
+    part: &FoundPart,
+    sha256: Option<&str>,
+) -> PartPlan {
+    PartPlan {
+        file_number: part.number,
+        source: part.file.path.clone(),
+        bytes: part.file.bytes,
+        sha256: sha256.map(str::to_owned),
+        output: output_path(partitions, table, part),
+        rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
+    }
+}
+
 /// Two files of one number would become the same output; a number past the total is a mistake; two
 /// totals mean that two downloads were mixed.
 fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTable) -> Result<()> {
     let wrong = |part: &FoundPart, reason: String, hint: &str| {
         Err(Error::new(ErrorKind::Failed, reason)
-            .at(found.root.join(&part.path))
+            .at(found.root.join(&part.file.path))
             .field(table.name)
             .hint(hint))
     };
     for pair in here.parts.windows(2) {
         if pair[0].number == pair[1].number {
-            let reason = format!("has the same file number as {}", pair[0].path);
+            let reason = format!("has the same file number as {}", pair[0].file.path);
             return wrong(&pair[1], reason, "move one of them away");
         }
     }
     for part in &here.parts {
-        if part.number >= part.total {
-            let reason = format!("file number {} is not below {}", part.number, part.total);
+        if part.number >= part.total() {
+            let reason = format!("file number {} is not below {}", part.number, part.total());
             return wrong(part, reason, "rename it, or move it away");
         }
-        if part.total != here.parts[0].total && !request.allow_missing {
+        let first = &here.parts[0];
+        if part.total.is_some() && part.total != first.total && !request.allow_missing {
             let reason = format!(
                 "one of {} parts, but {} is one of {}",
-                part.total, here.parts[0].path, here.parts[0].total
+                part.total(),
+                first.file.path,
+                first.total()
             );
             return wrong(
                 part,
@@ -364,7 +551,10 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
 }
 
 fn output_stem(part: &FoundPart) -> String {
-    format!("part-{:05}-of-{:05}", part.number, part.total)
+    match part.total {
+        Some(total) => format!("part-{:05}-of-{total:05}", part.number),
+        None => format!("part-{:05}", part.number),
+    }
 }
 
 fn output_path(partitions: Partitions, table: &Table, part: &FoundPart) -> String {
@@ -394,24 +584,32 @@ fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
             table.name = Some(name.clone());
             continue;
         }
-        let fields = count_fields(&root, table)?;
-        let mut candidates: Vec<&str> = TRACES
-            .iter()
-            .filter(|trace| request.trace.is_none_or(|wanted| wanted.name == trace.name))
+        let row = first_row(&root, table)?;
+        let fields = row.as_deref().map(count_fields);
+        let traces = TRACES.iter().filter(|_| request.trace.is_none());
+        let mut candidates: Vec<&Table> = traces
+            .chain(request.trace)
             .flat_map(|trace| trace.tables)
-            .filter(|candidate| Some(candidate.fields.len()) == fields)
-            .map(|candidate| candidate.name)
+            .filter(|table| table.syntax == Syntax::Csv && Some(table.fields.len()) == fields)
             .collect();
-        candidates.sort_unstable();
-        candidates.dedup();
+        candidates.sort_by_key(|candidate| candidate.name);
+        candidates.dedup_by_key(|candidate| candidate.name);
+        if candidates.len() > 1 {
+            let fits = |table: &&Table| row.as_deref().is_some_and(|row| fits(table, row));
+            let fitting: Vec<&Table> = candidates.iter().copied().filter(fits).collect();
+            if !fitting.is_empty() {
+                candidates = fitting;
+            }
+        }
+        let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name).collect();
         let reason = match (&candidates[..], fields) {
             ([only], _) => {
-                table.name = Some((*only).to_owned());
+                table.name = Some(only.name.to_owned());
                 continue;
             }
             (_, None) => "the file has no rows that tell its table".to_owned(),
             ([], Some(fields)) => format!("no known table has {fields} fields"),
-            (several, Some(fields)) => format!("{} have {fields} fields", several.join(" and ")),
+            (_, Some(fields)) => format!("{} have {fields} fields", names.join(" and ")),
         };
         return Err(Error::new(ErrorKind::Failed, reason)
             .at(&request.source)
@@ -423,15 +621,20 @@ fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
 /// Finds the trace: the one that has all tables found, each with the number of fields that
 /// `schema.csv` or its first row has. Of several the first of the catalog.
 fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static Trace> {
-    let names = || {
-        found
-            .tables
-            .iter()
-            .filter_map(|table| table.name.as_deref())
+    let has = |trace: &&Trace, table: &FoundTable| {
+        let known = table.name.as_deref().and_then(|name| trace.table(name));
+        known.is_some_and(|known| found.alone || known.files == table.files)
     };
     let candidates: Vec<&'static Trace> = TRACES
         .iter()
-        .filter(|trace| names().all(|name| trace.table(name).is_some()))
+        .filter(|trace| found.tables.iter().all(|table| has(trace, table)))
+        .filter(|trace| {
+            let mut archives = found.archives.iter();
+            archives.all(|(_, of)| match of {
+                Some(of) => of.name == trace.name,
+                None => !trace.archive.is_empty(),
+            })
+        })
         .collect();
     let Some(&first) = candidates.first() else {
         return Err(
@@ -454,7 +657,7 @@ fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static T
         }
         let fields = match schema_csv.map(|schema_csv| schema_csv.fields(name)) {
             Some(fields) if fields > 0 => Some(fields),
-            _ => count_fields(&found.root, table)?,
+            _ => first_row(&found.root, table)?.as_deref().map(count_fields),
         };
         fitting.retain(|trace| fields.is_none() || fields_of(trace) == fields);
     }
@@ -462,29 +665,36 @@ fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static T
     Ok(fitting.first().copied().unwrap_or(first))
 }
 
-/// The number of fields in the first row of a table's first part that has one.
-fn count_fields(root: &Path, table: &FoundTable) -> Result<Option<usize>> {
+/// The first row of a table's first part that has one.
+fn first_row(root: &Path, table: &FoundTable) -> Result<Option<Vec<u8>>> {
     for part in &table.parts {
-        let mut source = Source::open(&root.join(&part.path))?;
+        let mut source = Source::open(&root.join(&part.file.path))?;
         let mut chunk = Chunk::default();
-        if source.next_chunk(&mut chunk)? {
-            let line = chunk
-                .lines()
-                .split(|&byte| byte == b'\n')
-                .next()
-                .unwrap_or_default();
-            return Ok(Some(1 + line.iter().filter(|&&byte| byte == b',').count()));
+        if !source.is_archive() && source.next_chunk(&mut chunk)? {
+            let line = chunk.lines().split(|&byte| byte == b'\n').next();
+            return Ok(line.map(<[u8]>::to_vec));
         }
     }
     Ok(None)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn count_fields(row: &[u8]) -> usize {
+    1 + row.iter().filter(|&&byte| byte == b',').count()
+}
 
-    #[test]
-    fn runs_of_numbers_are_written_short() {
-        assert_eq!(Ranges(&[0, 1, 2, 5, 7, 8]).to_string(), "0-2, 5, 7-8");
-    }
+/// Whether a row of as many fields as the table has could be one of it.
+fn fits(table: &Table, row: &[u8]) -> bool {
+    let row = row.strip_suffix(b"\r").unwrap_or(row);
+    let mut fields = table.fields.iter().zip(row.split(|&byte| byte == b','));
+    fields.all(|(&index, field)| {
+        let column = &table.columns[index];
+        match column.kind {
+            _ if field.is_empty() => !column.mandatory,
+            Kind::Integer => value::integer(field).is_ok(),
+            Kind::Code => value::code(field).is_ok(),
+            Kind::Float => value::float(field).is_ok(),
+            Kind::Boolean => value::boolean(field).is_ok(),
+            Kind::Text | Kind::Struct | Kind::List => value::text(field).is_ok(),
+        }
+    })
 }

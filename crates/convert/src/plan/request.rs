@@ -8,6 +8,10 @@ use tracelake_schema::Trace;
 
 use crate::sheet::Codec;
 
+/// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
+/// groups, so that each part is some hundred megabytes.
+pub const PART_ROWS: u64 = 1 << 24;
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -29,6 +33,8 @@ pub struct Request {
     pub checksums: ChecksumSource,
     /// What a bad row leads to.
     pub on_bad_row: OnBadRow,
+    /// Rows in a part of a table that is published in one file, at least 1.
+    pub part_rows: u64,
 }
 
 impl Request {
@@ -45,6 +51,7 @@ impl Request {
             codec: Codec::DEFAULT,
             checksums: ChecksumSource::Auto,
             on_bad_row: OnBadRow::Fail,
+            part_rows: PART_ROWS,
         }
     }
 }
@@ -109,6 +116,17 @@ impl PartSet {
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|range| range.contains(&number))
+    }
+
+    /// The file numbers, range by range.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().cloned().flatten()
+    }
+
+    /// Whether it has a file number from `number` on.
+    #[must_use]
+    pub fn goes_on(&self, number: u32) -> bool {
+        self.0.iter().any(|range| *range.end() >= number)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an earlier run finished: validated against the disk and the source, and kept or done again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -8,8 +8,8 @@ use super::{Parts, Run};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
-use crate::plan::PartPlan;
-use crate::source;
+use crate::plan::{PartPlan, StreamPlan};
+use crate::source::{self, Fingerprint};
 use crate::store::{Progress, inside};
 
 impl Run<'_> {
@@ -28,13 +28,26 @@ impl Run<'_> {
             .parts()
             .map(|(table, part)| ((self.plan.tables[table].rank, part.file_number), part))
             .collect();
+        let sources: BTreeMap<(usize, u32), (&str, u64)> = finished
+            .iter()
+            .filter_map(|(&key, facts)| {
+                if let Some(part) = planned.get(&key) {
+                    return Some((key, (&part.source[..], u64::MAX)));
+                }
+                let stream = self.stream_of(key)?;
+                // Of one that was not read to its end only its first bytes are known.
+                let read = facts.of.map_or(facts.source.bytes, |_| u64::MAX);
+                Some((key, (&stream.source[..], read)))
+            })
+            .collect();
+        let now = self.fingerprints(sources.values().copied())?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.go_on()?;
             let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
             let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
-            let table = self.plan.trace.tables[key.0].name;
-            match planned.get(&key) {
-                Some(part) => self.same_source(table, part, &facts)?,
+            let table = self.table(key.0).map_or("", |table| table.name);
+            match sources.get(&key) {
+                Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 None if !whole => {
                     return Err(
                         Error::new(ErrorKind::Failed, "is damaged, but not selected")
@@ -51,13 +64,19 @@ impl Run<'_> {
                 )));
                 return Ok(None);
             }
-            if planned.contains_key(&key) {
+            if sources.contains_key(&key) {
                 let (file_number, rows) = (facts.file_number, facts.rows_out);
+                // What a stream still has to give is behind what is kept, which is read past.
+                let bytes = match (planned.contains_key(&key), facts.of) {
+                    (true, _) => facts.source.bytes,
+                    (false, Some(parts)) => facts.source.bytes / u64::from(parts.max(1)),
+                    (false, None) => 0,
+                };
                 (self.watch)(Event::Kept {
                     table,
                     file_number,
                     rows,
-                    bytes: facts.source.bytes,
+                    bytes,
                 });
             }
             Ok(Some((key, facts)))
@@ -81,18 +100,50 @@ impl Run<'_> {
         Ok(source::fingerprint(&path)?.sha256 == output.sha256)
     }
 
+    /// The stream that a part comes from, if it is selected.
+    fn stream_of(&self, (rank, number): (usize, u32)) -> Option<&StreamPlan> {
+        let tables = &self.plan.tables;
+        let table = tables.iter().position(|table| table.rank == rank)?;
+        let stream = self.plan.stream_of(table)?;
+        self.plan.selects(number).then_some(stream)
+    }
+
+    /// The fingerprints of sources, each as far as it was read; a source is read once for all of them.
+    fn fingerprints<'a>(
+        &self,
+        sources: impl Iterator<Item = (&'a str, u64)>,
+    ) -> Result<BTreeMap<(&'a str, u64), Fingerprint>> {
+        let mut lengths: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+        for (source, length) in sources {
+            lengths.entry(source).or_default().insert(length);
+        }
+        let fingerprints = lengths.into_par_iter().map(|(source, lengths)| {
+            self.go_on()?;
+            let now = source::fingerprints(&self.plan.source.join(source), &lengths)?;
+            let keys = lengths.into_iter().map(move |length| (source, length));
+            Ok(keys.zip(now).collect::<Vec<_>>())
+        });
+        let fingerprints = fingerprints.collect::<Result<Vec<_>>>()?;
+        Ok(fingerprints.into_iter().flatten().collect())
+    }
+
     /// Refuses to keep a part whose source is another one now.
-    fn same_source(&self, table: &'static str, part: &PartPlan, facts: &PartFacts) -> Result<()> {
-        let path = self.plan.source.join(&part.source);
-        let now = source::fingerprint(&path)?;
-        if now.sha256 == facts.source.sha256 {
+    fn same_source(
+        &self,
+        table: &'static str,
+        source: &str,
+        facts: &PartFacts,
+        now: Option<&Fingerprint>,
+    ) -> Result<()> {
+        let then = (facts.source.bytes, &facts.source.sha256);
+        if now.is_some_and(|now| (now.bytes, &now.sha256) == then) {
             return Ok(());
         }
         Err(Error::new(
             ErrorKind::Refused,
             "is not the file that the lake was made from",
         )
-        .at(path)
+        .at(self.plan.source.join(source))
         .field(table)
         .hint("put the old file back, name another directory, or pass --overwrite"))
     }

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
-use crate::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
-use crate::part::{Converted, convert_part};
-use crate::plan::{OnBadRow, PartPlan, Plan, TablePlan, check_sha256, table_names};
+use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::part::{Converted, Text, convert_part};
+use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
 use crate::sheet::footer_rows;
+use crate::source::{self, Fingerprint, Member, Source};
 use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
@@ -115,6 +117,73 @@ struct Run<'a> {
     watch: Watcher<'a>,
 }
 
+/// A file to convert.
+#[derive(Clone, Copy)]
+enum Work<'a> {
+    /// It is a part of a table of the plan.
+    Part(usize, &'a PartPlan),
+    /// It is cut into parts.
+    Stream(&'a StreamPlan),
+}
+
+impl Work<'_> {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Part(_, part) => part.bytes,
+            Self::Stream(stream) => stream.bytes,
+        }
+    }
+}
+
+/// What the threads of a run share.
+struct Shared<'a> {
+    kept: &'a Parts,
+    /// Begun when it is first needed.
+    journal: Mutex<Option<Journal>>,
+    failed: AtomicBool,
+}
+
+/// A stream on its way to parts.
+struct Cutting<'a> {
+    stream: &'a StreamPlan,
+    parts: Parts,
+    /// How many parts each of its tables has so far.
+    counts: BTreeMap<usize, u32>,
+    ticks: Ticks<'a>,
+}
+
+/// Tells how far a file is read, and stops where that is wanted.
+struct Ticks<'a> {
+    run: &'a Run<'a>,
+    failed: &'a AtomicBool,
+    /// Bytes of the file that were told.
+    told: u64,
+}
+
+impl<'a> Ticks<'a> {
+    fn new(run: &'a Run<'a>, failed: &'a AtomicBool) -> Self {
+        Self {
+            run,
+            failed,
+            told: 0,
+        }
+    }
+
+    fn read_up_to(&mut self, position: u64) {
+        let bytes = position - self.told;
+        self.told = position;
+        (self.run.watch)(Event::Read { bytes });
+    }
+
+    fn tick(&mut self, position: u64) -> Result<()> {
+        self.read_up_to(position);
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(stopped(0));
+        }
+        self.run.go_on()
+    }
+}
+
 /// A part whose files are staged.
 struct Done {
     converted: Converted,
@@ -135,15 +204,19 @@ impl Run<'_> {
         let mut parts = self.keep(&progress)?;
         let rejected = parts.values().map(|part| part.rows_rejected);
         self.count_rejects(rejected.fold(0, u64::saturating_add))?;
-        let todo: Vec<(usize, &PartPlan)> = self
+        let todo = self
             .plan
             .parts()
-            .filter(|(table, part)| {
-                !parts.contains_key(&(self.plan.tables[*table].rank, part.file_number))
-            })
-            .collect();
+            .filter(|(table, part)| !parts.contains_key(&self.key(*table, part.file_number)))
+            .map(|(table, part)| Work::Part(table, part));
+        let streams = self.plan.streams.iter();
+        let streams = streams.filter(|stream| !self.is_finished(stream, &progress, &parts));
+        let todo: Vec<Work> = todo.chain(streams.map(Work::Stream)).collect();
+        let kept = parts.len();
         let resumed = progress.complete && todo.is_empty();
         if !resumed {
+            // A release that somebody changed is refused now, and not after the first part.
+            self.lake.release_files()?;
             let done = self.convert_all(&todo, &parts)?;
             parts.extend(done);
         }
@@ -155,8 +228,8 @@ impl Run<'_> {
             tracing::debug!(tables = manifest.tables.len(), "published");
         }
         Ok(Outcome {
+            converted: manifest.parts().count().saturating_sub(kept),
             manifest,
-            converted: todo.len(),
         })
     }
 
@@ -185,8 +258,17 @@ impl Run<'_> {
             .parts()
             .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
             .collect();
+        // What a stream makes is known by its table alone.
+        let streams = self.plan.streams.iter().flat_map(|stream| &stream.tables);
+        let streams: Vec<String> = streams
+            .map(|&table| self.plan.tables[table].layout.table.name)
+            .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
+            .collect();
+        let is_planned = |file: &String| {
+            planned.contains(file.as_str()) || streams.iter().any(|table| file.starts_with(table))
+        };
         let files = files(self.lake.root(), &table_names())?;
-        match files.iter().find(|file| !planned.contains(file.as_str())) {
+        match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),
             Some(file) => {
                 let reason = "may be part of a lake, but no manifest that can be read names it";
@@ -206,41 +288,72 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The place of a table in the trace.
-    fn rank_of(&self, table: &str) -> Option<usize> {
-        self.plan
-            .trace
-            .tables
-            .iter()
-            .position(|known| known.name == table)
+    /// Whether all selected parts of a stream are there.
+    fn is_finished(&self, stream: &StreamPlan, progress: &Progress, parts: &Parts) -> bool {
+        let there = |table: usize, number| parts.contains_key(&self.key(table, number));
+        let mut is_cut = false;
+        for &table in &stream.tables {
+            let name = self.plan.tables[table].layout.table.name;
+            let known = progress.parts.iter().filter(|(table, _)| table == name);
+            // Of a damaged part it is still known that it was there.
+            for (_, facts) in known {
+                is_cut |= facts.of.is_some();
+                let mut numbers = 0..facts.of.unwrap_or_default();
+                if !numbers.all(|number| !self.plan.selects(number) || there(table, number)) {
+                    return false;
+                }
+            }
+        }
+        let selected = self.plan.selected.as_ref();
+        let all =
+            |table| selected.is_some_and(|set| set.numbers().all(|number| there(table, number)));
+        is_cut || stream.tables.iter().all(|&table| all(table))
     }
 
-    /// Converts parts side by side, the largest first so that none is left over for the end.
-    fn convert_all(&self, todo: &[(usize, &PartPlan)], kept: &Parts) -> Result<Parts> {
+    /// What a part is known by; `table` is an index in the plan.
+    fn key(&self, table: usize, file_number: u32) -> (usize, u32) {
+        (self.plan.tables[table].rank, file_number)
+    }
+
+    /// The place of a table in the trace.
+    fn rank_of(&self, table: &str) -> Option<usize> {
+        let mut tables = self.plan.trace.all_tables();
+        tables.position(|known| known.name == table)
+    }
+
+    /// The table of such a place.
+    fn table(&self, rank: usize) -> Option<&'static Table> {
+        self.plan.trace.all_tables().nth(rank)
+    }
+
+    /// Converts files side by side, the largest first so that none is left over for the end.
+    fn convert_all(&self, todo: &[Work<'_>], kept: &Parts) -> Result<Parts> {
         let mut order: Vec<usize> = (0..todo.len()).collect();
-        order.sort_by_key(|&index| std::cmp::Reverse(todo[index].1.bytes));
-        let journal = Mutex::new(None);
+        order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
         let next = AtomicUsize::new(0);
-        let failed = AtomicBool::new(false);
+        let shared = Shared {
+            kept,
+            journal: Mutex::new(None),
+            failed: AtomicBool::new(false),
+        };
         let work = |_| {
             let mut done = Vec::new();
-            while !failed.load(Ordering::Relaxed) {
+            while !shared.failed.load(Ordering::Relaxed) {
                 let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     break;
                 };
-                let (table, part) = todo[index];
-                let outcome = self.stage(table, part, &failed).and_then(|done| {
-                    let facts = self.commit(&journal, kept, table, part, done)?;
-                    Ok(((self.plan.tables[table].rank, part.file_number), facts))
-                });
-                failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                let outcome = match todo[index] {
+                    Work::Part(table, part) => self.convert_file(&shared, table, part),
+                    Work::Stream(stream) => self.convert_stream(&shared, stream),
+                };
+                shared.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 done.push((index, outcome));
             }
             done
         };
-        // Threads that no part is left for take over columns of the others.
-        let parts = rayon::current_num_threads().min(self.conduct.parts);
-        let mut outcomes: Vec<_> = (0..parts).into_par_iter().flat_map_iter(work).collect();
+        // Threads that no file is left for take over columns of the others.
+        let files = rayon::current_num_threads().min(self.conduct.parts);
+        let mut outcomes: Vec<_> = (0..files).into_par_iter().flat_map_iter(work).collect();
         // The error that stands first in the plan, whichever thread was first; those that stopped
         // because of another one are not told.
         outcomes.sort_by_key(|(index, outcome)| match outcome {
@@ -251,36 +364,188 @@ impl Run<'_> {
         let mut first = None;
         for (_, outcome) in outcomes {
             match outcome {
-                Ok((key, facts)) => {
-                    parts.insert(key, facts);
-                }
+                Ok(done) => parts.extend(done),
                 Err(error) => first = first.or(Some(error)),
             }
         }
         first.map_or(Ok(parts), Err)
     }
 
-    /// Converts one part into staged files.
-    fn stage(&self, table: usize, part: &PartPlan, failed: &AtomicBool) -> Result<Done> {
-        let TablePlan { layout, schema, .. } = &self.plan.tables[table];
+    /// Converts a file that is a part.
+    fn convert_file(&self, shared: &Shared<'_>, table: usize, part: &PartPlan) -> Result<Parts> {
+        let layout = &self.plan.tables[table].layout;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
+        let mut source = Source::open(&path)?;
+        let mut text = Text::new(&mut source, layout, None);
+        text.next_part()?;
+        let mut ticks = Ticks::new(self, &shared.failed);
+        let done = self.stage(table, part, &path, &mut text, &mut ticks)?;
+        let fingerprint = source.fingerprint();
+        if let Some(expected) = &part.sha256 {
+            check_sha256(&path, expected, &fingerprint.sha256)?;
+        }
+        ticks.read_up_to(fingerprint.bytes);
+        let facts = self.commit(shared, table, part, fingerprint, done)?;
+        Ok(Parts::from([(self.key(table, part.file_number), facts)]))
+    }
+
+    /// Converts a file that is cut into parts, those that stay left out.
+    fn convert_stream(&self, shared: &Shared<'_>, stream: &StreamPlan) -> Result<Parts> {
+        let path = self.plan.source.join(&stream.source);
+        self.go_on()?;
+        if let Some(expected) = &stream.sha256 {
+            // Its first parts are committed before its last byte is read.
+            check_sha256(&path, expected, &source::fingerprint(&path)?.sha256)?;
+        }
+        let mut source = Source::open(&path)?;
+        let mut cutting = Cutting {
+            stream,
+            parts: Parts::new(),
+            counts: BTreeMap::new(),
+            ticks: Ticks::new(self, &shared.failed),
+        };
+        let mut ended = true;
+        if source.is_archive() {
+            while let Some(member) = source.next_member()? {
+                let path = path.join(&member.path);
+                let Some(table) = self.table_of(stream, &member) else {
+                    if member.path.ends_with('/') {
+                        continue;
+                    }
+                    (self.watch)(Event::Warning(format!(
+                        "{} is passed over: not a table of {}",
+                        path.display(),
+                        self.plan.trace.name
+                    )));
+                    continue;
+                };
+                if cutting.counts.contains_key(&table) {
+                    let reason = "a second member of one table";
+                    let name = self.plan.tables[table].layout.table.name;
+                    return Err(Error::new(ErrorKind::Misfit, reason)
+                        .at(path)
+                        .field(name)
+                        .hint("make an archive of what belongs together"));
+                }
+                ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
+            }
+            if cutting.counts.is_empty() {
+                let names = stream
+                    .tables
+                    .iter()
+                    .map(|&table| self.plan.tables[table].layout.table);
+                let names: Vec<String> = names.map(|table| format!("{}.csv", table.name)).collect();
+                let reason = format!("holds no {}", names.join(", "));
+                return Err(Error::new(ErrorKind::Misfit, reason)
+                    .at(path)
+                    .hint("if it holds archives, unpack it and name their directory"));
+            }
+        } else {
+            for &table in &stream.tables {
+                ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
+            }
+        }
+        let Cutting {
+            mut parts,
+            counts,
+            mut ticks,
+            ..
+        } = cutting;
+        if ended {
+            let whole = source.fingerprint();
+            ticks.read_up_to(whole.bytes);
+            for (table, count) in counts {
+                let rank = self.plan.tables[table].rank;
+                for (_, facts) in parts.range_mut((rank, 0)..=(rank, u32::MAX)) {
+                    facts.source.bytes = whole.bytes;
+                    facts.source.sha256.clone_from(&whole.sha256);
+                    facts.of = Some(count);
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The table that a member of an archive is the text of.
+    fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
+        let name = member.path.rsplit('/').next()?;
+        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
+        tables.find(|&table| {
+            let table = self.plan.tables[table].layout.table;
+            let rest = name
+                .strip_prefix(table.name)
+                .map(|rest| rest.strip_prefix('.'));
+            matches!(rest, Some(Some(extension)) if extension == table.syntax.extension())
+        })
+    }
+
+    /// Converts the text of a table part by part; false where no more of it was wanted.
+    fn cut(
+        &self,
+        shared: &Shared<'_>,
+        cutting: &mut Cutting<'_>,
+        table: usize,
+        path: &Path,
+        source: &mut Source,
+    ) -> Result<bool> {
+        let Cutting {
+            stream,
+            parts,
+            counts,
+            ticks,
+        } = cutting;
+        let layout = &self.plan.tables[table].layout;
+        let mut text = Text::new(source, layout, Some(stream.part_rows));
+        let mut number = 0;
+        while text.next_part()? {
+            let key = self.key(table, number);
+            if let Some(facts) = shared.kept.get(&key) {
+                text.pass_part(&mut |position| ticks.tick(position))?;
+                parts.insert(key, facts.clone());
+            } else if self.plan.selects(number) {
+                let part = self.plan.cut(stream, table, number);
+                let done = self.stage(table, &part, path, &mut text, ticks)?;
+                let facts = self.commit(shared, table, &part, text.fingerprint(), done)?;
+                parts.insert(key, facts);
+            } else {
+                text.pass_part(&mut |position| ticks.tick(position))?;
+            }
+            number += 1;
+            counts.insert(table, number);
+            let selected = self.plan.selected.as_ref();
+            if selected.is_some_and(|selected| !selected.goes_on(number)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Converts one part into staged files; `path` is for people.
+    fn stage(
+        &self,
+        table: usize,
+        part: &PartPlan,
+        path: &Path,
+        text: &mut Text<'_>,
+        ticks: &mut Ticks<'_>,
+    ) -> Result<Done> {
+        let TablePlan { layout, schema, .. } = &self.plan.tables[table];
         (self.watch)(Event::Started {
             table: layout.table.name,
             file_number: part.file_number,
         });
-        let mut read = 0;
         let mut rejects: Option<BufWriter<Staging>> = None;
         let (converted, staging) = convert_part(
-            &path,
+            text,
             layout,
             schema,
             self.plan.codec,
             self.lake.stage(&part.output)?,
             &mut |bad_row| match self.plan.on_bad_row {
-                OnBadRow::Fail => Err(bad_row.to_error(&path, layout)),
+                OnBadRow::Fail => Err(bad_row.to_error(path, layout)),
                 OnBadRow::Reject => {
-                    self.count_rejects(1).map_err(|error| error.at(&path))?;
+                    self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
                         Some(file) => file,
                         None => BufWriter::new(self.lake.stage(&part.rejects)?),
@@ -289,28 +554,12 @@ impl Run<'_> {
                     written.map_err(|error| self.rejects_failed(part, error))
                 }
             },
-            &mut |position| {
-                (self.watch)(Event::Read {
-                    bytes: position - read,
-                });
-                read = position;
-                if failed.load(Ordering::Relaxed) {
-                    Err(stopped(0))
-                } else {
-                    self.go_on()
-                }
-            },
+            &mut |position| ticks.tick(position),
         )
         .map_err(|error| match error.kind() {
             ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output)),
             _ => error,
         })?;
-        if let Some(expected) = &part.sha256 {
-            check_sha256(&path, expected, &converted.source.sha256)?;
-        }
-        (self.watch)(Event::Read {
-            bytes: converted.source.bytes - read,
-        });
         let rejects = match rejects.map(BufWriter::into_inner) {
             Some(Ok(rejects)) => Some(rejects.close()?),
             Some(Err(error)) => return Err(self.rejects_failed(part, error.into_error())),
@@ -350,10 +599,10 @@ impl Run<'_> {
     /// Puts a staged part under its name and notes it. The first one takes the manifest away.
     fn commit(
         &self,
-        journal: &Mutex<Option<Journal>>,
-        kept: &Parts,
+        shared: &Shared<'_>,
         table: usize,
         part: &PartPlan,
+        fingerprint: Fingerprint,
         done: Done,
     ) -> Result<PartFacts> {
         let table = self.plan.tables[table].layout.table.name;
@@ -362,7 +611,7 @@ impl Run<'_> {
             output,
             rejects,
         } = done;
-        self.with_journal(journal, kept, |_| Ok(()))?;
+        self.with_journal(shared, |_| Ok(()))?;
         let rejects = match rejects {
             Some(rejects) => Some(self.lake.commit(rejects)?.into_facts()),
             None => None,
@@ -372,9 +621,10 @@ impl Run<'_> {
             file_number: part.file_number,
             source: FileFacts {
                 path: part.source.clone(),
-                bytes: converted.source.bytes,
-                sha256: converted.source.sha256,
+                bytes: fingerprint.bytes,
+                sha256: fingerprint.sha256,
             },
+            of: None,
             rows_in: converted.rows_in,
             rows_out: converted.rows_out,
             rows_rejected: converted.rows_rejected,
@@ -384,7 +634,7 @@ impl Run<'_> {
             output,
             rejects,
         };
-        self.with_journal(journal, kept, |journal| journal.note(table, &facts))?;
+        self.with_journal(shared, |journal| journal.note(table, &facts))?;
         tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {
             table,
@@ -399,17 +649,17 @@ impl Run<'_> {
     /// Does something with the journal, which is begun when it is first needed.
     fn with_journal(
         &self,
-        journal: &Mutex<Option<Journal>>,
-        kept: &Parts,
+        shared: &Shared<'_>,
         work: impl FnOnce(&mut Journal) -> Result<()>,
     ) -> Result<()> {
         // A thread that panicked while it held the journal has not torn it: lines are whole.
-        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let journal = shared.journal.lock();
+        let mut journal = journal.unwrap_or_else(PoisonError::into_inner);
         let begun = match journal.take() {
             Some(begun) => begun,
             None => {
-                let lines = kept.iter().map(|((rank, _), facts)| {
-                    (self.plan.trace.tables[*rank].name.to_owned(), facts.clone())
+                let lines = shared.kept.iter().filter_map(|((rank, _), facts)| {
+                    Some((self.table(*rank)?.name.to_owned(), facts.clone()))
                 });
                 self.lake
                     .begin(&self.plan.origin, &lines.collect::<Vec<_>>())?
@@ -440,7 +690,9 @@ impl Run<'_> {
     fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
-            let table = &self.plan.trace.tables[rank];
+            let Some(table) = self.table(rank) else {
+                continue;
+            };
             if tables.last().is_none_or(|last| last.name != table.name) {
                 let schema = tracelake_schema::arrow::arrow_schema(table);
                 tables.push(TableFacts {

@@ -52,10 +52,6 @@ impl Gunzip {
         self.input.raw()
     }
 
-    pub(super) fn into_raw(self) -> Raw {
-        self.input.into_raw()
-    }
-
     /// Decodes some text into a buffer that is not empty; 0 at the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         loop {

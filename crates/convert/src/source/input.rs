@@ -31,10 +31,6 @@ impl Input {
         &self.raw
     }
 
-    pub(super) fn into_raw(self) -> Raw {
-        self.raw
-    }
-
     /// Where in the file the next byte is, from 0.
     pub(super) fn offset(&self) -> u64 {
         self.raw.bytes - (self.end - self.start) as u64

@@ -1,9 +1,11 @@
 //! One input file to chunks of whole lines, with the digest of the bytes as they lie on disk.
 
+mod archive;
 mod gunzip;
 mod inflate;
 mod input;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::split::LineEnding;
+use archive::Archive;
+pub use archive::Member;
 use gunzip::Gunzip;
 
 /// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
@@ -21,6 +25,9 @@ const CHUNK: usize = 256 << 10;
 /// The longest line that is read, in bytes; real ones stay below 300. A longer one is not a row of
 /// any table, and what inflates to it may be made to fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
+
+/// What the names of archives end in.
+pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
 /// How much is read from the disk at once, in bytes.
 const READ: usize = 128 << 10;
@@ -33,8 +40,12 @@ const READ: usize = 128 << 10;
 pub struct Source {
     path: PathBuf,
     decoder: Decoder,
-    /// The start of a line that was not whole yet in the chunk before.
+    /// What the file holds is an archive, and the text that of a member.
+    archive: Option<Archive>,
+    /// What comes again: lines that were given back, and the start of one that was not whole yet.
     begun: Vec<u8>,
+    /// Whether lines were given back.
+    given_back: bool,
     /// Decoded bytes before it.
     before: u64,
     at_end: bool,
@@ -45,6 +56,16 @@ pub struct Source {
 enum Decoder {
     Plain(Raw),
     Gzip(Box<Gunzip>),
+}
+
+impl Decoder {
+    /// Reads some bytes into a buffer that is not empty; 0 at the end.
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Plain(raw) => raw.read(into),
+            Self::Gzip(gunzip) => gunzip.read(into),
+        }
+    }
 }
 
 /// Some of the text of a file, reused from chunk to chunk.
@@ -65,6 +86,11 @@ impl Chunk {
     pub fn lines(&self) -> &[u8] {
         &self.text[..self.lines]
     }
+
+    /// Forgets its lines.
+    pub fn clear(&mut self) {
+        self.lines = 0;
+    }
 }
 
 /// What a file was, byte for byte.
@@ -77,16 +103,17 @@ pub struct Fingerprint {
 }
 
 impl Source {
-    /// Opens a file; a name that ends in `.gz` is gzip, everything else is text.
+    /// Opens a file; a name that ends in `.gz` or `.tgz` is gzip, everything else is as it is. Where that
+    /// is a tar archive, [`Source::next_member`] leads to its texts.
     ///
     /// # Errors
     /// When the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let raw = Raw::open(path)?;
-        let gzip = path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        let decoder = if gzip {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.to_ascii_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        let decoder = if ends(&[".gz", ".tgz"]) {
             Decoder::Gzip(Box::new(Gunzip::new(raw)))
         } else {
             Decoder::Plain(raw)
@@ -94,7 +121,9 @@ impl Source {
         Ok(Self {
             path: path.to_owned(),
             decoder,
+            archive: ends(ARCHIVES).then(Archive::default),
             begun: Vec::new(),
+            given_back: false,
             before: 0,
             at_end: false,
             ending: None,
@@ -114,8 +143,12 @@ impl Source {
         let mut end = self.begun.len();
         text.resize(text.len().max(end), 0);
         text[..end].copy_from_slice(&self.begun);
+        let mut searched = if std::mem::take(&mut self.given_back) {
+            0
+        } else {
+            end
+        };
         loop {
-            let searched = end;
             end = self.fill(text, end)?;
             if self.at_end && end > 0 && text[end - 1] != b'\n' {
                 // The last line gets the ending that the others have.
@@ -152,7 +185,18 @@ impl Source {
             if self.at_end {
                 return Ok(false);
             }
+            searched = end;
         }
+    }
+
+    /// Takes the lines of the last chunk from byte `at` on back, where one starts: they come again with
+    /// the next one, and more behind them.
+    pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
+        let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
+        self.given_back |= !lines.is_empty();
+        self.before -= lines.len() as u64;
+        self.begun.splice(..0, lines.iter().copied());
+        chunk.lines -= lines.len();
     }
 
     /// Decodes about one chunk more behind `text[..start]`; gives its end.
@@ -163,9 +207,10 @@ impl Source {
         }
         let mut filled = start;
         while filled < room && !self.at_end {
-            let read = match &mut self.decoder {
-                Decoder::Plain(raw) => raw.read(&mut text[filled..room]),
-                Decoder::Gzip(gunzip) => gunzip.read(&mut text[filled..room]),
+            let into = &mut text[filled..room];
+            let read = match &mut self.archive {
+                None => self.decoder.read(into),
+                Some(archive) => archive.read(&mut self.decoder, into),
             }
             .map_err(|error| error.at(&self.path))?;
             filled += read;
@@ -180,14 +225,33 @@ impl Source {
         self.raw().bytes
     }
 
-    /// The size and digest of the whole file, once [`Source::next_chunk`] returned false.
+    /// The size and digest of what was read of the file so far: of the whole file, once
+    /// [`Source::next_chunk`], or in an archive [`Source::next_member`], has come to its end.
     #[must_use]
-    pub fn fingerprint(self) -> Fingerprint {
-        let raw = match self.decoder {
-            Decoder::Plain(raw) => raw,
-            Decoder::Gzip(gunzip) => gunzip.into_raw(),
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.raw().fingerprint()
+    }
+
+    /// Whether the file is an archive.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Goes to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None` after
+    /// the last one, and in any other file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when the archive is broken.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        let Some(archive) = &mut self.archive else {
+            return Ok(None);
         };
-        raw.fingerprint()
+        self.begun.clear();
+        (self.given_back, self.at_end) = (false, false);
+        (self.before, self.ending) = (0, None);
+        let member = archive.next_member(&mut self.decoder);
+        member.map_err(|error| error.at(&self.path))
     }
 
     fn raw(&self) -> &Raw {
@@ -232,10 +296,10 @@ impl Raw {
         }
     }
 
-    fn fingerprint(self) -> Fingerprint {
+    fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
             bytes: self.bytes,
-            sha256: hex(&self.digest.finalize()),
+            sha256: hex(&self.digest.clone().finalize()),
         }
     }
 }
@@ -281,10 +345,36 @@ pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read.
 pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
+    let whole = fingerprints(path, &BTreeSet::from([u64::MAX]))?;
+    whole
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::new(ErrorKind::Failed, "cannot be digested").at(path))
+}
+
+/// Digests the first so many bytes of a file, for each number; where the file is shorter, the whole.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerprint>> {
     let mut raw = Raw::open(path)?;
     let mut buffer = vec![0; READ];
-    while raw.read(&mut buffer).map_err(|error| error.at(path))? > 0 {}
-    Ok(raw.fingerprint())
+    let mut fingerprints = Vec::new();
+    for &length in lengths {
+        while raw.bytes < length {
+            let left = usize::try_from(length - raw.bytes).unwrap_or(usize::MAX);
+            let room = left.min(buffer.len());
+            if raw
+                .read(&mut buffer[..room])
+                .map_err(|error| error.at(path))?
+                == 0
+            {
+                break;
+            }
+        }
+        fingerprints.push(raw.fingerprint());
+    }
+    Ok(fingerprints)
 }
 
 /// Bytes in lower-case hexadecimal.
@@ -328,6 +418,23 @@ mod tests {
         assert_eq!(fingerprint.bytes, members.len() as u64);
         assert_eq!(fingerprint.sha256, hex(&Sha256::digest(&members)));
         assert!(chunks("a.csv", &line).unwrap().0 == line);
+    }
+
+    #[test]
+    fn what_is_given_back_comes_again() {
+        let text = b"0123456789,abcdefghij\n".repeat(40_000);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        std::fs::write(&path, &text).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let (mut read, mut chunk, mut chunks) = (Vec::new(), Chunk::default(), 0);
+        while source.next_chunk(&mut chunk).unwrap() {
+            // All of it now and then, else but the first lines.
+            chunks += 1;
+            source.give_back(&mut chunk, if chunks % 5 == 0 { 0 } else { 22 * chunks });
+            read.extend_from_slice(chunk.lines());
+        }
+        assert!(read == text);
     }
 
     #[test]

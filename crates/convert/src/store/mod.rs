@@ -6,9 +6,11 @@
 //! OUT/_tracelake/journal.ndjson                             finished parts of an unfinished lake
 //! OUT/_tracelake/staging/                                   files being written
 //! OUT/_tracelake/lock                                       held while a run changes the lake
+//! OUT/SHA256SUMS and its like                               of a release; gone when the lake changes
 //! ```
 
 mod disk;
+mod release;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +29,9 @@ use disk::{
 };
 
 pub use disk::{files, inside};
+pub use release::{
+    CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, facts, manifest_facts, release_sums, sums_line,
+};
 
 /// The directory of everything in a lake that is not a table.
 pub const HOME: &str = "_tracelake";
@@ -155,11 +160,13 @@ impl Lake {
     }
 
     /// Takes the manifest away, so that the lake counts as not finished while it changes, and
-    /// starts a journal with the parts that stay.
+    /// starts a journal with the parts that stay. A release goes first: it describes a lake that
+    /// will not be there any more.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// As [`Lake::release_files`]; when the disk fails.
     pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
+        self.withdraw_release()?;
         let path = self.home(JOURNAL);
         let mut lines = line(&Line::Origin(origin.clone()))?;
         for (table, facts) in kept {
@@ -168,7 +175,7 @@ impl Lake {
                 facts: facts.clone(),
             })?);
         }
-        self.write_whole(JOURNAL, &lines)?;
+        self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
         remove_file(&self.home(MANIFEST))?;
         sync_directory(&self.root.join(HOME))?;
         let file = OpenOptions::new().append(true).open(&path);
@@ -236,7 +243,9 @@ impl Lake {
                 self.remove_stray(&stray)?;
             }
         }
-        self.write_whole(MANIFEST, &manifest.to_json()?)?;
+        // Where no part was converted, the manifest alone is another one, and a release names it.
+        self.withdraw_release()?;
+        self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
         remove_file(&self.home(JOURNAL))?;
         remove_files(&self.home(STAGING))?;
         sync_directory(&self.root.join(HOME))
@@ -273,12 +282,12 @@ impl Lake {
         }
     }
 
-    /// Writes a file in the lake's home, whole or not at all.
-    fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let mut staging = self.stage(&format!("{HOME}/{name}"))?;
+    /// Writes a file, whole or not at all; the path is relative to the lake.
+    fn write_whole(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let mut staging = self.stage(path)?;
         staging
             .write_all(bytes)
-            .map_err(|error| Error::io("write", &self.home(name), error))?;
+            .map_err(|error| Error::io("write", &self.root.join(path), error))?;
         self.commit(staging.close()?)?;
         Ok(())
     }
@@ -443,6 +452,7 @@ mod tests {
             format: text("parquet"),
             compression: text("zstd:3"),
             on_bad_row: text("fail"),
+            part_rows: None,
         };
         Origin::new("some-trace", options)
     }
@@ -454,6 +464,7 @@ mod tests {
         PartFacts {
             file_number: 0,
             source: output.clone(),
+            of: None,
             rows_in: 0,
             rows_out: 0,
             rows_rejected: 0,

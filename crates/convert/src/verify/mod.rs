@@ -3,6 +3,7 @@
 //! Nothing that parsed a row on the way in is used here.
 
 mod plain;
+mod release;
 mod values;
 
 use std::collections::BTreeSet;
@@ -22,7 +23,8 @@ use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
-use values::verify_values;
+use release::verify_release;
+use values::{Original, verify_values};
 
 /// What a verification found.
 #[derive(Debug)]
@@ -39,7 +41,8 @@ pub struct Verdict {
     pub findings: Vec<Error>,
 }
 
-/// Holds a lake against its manifest and, if `source` is given, against its source.
+/// Holds a lake against its manifest and, if `source` is given, against its source; and the files of
+/// its release, if there are any, against the lake.
 ///
 /// # Errors
 /// When there is no finished lake, or no source. What is wrong with the lake itself is in
@@ -51,7 +54,25 @@ pub fn verify(
     watch: Watcher<'_>,
 ) -> Result<Verdict> {
     let manifest = read_manifest(root)?;
-    let trace = tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
+    let trace = known_trace(root, &manifest)?;
+    let plan = match source {
+        Some(source) => Some(source_plan(source, trace)?),
+        None => None,
+    };
+    let mut verdict = verify_lake(root, manifest, trace, plan.as_ref(), threads, watch)?;
+    match verify_release(root, trace, &verdict.manifest) {
+        Ok(findings) => verdict.findings.extend(findings),
+        Err(error) => verdict.findings.push(error),
+    }
+    Ok(verdict)
+}
+
+/// The trace of a lake.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] when it is not known.
+pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static Trace> {
+    tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
         Error::new(
             ErrorKind::Refused,
@@ -59,11 +80,21 @@ pub fn verify(
         )
         .at(root)
         .hint("use the version of tracelake that made it")
-    })?;
-    let plan = match source {
-        Some(source) => Some(source_plan(source, trace)?),
-        None => None,
-    };
+    })
+}
+
+/// Holds a lake against its manifest and the plan of its source, and leaves a release alone.
+///
+/// # Errors
+/// When the threads cannot be started, or the disk fails.
+pub(crate) fn verify_lake(
+    root: &Path,
+    manifest: Manifest,
+    trace: &'static Trace,
+    plan: Option<&Plan>,
+    threads: usize,
+    watch: Watcher<'_>,
+) -> Result<Verdict> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
         Error::new(
@@ -75,34 +106,44 @@ pub fn verify(
     findings.extend(strays(root, &manifest)?);
     findings.extend(contradictions(root, trace, &manifest));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
+    // The parts of one source are compared with it in one pass.
+    let same = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
+        (a.0, &a.1.source.path) == (b.0, &b.1.source.path)
+    };
+    let sources: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same).collect();
+    let lake = LakeView {
+        root,
+        trace,
+        manifest: &manifest,
+        plan,
+        watch,
+    };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
-        parts
-            .par_iter()
-            .map(|(table, part)| {
-                let checked = verify_part(root, trace, table, part, plan.as_ref());
-                watch(Event::Read {
-                    bytes: part.output.bytes,
-                });
-                match checked {
-                    Ok(values) => (values, None),
-                    Err(error) => (0, Some(error)),
-                }
-            })
-            .collect()
+        let checked = sources.par_iter().map(|parts| lake.verify_parts(parts));
+        checked.flatten_iter().collect()
     });
     let values = checked.iter().map(|(values, _)| values).sum();
     let number = parts.len();
     findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
-    let not_converted = plan.as_ref().map_or(0, |plan| {
+    let not_converted = plan.map_or(0, |plan| {
         let there = |table: &str, number| {
             manifest
                 .parts()
                 .any(|(name, part)| name == table && part.file_number == number)
         };
         let parts = plan.parts();
-        parts
-            .filter(|(table, part)| !there(plan.tables[*table].layout.table.name, part.file_number))
-            .count()
+        let streams = plan.streams.iter().filter(|stream| {
+            let has = |name: &str| manifest.parts().any(|(table, _)| table == name);
+            let mut tables = stream.tables.iter();
+            !tables.any(|&table| has(plan.tables[table].layout.table.name))
+        });
+        let streams = streams.count();
+        streams
+            + parts
+                .filter(|(table, part)| {
+                    !there(plan.tables[*table].layout.table.name, part.file_number)
+                })
+                .count()
     });
     Ok(Verdict {
         manifest,
@@ -158,7 +199,9 @@ fn contradictions(root: &Path, trace: &Trace, manifest: &Manifest) -> Vec<Error>
                 findings.push(finding("the manifest names a part twice"));
             }
             let name = part.output.path.rsplit('/').next().unwrap_or_default();
-            if !name.starts_with(&format!("part-{:05}-of-", part.file_number)) {
+            let number = format!("part-{:05}", part.file_number);
+            let rest = name.strip_prefix(&number);
+            if !rest.is_some_and(|rest| rest.starts_with(['-', '.'])) {
                 findings.push(finding(
                     "the manifest gives a part another number than its file",
                 ));
@@ -172,42 +215,77 @@ fn corrupt(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, reason)
 }
 
-/// Checks one part; returns how many values were compared with the source.
-fn verify_part(
-    root: &Path,
+/// What every part is held against.
+struct LakeView<'a> {
+    root: &'a Path,
     trace: &'static Trace,
-    table: &str,
-    part: &PartFacts,
-    plan: Option<&Plan>,
-) -> Result<u64> {
-    let table = trace.table(table).ok_or_else(|| {
-        let table = escape(table.as_bytes(), 80);
-        corrupt(format!("the manifest names the unknown table '{table}'")).at(root)
-    })?;
-    let path = verify_file(root, &part.output)?;
-    let rejects = match &part.rejects {
-        Some(rejects) => Some(verify_file(root, rejects)?),
-        None => None,
-    };
-    let reader = open_parquet(&path)?;
-    let rows = reader.metadata().file_metadata().num_rows();
-    if u64::try_from(rows) != Ok(part.rows_out) {
-        let reason = format!(
-            "its footer says {rows} rows, the manifest {}",
-            part.rows_out
-        );
-        return Err(corrupt(reason).at(path).hint(AGAIN));
+    manifest: &'a Manifest,
+    plan: Option<&'a Plan>,
+    watch: Watcher<'a>,
+}
+
+impl LakeView<'_> {
+    /// Checks the parts of one table that were made from one source; of each, how many values were
+    /// compared with it, and what is wrong.
+    fn verify_parts(&self, parts: &[(&str, &PartFacts)]) -> Vec<(u64, Option<Error>)> {
+        let facts: Vec<&PartFacts> = parts.iter().map(|(_, part)| *part).collect();
+        let mut original = None;
+        let mut checked = Vec::new();
+        for (table, part) in parts {
+            let found = self.verify_part(table, part, &facts, &mut original);
+            (self.watch)(Event::Read {
+                bytes: part.output.bytes,
+            });
+            checked.push(match found {
+                Ok(values) => (values, None),
+                Err(error) => (0, Some(error)),
+            });
+        }
+        checked
     }
-    if fingerprint(reader.schema()) != fingerprint(&arrow_schema(table)) {
-        return Err(corrupt(format!("has not the schema of {}", table.name))
-            .at(path)
-            .hint(AGAIN));
-    }
-    verify_times(table, part, &path, &reader)?;
-    verify_rejects(part, rejects.as_deref())?;
-    match plan {
-        Some(plan) => verify_values(plan, table, part, (&path, rejects.as_deref()), reader),
-        None => Ok(0),
+
+    /// Checks one part; returns how many values were compared with the source.
+    fn verify_part<'a>(
+        &'a self,
+        table: &str,
+        part: &PartFacts,
+        of_source: &[&PartFacts],
+        original: &mut Option<Original<'a>>,
+    ) -> Result<u64> {
+        let root = self.root;
+        let table = self.trace.table(table).ok_or_else(|| {
+            let table = escape(table.as_bytes(), 80);
+            corrupt(format!("the manifest names the unknown table '{table}'")).at(root)
+        })?;
+        let path = verify_file(root, &part.output)?;
+        let rejects = match &part.rejects {
+            Some(rejects) => Some(verify_file(root, rejects)?),
+            None => None,
+        };
+        let reader = open_parquet(&path)?;
+        let rows = reader.metadata().file_metadata().num_rows();
+        if u64::try_from(rows) != Ok(part.rows_out) {
+            let reason = format!(
+                "its footer says {rows} rows, the manifest {}",
+                part.rows_out
+            );
+            return Err(corrupt(reason).at(path).hint(AGAIN));
+        }
+        if fingerprint(reader.schema()) != fingerprint(&arrow_schema(table)) {
+            return Err(corrupt(format!("has not the schema of {}", table.name))
+                .at(path)
+                .hint(AGAIN));
+        }
+        verify_times(table, part, &path, &reader)?;
+        verify_rejects(part, rejects.as_deref())?;
+        let Some(plan) = self.plan else {
+            return Ok(0);
+        };
+        let original = match original {
+            Some(original) => original,
+            None => original.insert(Original::find(plan, self.manifest, table, of_source)?),
+        };
+        verify_values(original, table, part, (&path, rejects.as_deref()), reader)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Lines, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -12,13 +13,71 @@ use serde::Deserialize;
 
 use super::corrupt;
 use crate::error::{Error, Result};
-use crate::source::open_file;
+use crate::source::{ARCHIVES, open_file};
 
 /// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
 /// may be that of a later row, whose value holds the mark.
 const BEFORE: &[u8] = b"-\n";
 
-/// The good rows of a source file through the csv crate.
+/// The text of a source file, or of the member of an archive that is named after a table, line by line.
+pub(super) fn open_text(path: &Path, table: &str) -> Result<GoodLines> {
+    let text = decoded(path)?;
+    let name = path.to_string_lossy().to_lowercase();
+    let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
+        let member = member(text, table).map_err(|error| Error::io("read", path, error))?;
+        let (before, size) =
+            member.ok_or_else(|| corrupt(format!("holds no {table}.csv")).at(path))?;
+        let mut text = decoded(path)?;
+        let skipped = io::copy(&mut text.by_ref().take(before), &mut io::sink());
+        skipped.map_err(|error| Error::io("read", path, error))?;
+        Box::new(text.take(size))
+    } else {
+        text
+    };
+    Ok(GoodLines {
+        text: BufReader::with_capacity(1 << 17, text),
+        rejects: None,
+        next_reject: None,
+        rejected: 0,
+        lines: 0,
+        end: u64::MAX,
+        line: Vec::new(),
+        served: 0,
+    })
+}
+
+/// The bytes of a file, inflated if its name says so.
+fn decoded(path: &Path) -> Result<Box<dyn Read + Send>> {
+    let file = open(path)?;
+    let gzip = path.extension().is_some_and(|extension| {
+        extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz")
+    });
+    Ok(if gzip {
+        Box::new(Members {
+            member: Some(GzDecoder::new(file)),
+        })
+    } else {
+        Box::new(file)
+    })
+}
+
+fn open(path: &Path) -> Result<BufReader<File>> {
+    Ok(BufReader::with_capacity(1 << 17, open_file(path)?))
+}
+
+/// Where in an archive the file of a table starts, and its size.
+fn member(archive: Box<dyn Read + Send>, table: &str) -> io::Result<Option<(u64, u64)>> {
+    let name = format!("{table}.csv");
+    for entry in tar::Archive::new(archive).entries()? {
+        let entry = entry?;
+        if entry.header().entry_type().is_file() && entry.path()?.ends_with(&name) {
+            return Ok(Some((entry.raw_file_position(), entry.size())));
+        }
+    }
+    Ok(None)
+}
+
+/// The good rows of a part of a text through the csv crate.
 pub(super) struct PlainRows {
     path: PathBuf,
     reader: csv::Reader<GoodLines>,
@@ -27,40 +86,27 @@ pub(super) struct PlainRows {
 }
 
 impl PlainRows {
-    pub(super) fn open(path: &Path, rejects: Option<&Path>) -> Result<Self> {
-        let open = |path: &Path| {
-            let file = open_file(path)?;
-            Ok(BufReader::with_capacity(1 << 17, file))
-        };
-        let gzip = path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        let file = open(path)?;
-        let text: Box<dyn Read + Send> = if gzip {
-            Box::new(Members {
-                member: Some(GzDecoder::new(file)),
-            })
-        } else {
-            Box::new(file)
-        };
-        let mut lines = GoodLines {
-            text: BufReader::with_capacity(1 << 17, text),
-            rejects: rejects.map(open).transpose()?.map(BufRead::lines),
-            next_reject: None,
-            rejected: 0,
-            lines: 0,
-            line: BEFORE.to_vec(),
-            served: 0,
-        };
-        lines
-            .read_reject()
-            .map_err(|error| Error::io("read", path, error))?;
+    /// Goes to the rows of the lines from `lines.start` on, counted from 0, without those that
+    /// `rejects` names.
+    pub(super) fn new(
+        mut text: GoodLines,
+        path: &Path,
+        lines: Range<u64>,
+        rejects: Option<&Path>,
+    ) -> Result<Self> {
+        let failed = |error| Error::io("read", path, error);
+        text.rejects = rejects.map(open).transpose()?.map(BufRead::lines);
+        text.rejected = 0;
+        text.read_reject().map_err(failed)?;
+        text.pass(lines.start).map_err(failed)?;
+        text.end = lines.end;
+        (text.line, text.served) = (BEFORE.to_vec(), 0);
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .quoting(false)
             .terminator(Terminator::CRLF)
-            .from_reader(lines);
+            .from_reader(text);
         let mut rows = Self {
             path: path.to_owned(),
             reader,
@@ -68,6 +114,11 @@ impl PlainRows {
         };
         rows.advance()?;
         Ok(rows)
+    }
+
+    /// The text again, for the rows of the next part.
+    pub(super) fn into_text(self) -> GoodLines {
+        self.reader.into_inner()
     }
 
     /// Goes to the next good row; false at the end.
@@ -93,12 +144,14 @@ impl PlainRows {
 
 /// A text without the lines that a rejects file names; each of them has to stand there as it does
 /// in the text.
-struct GoodLines {
+pub(super) struct GoodLines {
     text: BufReader<Box<dyn Read + Send>>,
     rejects: Option<Lines<BufReader<File>>>,
     next_reject: Option<Reject>,
     rejected: u64,
+    /// Lines before the next one, and those after which the part ends.
     lines: u64,
+    end: u64,
     line: Vec<u8>,
     served: usize,
 }
@@ -118,11 +171,22 @@ impl GoodLines {
         Ok(())
     }
 
+    /// Goes to a line that is further on, or to the end.
+    fn pass(&mut self, line: u64) -> io::Result<()> {
+        while self.lines < line && self.text.skip_until(b'\n')? > 0 {
+            self.lines += 1;
+        }
+        Ok(())
+    }
+
     /// Reads the next good line; it is empty at the end.
     fn next_line(&mut self) -> io::Result<()> {
         self.served = 0;
         loop {
             self.line.clear();
+            if self.lines == self.end {
+                return Ok(());
+            }
             if self.text.read_until(b'\n', &mut self.line)? == 0 {
                 return Ok(());
             }
@@ -193,7 +257,8 @@ mod tests {
         let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
         std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
-        let mut rows = PlainRows::open(&path, Some(&rejects)).unwrap();
+        let text = open_text(&path, "jobs").unwrap();
+        let mut rows = PlainRows::new(text, &path, 0..u64::MAX, Some(&rejects)).unwrap();
         assert!(rows.advance().unwrap());
         assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
         assert_eq!((rows.line(), rows.rejected()), (2, 1));

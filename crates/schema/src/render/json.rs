@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{asked, field_number};
-use crate::arrow::{arrow_schema, data_type, fingerprint};
+use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
 
 /// Everything that is known of a trace, or of one of its tables, as one JSON object.
@@ -27,7 +27,12 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "document": trace.document,
         "licence": trace.licence,
         "citation": trace.citation,
-        "tables": asked(trace, table).iter().map(describe).collect::<Vec<_>>(),
+        "creators": trace.creators,
+        "url": trace.url,
+        "published": trace.published,
+        "epoch": trace.epoch,
+        "anomalies": trace.anomalies,
+        "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
     format!("{description:#}\n")
 }
@@ -37,16 +42,24 @@ fn describe(table: &Table) -> Value {
     json!({
         "name": table.name,
         "summary": table.summary,
+        "files": format!("{:?}", table.files).to_lowercase(),
+        "syntax": format!("{:?}", table.syntax).to_lowercase(),
         "parts": table.parts,
         "published": table.published.map(|one| json!({
             "rows": one.rows, "confidence": one.confidence.name(), "source": one.source,
         })),
         "schema_fingerprint": fingerprint(&arrow_schema(table)),
-        "columns": columns.map(|(index, one)| column(table, index, one)).collect::<Vec<_>>(),
+        "columns": columns
+            .map(|(index, one)| column(one, field_number(table, index)))
+            .collect::<Vec<_>>(),
     })
 }
 
-fn column(table: &Table, index: usize, column: &Column) -> Value {
+fn column(column: &Column, field_number: Option<usize>) -> Value {
+    let fields = column
+        .fields
+        .iter()
+        .map(|nested| self::column(nested, None));
     let codes = column.codes.iter();
     let codes = codes.map(|one| json!({"value": one.value, "name": one.name, "doc": one.doc}));
     let sentinels = column
@@ -56,14 +69,16 @@ fn column(table: &Table, index: usize, column: &Column) -> Value {
     json!({
         "name": column.name,
         "content": column.content,
-        "field_number": field_number(table, index),
+        "field_number": field_number,
         "format": column.format,
-        "type": data_type(column.kind).to_string(),
+        "type": type_name(&data_type(column)),
         "nullable": !column.mandatory,
+        "fields": fields.collect::<Vec<_>>(),
         "unit": column.unit,
         "obfuscation": column.obfuscation.name(),
         "codes": codes.collect::<Vec<_>>(),
         "sentinels": sentinels.collect::<Vec<_>>(),
+        "invalid": column.invalid,
         "doc": column.doc,
     })
 }

@@ -1,16 +1,17 @@
 //! The data dictionary.
 
-use super::{asked, field_number, published};
-use crate::arrow::{arrow_schema, data_type, fingerprint};
-use crate::{Table, Trace};
+use super::{asked, extent, field_number, invalid, published, with_nested};
+use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
+use crate::{Column, Table, Trace};
 
 /// A trace, or one of its tables, as Markdown.
 #[must_use]
 pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
     page.push_str(&sources(trace));
+    page.push_str(&anomalies(trace));
     for table in asked(trace, table) {
-        page.push_str(&section(std::slice::from_ref(trace), table));
+        page.push_str(&table_section(trace, table));
     }
     page
 }
@@ -41,10 +42,27 @@ pub fn dictionary(family: &[Trace]) -> String {
         "\nAll versions have the same columns in the lake. In the column *null*, *no* means that \
          an empty field\nis a bad row; everywhere else it is NULL.\n",
     );
-    for table in first.tables {
+    page.push_str(&anomalies(first));
+    for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
     page
+}
+
+/// The section on what is odd or wrong in the published data as a whole; empty where nothing is.
+#[must_use]
+pub fn anomalies(trace: &Trace) -> String {
+    if trace.anomalies.is_empty() {
+        return String::new();
+    }
+    let items = trace.anomalies.iter().map(|one| format!("- {one}\n"));
+    format!("\n## Known anomalies\n\n{}", items.collect::<String>())
+}
+
+/// One table of a trace: its columns with types, units, codes, special values and meanings.
+#[must_use]
+pub fn table_section(trace: &Trace, table: &Table) -> String {
+    section(std::slice::from_ref(trace), table)
 }
 
 fn sources(trace: &Trace) -> String {
@@ -56,15 +74,11 @@ fn sources(trace: &Trace) -> String {
 
 /// One table, with what the versions in `family` do not have of it.
 fn section(family: &[Trace], table: &Table) -> String {
-    let parts = if table.parts == 1 {
-        "1 part".into()
-    } else {
-        format!("{} parts", table.parts)
-    };
     let mut text = format!(
-        "\n## {}\n\n{} Published in {parts}.\n\n{}\n\n",
+        "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,
         table.summary,
+        extent(table),
         published(table)
     );
     text.push_str(&format!(
@@ -83,31 +97,43 @@ fn section(family: &[Trace], table: &Table) -> String {
                 meaning.push_str(&format!(" *Not in the files of `{}`.*", trace.name));
             }
         }
-        text.push_str(&format!(
-            "| `{}` | {} | {} | {} | {} | {} | {meaning} |\n",
-            column.name,
-            cell(column.content),
-            data_type(column.kind),
-            if column.mandatory { "no" } else { "yes" },
-            cell(column.unit.unwrap_or_default()),
-            column.obfuscation.name(),
-        ));
+        row(&mut text, column.name, column, &meaning);
+        for (path, nested) in with_nested(column).iter().skip(1) {
+            row(&mut text, path, nested, &cell(nested.doc));
+        }
     }
-    for column in table.columns {
+    for (path, column) in table.columns.iter().flat_map(with_nested) {
         if !column.codes.is_empty() {
-            text.push_str(&format!("\nValues of `{}`:\n\n", column.name));
+            text.push_str(&format!("\nValues of `{path}`:\n\n"));
         }
         for code in column.codes {
             text.push_str(&format!("- {} `{}`: {}\n", code.value, code.name, code.doc));
         }
         if !column.sentinels.is_empty() {
-            text.push_str(&format!("\nSpecial values of `{}`:\n\n", column.name));
+            text.push_str(&format!("\nSpecial values of `{path}`:\n\n"));
         }
         for one in column.sentinels {
             text.push_str(&format!("- {} `{}`: {}\n", one.value, one.name, one.doc));
         }
+        if !column.invalid.is_empty() {
+            text.push_str(&format!(
+                "\nValues of `{path}` that are not valid: {}.\n",
+                invalid(column)
+            ));
+        }
     }
     text
+}
+
+fn row(text: &mut String, path: &str, column: &Column, meaning: &str) {
+    text.push_str(&format!(
+        "| `{path}` | {} | {} | {} | {} | {} | {meaning} |\n",
+        cell(column.content),
+        type_name(&data_type(column)),
+        if column.mandatory { "no" } else { "yes" },
+        cell(column.unit.unwrap_or_default()),
+        column.obfuscation.name(),
+    ));
 }
 
 /// A text inside a table of Markdown, where a bar would end the cell.

@@ -1,8 +1,8 @@
 //! Descriptions for a terminal.
 
-use super::{asked, field_number, published};
-use crate::arrow::data_type;
-use crate::{TRACES, Table, Trace};
+use super::{asked, extent, field_number, invalid, published, with_nested};
+use crate::arrow::{data_type, type_name};
+use crate::{Kind, TRACES, Table, Trace};
 
 /// No line is wider.
 const WIDTH: usize = 100;
@@ -16,7 +16,7 @@ pub fn overview() -> String {
             text.push('\n');
         }
         text.push_str(&wrap(&format!("{}  ", trace.name), trace.title));
-        for table in trace.tables {
+        for table in trace.all_tables() {
             let longest = trace
                 .tables
                 .iter()
@@ -40,12 +40,7 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
     text.push_str(&wrap("licence       ", trace.licence));
     text.push_str(&wrap("cite as       ", trace.citation));
     for one in asked(trace, table) {
-        let parts = if one.parts == 1 {
-            "1 part".into()
-        } else {
-            format!("{} parts", one.parts)
-        };
-        text.push_str(&format!("\n{}  ({parts})\n", one.name));
+        text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap("  ", one.summary));
         text.push_str(&wrap("  ", &published(one)));
         text.push('\n');
@@ -73,7 +68,12 @@ fn list(table: &Table) -> String {
             (false, Some(_)) => "yes",
             (false, None) => "all",
         };
-        let kind = data_type(column.kind).to_string();
+        let kind = data_type(column);
+        let kind = match column.kind {
+            Kind::Struct => "Struct".to_owned(),
+            Kind::List => "List".to_owned(),
+            _ => kind.to_string(),
+        };
         let start = format!("  {:longest$}  {kind:7}  {null:4}  ", column.name);
         text.push_str(&wrap(&start, column.unit.unwrap_or_default()));
     }
@@ -85,14 +85,21 @@ fn list(table: &Table) -> String {
 
 /// A paragraph per column.
 fn details(table: &Table) -> String {
-    let paragraphs = table.columns.iter().enumerate().map(|(index, column)| {
+    let columns = table.columns.iter().enumerate();
+    let nested = columns.flat_map(|(index, column)| {
+        let nested = with_nested(column).into_iter().enumerate();
+        nested.map(move |(depth, (path, column))| (index, depth > 0, path, column))
+    });
+    let paragraphs = nested.map(|(index, is_nested, path, column)| {
         let null = if column.mandatory {
             "never NULL"
         } else {
             "can be NULL"
         };
-        let mut text = format!("  {}  {}, {null}\n", column.name, data_type(column.kind));
+        let kind = type_name(&data_type(column));
+        let mut text = wrap(&format!("  {path}  "), &format!("{kind}, {null}"));
         let place = match field_number(table, index) {
+            Some(_) if is_nested => format!("published as \"{}\"", column.content),
             Some(number) => format!("field {number}, published as \"{}\"", column.content),
             None => "not in the files of this trace, so all NULL".into(),
         };
@@ -111,6 +118,9 @@ fn details(table: &Table) -> String {
                 &format!("      {} {}  ", one.value, one.name),
                 one.doc,
             ));
+        }
+        if !column.invalid.is_empty() {
+            text.push_str(&format!("      not valid: {}\n", invalid(column)));
         }
         text
     });

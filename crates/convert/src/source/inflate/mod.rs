@@ -65,6 +65,9 @@ pub(super) struct Inflate {
     last: bool,
     literals: Box<[Entry; LITERAL_ENTRIES]>,
     distances: Box<[Entry; DISTANCE_ENTRIES]>,
+    /// Whether the tables are those of the fixed codes, which a file of small members asks for again
+    /// and again.
+    is_fixed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -87,10 +90,11 @@ impl Inflate {
             last: false,
             literals: Box::new([INVALID; LITERAL_ENTRIES]),
             distances: Box::new([INVALID; DISTANCE_ENTRIES]),
+            is_fixed: false,
         }
     }
 
-    /// Starts a new stream, which knows nothing of the one before.
+    /// Starts a new stream, which knows nothing of the text of the one before.
     pub(super) fn reset(&mut self) {
         (self.start, self.end) = (0, 0);
         (self.bits, self.count) = (0, 0);
@@ -181,12 +185,14 @@ impl Inflate {
                     left: length as usize,
                 };
             }
+            1 if self.is_fixed => self.block = Block::Codes,
             1 => {
                 let mut lengths = [8; 320];
                 lengths[144..256].fill(9);
                 lengths[256..280].fill(7);
                 lengths[288..].fill(5);
                 self.tables(&lengths[..288], &lengths[288..320])?;
+                self.is_fixed = true;
             }
             2 => self.dynamic(input)?,
             _ => return Err(Stop::Broken("a block of a type that does not exist")),
@@ -267,6 +273,7 @@ impl Inflate {
 
     /// Makes both tables and enters the block.
     fn tables(&mut self, literals: &[u8], distances: &[u8]) -> Result<()> {
+        self.is_fixed = false;
         build(&mut self.literals[..], LITERAL_BITS, literals, literal)
             .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
         pair_literals(&mut self.literals[..], LITERAL_BITS);

@@ -1,0 +1,87 @@
+//! The description as a data package, version 2.
+
+use arrow::datatypes::{DataType, Field};
+use serde_json::{Value, json};
+use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Table, render};
+
+use super::{Facts, licence_page};
+
+/// A package with one resource per table.
+pub(super) fn data_package(lake: &Facts<'_>) -> Value {
+    let trace = lake.trace;
+    let resources = lake.tables.iter().map(|(table, facts)| {
+        let paths = facts.parts.iter().map(|part| &part.output.path);
+        json!({
+            "name": table.name,
+            "description": table.summary,
+            "type": "table",
+            "path": paths.collect::<Vec<_>>(),
+            "format": "parquet",
+            "mediatype": "application/vnd.apache.parquet",
+            "schema": {"fields": fields(table)},
+        })
+    });
+    let mut licence = json!({"title": trace.licence});
+    if let Some(page) = licence_page(trace.licence) {
+        licence = json!({"name": trace.licence, "path": page});
+    }
+    let mut source = json!({"title": trace.document});
+    if let Some(url) = trace.url {
+        source["path"] = url.into();
+    }
+    let contributors = trace.creators.iter();
+    let contributors = contributors.map(|name| json!({"title": name, "roles": ["creator"]}));
+    let mut package = json!({
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": trace.name,
+        "title": trace.title,
+        "description": lake.description(),
+        "licenses": [licence],
+        "sources": [source],
+    });
+    if let Some(url) = trace.url {
+        package["homepage"] = url.into();
+    }
+    if !trace.creators.is_empty() {
+        package["contributors"] = contributors.collect();
+    }
+    package["resources"] = resources.collect();
+    package
+}
+
+fn fields(table: &Table) -> Vec<Value> {
+    let schema = arrow_schema(table);
+    let fields = schema.fields().iter().zip(table.columns);
+    fields
+        .map(|(field, column)| describe(field, column))
+        .collect()
+}
+
+fn describe(field: &Field, column: &Column) -> Value {
+    let mut described = json!({
+        "name": field.name(),
+        "type": data_type(field.data_type()),
+        "title": column.content,
+        "description": render::remark(column),
+        "constraints": {"required": !field.is_nullable()},
+    });
+    if !column.codes.is_empty() {
+        let codes = column.codes.iter();
+        let codes = codes.map(|code| json!({"value": code.value, "label": code.name}));
+        described["categories"] = codes.collect();
+    }
+    described
+}
+
+/// The type of a table schema for values of an Arrow type.
+fn data_type(kind: &DataType) -> &'static str {
+    match kind {
+        DataType::Boolean => "boolean",
+        DataType::List(_) => "array",
+        DataType::Struct(_) => "object",
+        kind if kind.is_integer() => "integer",
+        kind if kind.is_floating() => "number",
+        _ => "string",
+    }
+}

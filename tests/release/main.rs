@@ -1,0 +1,56 @@
+//! What `release` writes, when it writes nothing, and how its files go when the lake changes.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod described;
+mod refused;
+mod stale;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use support::{Run, Scratch, good_row, run};
+
+/// What `release` writes, in no order that matters.
+const FILES: [&str; 4] = [
+    "README.md",
+    "SHA256SUMS",
+    "croissant.json",
+    "datapackage.json",
+];
+
+/// Runs `tracelake release`.
+fn release(out: &Path, arguments: &[&str]) -> Run {
+    let fixed = [OsStr::new("release"), out.as_os_str()];
+    run(fixed.into_iter().chain(arguments.iter().map(OsStr::new)))
+}
+
+/// A lake of some tables with one part each, which is far from the whole trace.
+fn small(tables: &[&str]) -> Scratch {
+    let scratch = Scratch::new();
+    for table in tables {
+        scratch.only(table, format!("{}\n", good_row(table)).as_bytes());
+    }
+    scratch.convert_well(&[]);
+    scratch
+}
+
+/// The same, released.
+fn released(tables: &[&str]) -> Scratch {
+    let scratch = small(tables);
+    release(&scratch.out(), &["--allow-missing"]).well();
+    scratch
+}
+
+/// The files of a release that are there.
+fn there(out: &Path) -> Vec<&'static str> {
+    let files = FILES.into_iter();
+    files.filter(|name| out.join(name).exists()).collect()
+}

@@ -1,0 +1,255 @@
+//! Archives: which members are read, and what a hostile one can do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{
+    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, tree,
+};
+use crate::{tar, two_tables, whole_trace};
+
+/// The outputs of a lake: what lies in the directories of its tables.
+fn outputs(out: &Path) -> Option<std::collections::BTreeMap<String, Option<Vec<u8>>>> {
+    let mut tree = tree(out)?;
+    tree.retain(|path, _| !path.starts_with("_tracelake"));
+    Some(tree)
+}
+
+#[test]
+fn every_container_of_a_text_gives_the_same_rows() {
+    let [one, two] = two_tables();
+    let texts = [one, two].map(|table| (table, rows::sample(table, 0, 500)));
+    let plain = Scratch::new();
+    for (table, text) in &texts {
+        plain.file(&format!("{}.csv", table.name), text.as_bytes());
+    }
+    plain.convert_well(&["--part-rows", "200"]);
+    let member = |directory: &str, name: &str| format!("{directory}{name}.csv");
+    for directory in ["", "./", "home/someone/", "/"] {
+        for ending in ["tar", "tar.gz", "tgz"] {
+            let wrap = |archive: Vec<u8>| match ending {
+                "tar" => archive,
+                _ => gzip(&archive),
+            };
+            // One archive for each table, and one for all.
+            let single = Scratch::new();
+            for (table, text) in &texts {
+                let path = member(directory, table.name);
+                let archive = wrap(raw_tar(&[(&path, text.as_bytes())]));
+                single.file(&format!("{}.{ending}", table.name), &archive);
+            }
+            let all = Scratch::new();
+            let members = texts
+                .each_ref()
+                .map(|(table, text)| (member(directory, table.name), text));
+            let members: Vec<(&str, &[u8])> = members
+                .iter()
+                .map(|(path, text)| (&path[..], text.as_bytes()))
+                .collect();
+            let name = format!("{}.{ending}", whole_trace().archive);
+            all.file(&name, &wrap(raw_tar(&members)));
+            for (what, scratch) in [("one for each", single), ("one for all", all)] {
+                scratch.convert_well(&["--part-rows", "200"]);
+                let what = format!("{what}, {directory}, {ending}");
+                assert_same_tree(&outputs(&scratch.out()), &outputs(&plain.out()), &what);
+                run([
+                    "verify".into(),
+                    scratch.out(),
+                    "--source".into(),
+                    scratch.src(),
+                ])
+                .well();
+            }
+        }
+    }
+}
+
+/// An archive whose paths are as given, absolute ones too, which the crate's builder refuses.
+fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (path, text) in members {
+        let mut header = tar::Header::new_ustar();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_cksum();
+        archive.extend_from_slice(header.as_bytes());
+        archive.extend_from_slice(text);
+        archive.resize(archive.len().next_multiple_of(512), 0);
+    }
+    archive.resize(archive.len() + 1024, 0);
+    archive
+}
+
+/// A table with a good text and what it becomes.
+fn table_and_text() -> (&'static str, String) {
+    let [table, _] = two_tables();
+    (table.name, rows::sample(table, 0, 30))
+}
+
+#[test]
+fn what_is_no_table_is_named_and_passed_over() {
+    let (table, text) = table_and_text();
+    let path = format!("{table}.csv");
+    let long = format!("{}/notes.csv", "x".repeat(200));
+    let scratch = Scratch::new();
+    let archive = tar(&[
+        ("README", b"read me"),
+        (&long, b"1,2,3"),
+        (&path, text.as_bytes()),
+        ("evil\u{1b}[2J.csv", b"4"),
+    ]);
+    scratch.file(&format!("{table}.tar.gz"), &gzip(&archive));
+    let run = scratch.convert(&[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for name in ["README", &long, "evil"] {
+        let said = run.stderr.lines().any(|line| {
+            line.starts_with("warning: ") && line.contains(name) && line.contains("passed over")
+        });
+        assert!(said, "{name}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);
+    assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], 30);
+}
+
+#[test]
+fn archives_that_do_not_fit_are_refused() {
+    let (table, text) = table_and_text();
+    let path = format!("{table}.csv");
+    let good = (&path[..], text.as_bytes());
+    let broken = (&path[..], &b"1,2\n"[..]);
+    let behind = |bytes: &[u8]| [&tar(&[good])[..], bytes].concat();
+    for (what, archive, code, message) in [
+        (
+            "twice",
+            tar(&[good, good]),
+            4,
+            "a second member of one table",
+        ),
+        ("none", tar(&[("x.csv", b"1")]), 4, "holds no"),
+        ("empty", tar(&[]), 4, "holds no"),
+        (
+            "no archive",
+            text.clone().into_bytes(),
+            5,
+            "0 bytes into the archive",
+        ),
+        ("behind the end", behind(b"x"), 5, "behind the end"),
+        (
+            "a bad row",
+            tar(&[broken]),
+            4,
+            &format!(".tar.gz/{path}:1:1: {table}: "),
+        ),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file(&format!("{table}.tar.gz"), &gzip(&archive));
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, code, "{what}: {}", run.stderr);
+        let said = run.stderr.lines().last().unwrap_or_default();
+        assert!(said.contains(message), "{what}: {said}");
+        assert!(
+            !scratch.out().join("_tracelake/manifest.json").exists(),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_table_that_is_there_twice_is_refused_before_any_work() {
+    let (table, text) = table_and_text();
+    let path = format!("{table}.csv");
+    let archive = gzip(&tar(&[(&path, text.as_bytes())]));
+    for other in [
+        format!("{}.tar.gz", whole_trace().archive),
+        format!("{table}.tar.gz"),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file(&path, text.as_bytes());
+        scratch.file(&other, &archive);
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(
+            run.message().contains("move one of them away"),
+            "{}",
+            run.message()
+        );
+        assert!(!scratch.out().exists());
+    }
+}
+
+#[test]
+fn every_cut_of_an_archive_is_noticed() {
+    let (table, text) = table_and_text();
+    let path = format!("{table}.csv");
+    let archive = tar(&[("README", b"read me"), (&path, text.as_bytes())]);
+    // Behind the last block of the table there is nothing to miss but zeros, and not even these.
+    let needed = (3 * 512 + text.len()).next_multiple_of(512);
+    let mut score = Score::new("archives cut at every 7th byte");
+    for length in (1..archive.len()).step_by(7) {
+        let scratch = Scratch::new();
+        scratch.file(&format!("{table}.tar"), &archive[..length]);
+        let run = scratch.convert(&[]);
+        let whole = length == needed || length >= needed + 512;
+        let expected: &[i32] = if whole { &[0] } else { &[4, 5] };
+        let visible = scratch.out().join("_tracelake/manifest.json").exists();
+        score.count(
+            &format!("{length} bytes"),
+            ensure(expected.contains(&run.code) && visible == whole, || {
+                format!("exit {}: {}", run.code, run.stderr)
+            }),
+        );
+    }
+    score.close();
+}
+
+/// Archives that nobody here wrote, each alone and before the file of a table: nothing is written but
+/// the lake, and what is no table does no harm to one.
+#[test]
+fn foreign_archives_do_nothing() {
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/tar");
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in fs::read_dir(&suites).into_iter().flatten() {
+        let files = fs::read_dir(folder.unwrap().path()).unwrap();
+        found.extend(files.map(|file| file.unwrap().path()));
+    }
+    if found.is_empty() {
+        eprintln!("skipped: the suite of archives is not beside the workspace");
+        return;
+    }
+    found.sort();
+    let (table, text) = table_and_text();
+    let path = format!("{table}.csv");
+    let mut score = Score::new("foreign archives");
+    for file in found {
+        let bytes = fs::read(&file).unwrap();
+        let members = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+        let both = [
+            &bytes[..members.next_multiple_of(512)],
+            &tar(&[(&path, text.as_bytes())]),
+        ]
+        .concat();
+        for (archive, with_table) in [(&bytes, false), (&both, true)] {
+            let scratch = Scratch::new();
+            scratch.file(&format!("{table}.tar"), archive);
+            let before = tree(&scratch.src());
+            let out = scratch.path().join("a/b/out");
+            let run = convert(&scratch.src(), &out, &[]);
+            let right = match run.code {
+                0 => with_table && manifest(&out)["tables"][0]["rows"] == 30,
+                4 | 5 => !out.join("_tracelake/manifest.json").exists(),
+                _ => false,
+            };
+            let names = fs::read_dir(scratch.path()).unwrap().count();
+            let alone = names <= 2 && tree(&scratch.src()) == before;
+            score.count(
+                &format!("{}, with a table: {with_table}", file.display()),
+                ensure(right && alone, || {
+                    format!("exit {}: {}", run.code, run.stderr)
+                }),
+            );
+        }
+    }
+    score.close();
+}

@@ -1,0 +1,236 @@
+//! Where a text is cut into parts, and how a run goes on inside of it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Run, Scratch, assert_same_tree, gzip, manifest, rows, run, tree};
+use crate::two_tables;
+
+/// The rows of the parts of one table, in order.
+fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
+    let manifest = manifest(&scratch.out());
+    let tables = manifest["tables"].as_array().unwrap().clone();
+    let table = tables.into_iter().find(|found| found["name"] == table);
+    let parts = table.unwrap()["parts"].as_array().unwrap().clone();
+    for (number, part) in parts.iter().enumerate() {
+        assert_eq!(part["file_number"], number);
+        assert_eq!(part["of"], parts.len());
+    }
+    let count = |part: &Value, name: &str| part[name].as_u64().unwrap();
+    let counts = parts.iter().map(|part| {
+        (
+            count(part, "rows_in"),
+            count(part, "rows_out"),
+            count(part, "rows_rejected"),
+        )
+    });
+    counts.collect()
+}
+
+fn verify(scratch: &Scratch) -> Run {
+    run([
+        "verify".into(),
+        scratch.out(),
+        "--source".into(),
+        scratch.src(),
+    ])
+}
+
+#[test]
+fn a_part_ends_after_so_many_rows() {
+    let [table, _] = two_tables();
+    for (rows, expected) in [
+        (250, &[100, 100, 50][..]),
+        (200, &[100, 100]),
+        (201, &[100, 100, 1]),
+        (99, &[99]),
+        (0, &[0]),
+    ] {
+        let scratch = Scratch::new();
+        let text = rows::sample(table, 0, rows);
+        scratch.file(&format!("{}.csv.gz", table.name), &gzip(text.as_bytes()));
+        scratch.convert_well(&["--part-rows", "100"]);
+        let counts: Vec<u64> = parts(&scratch, table.name)
+            .iter()
+            .map(|part| part.1)
+            .collect();
+        assert_eq!(counts, expected, "{rows} rows");
+        verify(&scratch).well();
+    }
+}
+
+/// What is set aside counts too, so that a part is the same lines whatever is wrong with them.
+#[test]
+fn rejected_rows_count_for_their_part() {
+    let [table, _] = two_tables();
+    let scratch = Scratch::new();
+    let mut lines: Vec<String> = rows::sample(table, 0, 25)
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    lines[3] = "no row".to_owned();
+    lines[19] = format!("{},", lines[19]);
+    lines[20] = String::new();
+    scratch.file(&format!("{}.csv", table.name), lines.join("\n").as_bytes());
+    let run = scratch.convert(&["--part-rows", "10", "--on-bad-row", "reject"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert_eq!(
+        parts(&scratch, table.name),
+        [(10, 9, 1), (10, 9, 1), (5, 4, 1)]
+    );
+    let rejects = |number: usize| {
+        let path = format!("_tracelake/rejects/{}/part-{number:05}.ndjson", table.name);
+        fs::read_to_string(scratch.out().join(path)).unwrap()
+    };
+    for (number, line) in [(0, 4), (1, 20), (2, 21)] {
+        assert!(
+            rejects(number).contains(&format!("\"line\":{line},")),
+            "{}",
+            rejects(number)
+        );
+    }
+    verify(&scratch).well();
+}
+
+/// Where chunks end in the text has nothing to do with where parts end, nor have threads.
+#[test]
+fn a_run_that_made_some_parts_before_makes_the_same_lake() {
+    let [table, other] = two_tables();
+    let source = Scratch::new();
+    for table in [table, other] {
+        // Several chunks of text, and parts that end inside of them.
+        let text = rows::sample(table, 0, 30_000);
+        source.file(&format!("{}.csv.gz", table.name), &gzip(text.as_bytes()));
+    }
+    let convert = |out: &Scratch, more: &[&str]| {
+        let mut arguments = vec!["--part-rows", "7000"];
+        arguments.extend(more);
+        crate::support::convert(&source.src(), &out.out(), &arguments)
+    };
+    let expected = Scratch::new();
+    convert(&expected, &["--threads", "1"]).well();
+    for steps in [
+        &[&["--threads", "2"][..]][..],
+        &[&["--parts", "0"], &[]],
+        &[
+            &["--parts", "2,4"],
+            &["--parts", "1-2"],
+            &["--threads", "1"],
+        ],
+        &[&["--tables", other.name], &["--parts", "3"], &[]],
+    ] {
+        let scratch = Scratch::new();
+        for step in steps {
+            convert(&scratch, step).well();
+        }
+        assert_same_tree(
+            &tree(&scratch.out()),
+            &tree(&expected.out()),
+            &format!("{steps:?}"),
+        );
+        // Nothing is left to do, and a lost part is made again.
+        convert(&scratch, &[]).well();
+        let lost = format!("{}/file_number=1/part-00001.parquet", table.name);
+        fs::remove_file(scratch.out().join(lost)).unwrap();
+        let run = convert(&scratch, &[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_same_tree(&tree(&scratch.out()), &tree(&expected.out()), "a lost part");
+    }
+    let verified = run([
+        "verify".into(),
+        expected.out(),
+        "--source".into(),
+        source.src(),
+    ]);
+    verified.well();
+}
+
+/// A few parts of a large file are had without reading all of it, and are known by what was read.
+#[test]
+fn a_selection_is_verified_and_its_source_recognised() {
+    let [table, _] = two_tables();
+    let scratch = Scratch::new();
+    let name = format!("{}.csv", table.name);
+    let text = rows::sample(table, 0, 60_000);
+    scratch.file(&name, text.as_bytes());
+    let some = ["--part-rows", "5000", "--parts", "0-1"];
+    scratch.convert_well(&some);
+    let facts = manifest(&scratch.out())["tables"][0]["parts"].clone();
+    assert_eq!(facts.as_array().unwrap().len(), 2);
+    let read = facts[1]["source"]["bytes"].as_u64().unwrap();
+    assert!(read < text.len() as u64 && facts[1]["of"].is_null());
+    verify(&scratch).well();
+    scratch.convert_well(&some);
+    // What follows may change, since nothing was made of it; what was read may not.
+    let mut longer = text.clone().into_bytes();
+    longer.extend_from_slice(rows::sample(table, 1, 10).as_bytes());
+    scratch.file(&name, &longer);
+    scratch.convert_well(&some);
+    let changed = text.replacen(|letter: char| letter.is_ascii_digit(), "7", 3);
+    scratch.file(&name, changed.as_bytes());
+    let run = scratch.convert(&["--part-rows", "5000"]);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    assert!(
+        run.message()
+            .contains("is not the file that the lake was made from")
+    );
+    let run = verify(&scratch);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+}
+
+#[test]
+fn parts_of_another_size_are_another_lake() {
+    let [table, _] = two_tables();
+    let scratch = Scratch::new();
+    let text = rows::sample(table, 0, 30);
+    scratch.file(&format!("{}.csv", table.name), text.as_bytes());
+    scratch.convert_well(&["--part-rows", "10"]);
+    let run = scratch.convert(&["--part-rows", "20"]);
+    assert_eq!(run.code, 6);
+    assert!(
+        run.message().contains("part-rows was 10 and is now 20"),
+        "{}",
+        run.message()
+    );
+}
+
+/// A value that is changed anywhere in a lake is found, in whichever part it is.
+#[test]
+fn a_row_of_another_part_is_found() {
+    let [table, _] = two_tables();
+    let scratch = Scratch::new();
+    let text = rows::sample(table, 0, 300);
+    let name = format!("{}.csv", table.name);
+    scratch.file(&name, text.as_bytes());
+    scratch.convert_well(&["--part-rows", "100"]);
+    for number in 0..3 {
+        let wrong = Scratch::new();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.swap(number * 100 + 5, number * 100 + 6);
+        wrong.file(&name, (lines.join("\n") + "\n").as_bytes());
+        wrong.convert_well(&["--part-rows", "100"]);
+        // The lake of other rows, which says that it was made from these.
+        let json = fs::read_to_string(wrong.out().join("_tracelake/manifest.json")).unwrap();
+        let digest = |scratch: &Scratch| {
+            let facts = manifest(&scratch.out())["tables"][0]["parts"][0].clone();
+            facts["source"]["sha256"].as_str().unwrap().to_owned()
+        };
+        let json = json.replace(&digest(&wrong), &digest(&scratch));
+        fs::write(wrong.out().join("_tracelake/manifest.json"), json).unwrap();
+        let run = run([
+            "verify".into(),
+            wrong.out(),
+            "--source".into(),
+            scratch.src(),
+        ]);
+        assert_eq!(run.code, 5, "{}", run.stderr);
+        let line = number * 100 + 6;
+        assert!(
+            run.stderr.contains(&format!("{name}:{line}: ")),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains("1 wrong"), "{}", run.stderr);
+    }
+}

@@ -1,0 +1,40 @@
+//! Tables that are published in one file: unpacked, gzipped, or as a member of an archive.
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, and says what it skips"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod archives;
+mod cuts;
+
+use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
+
+/// The first trace of the catalog whose tables are all published in one file of plain fields.
+fn whole_trace() -> &'static Trace {
+    let whole = |table: &Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    let mut traces = TRACES.iter();
+    traces.find(|trace| trace.tables.iter().all(whole)).unwrap()
+}
+
+/// Two of its tables.
+fn two_tables() -> [&'static Table; 2] {
+    let tables = whole_trace().tables;
+    [&tables[0], &tables[1]]
+}
+
+/// An archive of members, each a path and a text.
+fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, text) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, *text).unwrap();
+    }
+    archive.into_inner().unwrap()
+}

@@ -1,0 +1,185 @@
+//! What goes with a release of the program: man pages, shell completions, and the checks before it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::readers::{run, target};
+
+/// Writes the man pages and shell completions into the build directory, and returns where.
+pub(crate) fn pages(root: &Path) -> Result<PathBuf> {
+    let folder = target(root).join("dist");
+    // What an earlier version had and this one has not must not be given out.
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let mut cargo = cargo(root);
+    cargo.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "tracelake-convert",
+    ]);
+    run(cargo.args(["--example", "pages", "--"]).arg(&folder))?;
+    Ok(folder)
+}
+
+/// Checks that the versions agree, with a tag as well if one is given, and that every crate that is
+/// published can be packaged.
+pub(crate) fn check(root: &Path, tag: Option<&str>) -> Result<()> {
+    let read = |name: &str| {
+        fs::read_to_string(root.join(name)).with_context(|| format!("cannot read {name}"))
+    };
+    let wrong = versions(
+        &read("Cargo.toml")?,
+        &read("CHANGELOG.md")?,
+        &read("README.md")?,
+        tag,
+    )?;
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let mut cargo = cargo(root);
+    cargo.args(["package", "--workspace", "--exclude", "xtask", "--locked"]);
+    // A crate is built by every other check; here it is asked what goes into its package.
+    cargo.args(["--offline", "--no-verify", "--allow-dirty", "--quiet"]);
+    run(&mut cargo)
+}
+
+/// Cargo as it was started, in the workspace.
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
+
+/// The parts of the workspace's manifest that name a version.
+#[derive(Deserialize)]
+struct Manifest {
+    workspace: Workspace,
+}
+
+#[derive(Deserialize)]
+struct Workspace {
+    package: Package,
+    dependencies: toml::Table,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    version: String,
+}
+
+/// Where the version is not the same everywhere, in words.
+fn versions(
+    manifest: &str,
+    changelog: &str,
+    readme: &str,
+    tag: Option<&str>,
+) -> Result<Vec<String>> {
+    let Manifest { workspace } = toml::from_str(manifest).context("Cargo.toml")?;
+    let version = workspace.package.version;
+    let mut wrong = Vec::new();
+    for (name, dependency) in &workspace.dependencies {
+        let Some(table) = dependency
+            .as_table()
+            .filter(|table| table.contains_key("path"))
+        else {
+            continue;
+        };
+        match table.get("version").and_then(toml::Value::as_str) {
+            Some(named) if named == version => {}
+            named => wrong.push(format!(
+                "Cargo.toml: {name} has version {}, not {version}",
+                named.unwrap_or("none")
+            )),
+        }
+    }
+    if !readme.contains(&format!("version {version}")) {
+        wrong.push(format!(
+            "README.md: its status does not name version {version}"
+        ));
+    }
+    if !changelog.contains("\n## [Unreleased]\n") {
+        wrong.push("CHANGELOG.md: there is no section [Unreleased]".to_owned());
+    }
+    let Some(tag) = tag else {
+        return Ok(wrong);
+    };
+    if tag.strip_prefix('v') != Some(&version) {
+        wrong.push(format!("the tag is {tag}, not v{version}"));
+    }
+    if !changelog.contains(&format!("\n## [{version}] - ")) {
+        wrong.push(format!(
+            "CHANGELOG.md: there is no section [{version}] with a date"
+        ));
+    }
+    Ok(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = "[workspace.package]\nversion = \"1.2.3\"\n[workspace.dependencies]\n\
+                            ours = { path = \"ours\", version = \"1.2.3\" }\ntheirs = \"1.2\"\n";
+    const CHANGELOG: &str = "# Log\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-31\n";
+    const README: &str = "**Status:** version 1.2.3.\n";
+
+    #[test]
+    fn the_versions_of_the_workspace_agree() {
+        let root = crate::root().unwrap();
+        let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+        let wrong = versions(
+            &read("Cargo.toml"),
+            &read("CHANGELOG.md"),
+            &read("README.md"),
+            None,
+        );
+        assert_eq!(wrong.unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_version_that_was_forgotten_is_named() {
+        let tag = Some("v1.2.3");
+        assert_eq!(versions(MANIFEST, CHANGELOG, README, tag).unwrap(), [""; 0]);
+        let says = |manifest: &str, changelog: &str, readme: &str, tag: &str| {
+            versions(manifest, changelog, readme, Some(tag))
+                .unwrap()
+                .join("; ")
+        };
+        let old = MANIFEST.replace(
+            "path = \"ours\", version = \"1.2.3\"",
+            "path = \"ours\", version = \"1.2.2\"",
+        );
+        assert_eq!(
+            says(&old, CHANGELOG, README, "v1.2.3"),
+            "Cargo.toml: ours has version 1.2.2, not 1.2.3"
+        );
+        let none = MANIFEST.replace(", version = \"1.2.3\" }", " }");
+        assert_eq!(
+            says(&none, CHANGELOG, README, "v1.2.3"),
+            "Cargo.toml: ours has version none, not 1.2.3"
+        );
+        assert_eq!(
+            says(MANIFEST, CHANGELOG, "", "v1.2.3"),
+            "README.md: its status does not name version 1.2.3"
+        );
+        assert_eq!(
+            says(MANIFEST, CHANGELOG, README, "1.2.3"),
+            "the tag is 1.2.3, not v1.2.3"
+        );
+        let undated = "# Log\n\n## [Unreleased]\n";
+        assert_eq!(
+            says(MANIFEST, undated, README, "v1.2.3"),
+            "CHANGELOG.md: there is no section [1.2.3] with a date"
+        );
+        assert_eq!(
+            says(MANIFEST, "\n## [1.2.3] - x", README, "v1.2.3"),
+            "CHANGELOG.md: there is no section [Unreleased]"
+        );
+    }
+}
