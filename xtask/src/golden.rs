@@ -29,7 +29,7 @@ pub(crate) fn golden(root: &Path, update: bool, builds: bool) -> Result<()> {
         test.env(UPDATE, "1");
     }
     let ended = test.status().context("cannot start cargo")?;
-    ensure!(ended.success(), "the lakes differ from tests/golden");
+    ensure!(ended.success(), "the test golden ended with {ended}");
     if builds {
         compare_builds(root)?;
     }
