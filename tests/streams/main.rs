@@ -11,6 +11,7 @@ mod support;
 
 mod archives;
 mod cuts;
+mod edges;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 

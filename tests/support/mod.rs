@@ -25,13 +25,13 @@ use arrow::compute::concat_batches;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
 use tempfile::TempDir;
-use tracelake_schema::{Files, TRACES, Table, Trace};
+use tracelake_schema::{TRACES, Table, Trace};
 
 /// The trace that most tests are about: the first of the catalog that is published in parts alone.
 pub(crate) fn trace() -> &'static Trace {
-    let in_parts = |trace: &&Trace| trace.tables.iter().all(|table| table.files == Files::Parts);
-    TRACES.iter().find(in_parts).unwrap()
+    TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
 
 /// One of its tables.
@@ -301,7 +301,11 @@ pub(crate) fn finished_lake() -> &'static Path {
 
 /// One output of a lake.
 pub(crate) fn read_output(path: &Path) -> RecordBatch {
-    let file = fs::File::open(path).unwrap();
+    read_parquet(fs::File::open(path).unwrap())
+}
+
+/// All rows of a Parquet file.
+pub(crate) fn read_parquet(file: impl ChunkReader + 'static) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let schema = reader.schema().clone();
     let batches: Vec<RecordBatch> = reader

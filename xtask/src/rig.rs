@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
-use tracelake_schema::{Files, TRACES, Trace};
+use tracelake_schema::{TRACES, Trace};
 
 /// The files of a directory by their path in it.
 pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
@@ -23,8 +23,8 @@ pub(crate) struct Rig {
 
 /// The trace that is measured and disturbed: the first of the catalog that is published in parts alone.
 pub(crate) fn published_in_parts() -> Result<&'static Trace> {
-    let in_parts = |trace: &&Trace| trace.tables.iter().all(|table| table.files == Files::Parts);
-    TRACES.iter().find(in_parts).context("a trace in parts")
+    let trace = TRACES.iter().find(|trace| trace.in_parts());
+    trace.context("a trace in parts")
 }
 
 /// Exit codes of a run that converted everything: the input has bad rows.

@@ -9,7 +9,7 @@ use tracelake_convert::release::Allow;
 use tracelake_convert::run::parts_within;
 use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
-use tracelake_schema::{TRACES, Table, Trace};
+use tracelake_schema::{Rule, TRACES, Table, Trace};
 
 /// Turns published cluster traces into a typed, partitioned Parquet lake.
 ///
@@ -76,6 +76,9 @@ pub(crate) struct ConvertArgs {
     /// Rows in a part of a table that is published in one file
     #[arg(long, value_name = "N", default_value_t = PART_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
     part_rows: u64,
+    /// Also make a table out of another one: dag, of the tasks that tasks of batch jobs wait for
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    derive: Vec<RuleArg>,
     /// A file of SHA-256 checksums, or none; SHA256SUM in SRC if left out and there
     #[arg(long, value_name = "FILE|none")]
     checksums: Option<PathBuf>,
@@ -176,6 +179,11 @@ enum OnBadRowArg {
     Reject,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RuleArg {
+    Dag,
+}
+
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressArg {
@@ -242,6 +250,13 @@ impl ConvertArgs {
                 Some(path) => ChecksumSource::File(path.clone()),
             },
             part_rows: self.part_rows,
+            derive: self
+                .derive
+                .iter()
+                .map(|rule| match rule {
+                    RuleArg::Dag => Rule::Dag,
+                })
+                .collect(),
             on_bad_row: match self.on_bad_row {
                 OnBadRowArg::Fail => OnBadRow::Fail,
                 OnBadRowArg::Reject => OnBadRow::Reject,

@@ -47,6 +47,30 @@ pub enum Fault {
     BlankLine,
     /// A line whose end is not the one that the file's first line has.
     LineEnding,
+    /// A mandatory value is null or not there.
+    Absent,
+    /// Not a string.
+    NotText,
+    /// Neither true nor false.
+    NotTruth,
+    /// Not named values in braces.
+    NotStruct,
+    /// Not values in brackets.
+    NotList,
+    /// A name that the table, or the struct, does not have.
+    UnknownKey,
+    /// A name that stands twice in one struct.
+    DoubleKey,
+    /// Not JSON from here on.
+    NotJson,
+    /// Not what Python or numpy prints, from here on.
+    NotPython,
+    /// Three dots, which numpy prints in place of values.
+    Elided,
+    /// A quote where none belongs, or text behind a quoted field.
+    StrayQuote,
+    /// A quoted field that does not end.
+    OpenQuote,
 }
 
 impl fmt::Display for Fault {
@@ -70,6 +94,18 @@ impl fmt::Display for Fault {
             }
             Self::BlankLine => write!(f, "a blank line"),
             Self::LineEnding => write!(f, "a line ending unlike the first line's"),
+            Self::Absent => write!(f, "the value is mandatory, but null or not there"),
+            Self::NotText => write!(f, "not a string"),
+            Self::NotTruth => write!(f, "neither true nor false"),
+            Self::NotStruct => write!(f, "not named values in braces"),
+            Self::NotList => write!(f, "not a list in brackets"),
+            Self::UnknownKey => write!(f, "a name that is not known here"),
+            Self::DoubleKey => write!(f, "a name that stands twice"),
+            Self::NotJson => write!(f, "not JSON"),
+            Self::NotPython => write!(f, "not what Python prints"),
+            Self::Elided => write!(f, "values are left out"),
+            Self::StrayQuote => write!(f, "a quote where none belongs"),
+            Self::OpenQuote => write!(f, "a quoted field that does not end"),
         }
     }
 }

@@ -1,16 +1,21 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
 pub mod card;
+mod cell;
 mod column;
+mod derive;
 pub mod directory;
 pub mod discover;
 pub mod error;
 pub mod event;
 pub mod fault;
 pub mod inspect;
+mod json;
 pub mod layout;
 pub mod manifest;
+mod nested;
 pub mod part;
 pub mod plan;
+mod quoted;
 pub mod reject;
 pub mod release;
 mod rows;

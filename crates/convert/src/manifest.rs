@@ -162,6 +162,10 @@ pub struct PartFacts {
     pub time_min: Option<i64>,
     /// The largest value of the table's time column, sentinels included.
     pub time_max: Option<i64>,
+    /// Of a derived table, rows of the other one of which none was made, because they say nothing of that
+    /// kind. The source of such a part is a file of the lake, and its rows are those that were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
     /// The output file; the path is relative to OUT.
     pub output: FileFacts,
     /// The file of the rejected rows, if there are any; the path is relative to OUT.
@@ -266,6 +270,7 @@ mod tests {
             file_number: 7,
             source: file("jobs/part-7.csv.gz"),
             of: None,
+            left_out: None,
             rows_in: 10,
             rows_out: 9,
             rows_rejected,

@@ -1,20 +1,20 @@
 //! One part: the path of the data, from the text of a table to an output file.
 
+mod syntax;
+
 use std::io::Write;
 
 use arrow::datatypes::SchemaRef;
+use tracelake_schema::Syntax;
 
-use crate::error::Result;
-use crate::fault::Fault;
+use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::reject::BadRow;
-use crate::rows::{Reject, RowGroup, Rows};
-use crate::sheet::{Codec, Sheet, wrap};
-use crate::source::{Chunk, Fingerprint, Source};
-use crate::split::{LineEnding, Records};
-
-/// U+FEFF in UTF-8, which some systems put before a text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+use crate::rows::Reject;
+use crate::sheet::{Codec, RowGroup, Sheet, wrap};
+use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
+use crate::split::LineEnding;
+use syntax::{Records, Rows};
 
 /// What became of the rows of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,10 +56,10 @@ pub fn convert_part<W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
-    let mut sheet = Sheet::create(out, layout.table, schema)?;
+    let mut sheet = Sheet::create(out, layout.table, schema, codec)?;
     let before = text.place;
     let mut filler = Filler {
-        rows: Rows::new(layout, sheet.schema(), codec),
+        rows: Rows::new(layout, sheet.schema(), sheet.factory(), codec),
         text,
         next: Split::default(),
         rejected: 0,
@@ -79,11 +79,11 @@ pub fn convert_part<W: Write + Send>(
         ..
     } = filler;
     let converted = Converted {
-        rows_in: text.place.lines - before.lines,
+        rows_in: text.place.rows - before.rows,
         rows_out: rows.pushed(),
         rows_rejected: rejected,
         sentinels_mapped: rows.sentinels_mapped(),
-        time: layout.table.time.and_then(|column| rows.integers(column)),
+        time: rows.time(layout),
     };
     Ok((converted, sheet.finish()?))
 }
@@ -98,22 +98,24 @@ pub struct Text<'a> {
     is_begun: bool,
 }
 
-/// Where in a text its next line starts.
+/// Where in a text its next line starts, and the rows before it.
 #[derive(Default, Clone, Copy)]
 struct Place {
+    rows: u64,
     lines: u64,
     bytes: u64,
 }
 
 impl<'a> Text<'a> {
-    /// Starts with what `source` has next; a part ends after `part_rows` lines, if that is given.
+    /// Starts with what `source` has next; a part ends after `part_rows` rows, if that is given.
     #[must_use]
-    pub fn new(source: &'a mut Source, layout: &Layout, part_rows: Option<u64>) -> Self {
+    pub fn new(source: &'a mut Source, layout: &'a Layout, part_rows: Option<u64>) -> Self {
         Self {
             lines: Lines {
                 source,
-                fields: layout.fields.len(),
+                layout,
                 ending: None,
+                header: layout.table.syntax == Syntax::QuotedCsv,
                 part_rows,
                 left: part_rows,
             },
@@ -171,10 +173,11 @@ impl Filler<'_, '_> {
         let Text {
             lines, now, place, ..
         } = &mut *self.text;
-        while now.has_lines() && !self.rows.is_full(now.records.len()) {
+        while now.has_lines() && !self.rows.is_full(&now.records) {
+            let layout = lines.layout;
             let (read, rejects) = rayon::join(
                 || lines.read(&mut self.next),
-                || self.rows.push(now.chunk.lines(), &now.records),
+                || self.rows.push(now.chunk.lines(), &now.records, layout),
             );
             for reject in rejects.map_err(|error| wrap(error, "encode"))? {
                 (self.on_bad_row)(&place.of(now.chunk.lines(), &reject))?;
@@ -206,10 +209,12 @@ impl Split {
 /// A text on its way to split chunks.
 struct Lines<'a> {
     source: &'a mut Source,
-    fields: usize,
+    layout: &'a Layout,
     /// How the lines end, once there was one.
     ending: Option<LineEnding>,
-    /// Lines in a part, and those that the part at hand may still have; `None` where all are in one.
+    /// Whether a header has yet to come.
+    header: bool,
+    /// Rows in a part, and those that the part at hand may still have; `None` where all are in one.
     part_rows: Option<u64>,
     left: Option<u64>,
 }
@@ -217,52 +222,71 @@ struct Lines<'a> {
 impl Lines<'_> {
     /// Reads and splits the next chunk, which has no lines after the last one of the part.
     fn read(&mut self, split: &mut Split) -> Result<()> {
-        split.chunk.clear();
-        if self.left == Some(0) || !self.source.next_chunk(&mut split.chunk)? {
+        let Split { chunk, records } = split;
+        chunk.clear();
+        while self.left != Some(0) && self.source.next_chunk(chunk)? {
+            let is_first = self.ending.is_none() || self.header;
+            let ending = *self
+                .ending
+                .get_or_insert_with(|| LineEnding::of(chunk.lines()));
+            let most = self
+                .left
+                .map_or(u64::MAX, |left| left + u64::from(self.header));
+            let ends = [is_first, self.source.is_at_end()];
+            let whole = records.split(chunk.lines(), self.layout, ending, ends, most);
+            let begun = whole..chunk.lines().len();
+            let begun = (records.count() < most).then_some(begun);
+            let mut long = records.longest().into_iter().chain(begun);
+            if let Some(long) = long.find(|record| record.len() > LINE_LIMIT) {
+                return Err(self.source.too_long("record", chunk, long.start));
+            }
+            self.source.give_back(chunk, whole);
+            if whole == 0 {
+                // All of it is the start of one record.
+                continue;
+            }
+            if self.header {
+                let header = records.take_header(chunk.lines(), self.layout);
+                header.map_err(|(at, reason)| self.misfit(at, reason))?;
+                self.header = false;
+            }
+            if let Some(left) = &mut self.left {
+                *left -= records.count();
+            }
             return Ok(());
         }
-        self.cut(&mut split.chunk);
-        let lines = split.chunk.lines();
-        let is_first = self.ending.is_none();
-        let ending = *self.ending.get_or_insert_with(|| LineEnding::of(lines));
-        split.records.split(lines, self.fields, ending);
-        if is_first && lines.starts_with(BYTE_ORDER_MARK) {
-            split.records.refuse_first(Fault::ByteOrderMark);
+        if self.header {
+            return Err(self.misfit(0, "there is no header".to_owned()));
         }
         Ok(())
     }
 
-    /// Leaves to the next part what does not belong to the one at hand.
-    fn cut(&mut self, chunk: &mut Chunk) {
-        let Some(left) = &mut self.left else {
-            return;
-        };
-        let mut end = chunk.lines().len();
-        for newline in memchr::memchr_iter(b'\n', chunk.lines()) {
-            *left -= 1;
-            if *left == 0 {
-                end = newline + 1;
-                break;
-            }
-        }
-        self.source.give_back(chunk, end);
+    /// The refusal of a header.
+    fn misfit(&self, at: usize, reason: String) -> Error {
+        Error::new(ErrorKind::Misfit, reason)
+            .at(self.source.path())
+            .line(1, Some(at as u64 + 1))
+            .field(self.layout.table.name)
+            .hint("the first line has to be the published header: download the file again")
     }
 }
 
 impl Place {
     /// Goes past a chunk.
     fn pass(&mut self, split: &Split) {
-        self.lines += (split.records.len() + split.records.malformed().len()) as u64;
+        self.rows += split.records.count();
+        self.lines += split.records.lines(split.chunk.lines());
         self.bytes += split.chunk.lines().len() as u64;
     }
 
     /// Where in the text a reject of the chunk is that starts here.
-    fn of<'a>(&self, chunk: &'a [u8], reject: &Reject) -> BadRow<'a> {
+    fn of<'a>(&self, chunk: &'a [u8], reject: &'a Reject) -> BadRow<'a> {
         BadRow {
-            line: self.lines + reject.ordinal as u64 + 1,
+            line: self.lines + reject.line as u64 + 1,
             byte: self.bytes + reject.row.start as u64,
             column_byte: (reject.field.start - reject.row.start) as u64 + 1,
             column: reject.column,
+            inner: &reject.inner,
             fault: reject.fault,
             field: &chunk[reject.field.clone()],
             raw: &chunk[reject.row.clone()],

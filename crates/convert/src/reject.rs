@@ -24,6 +24,8 @@ pub struct BadRow<'a> {
     pub column_byte: u64,
     /// The column of the field; `None` where the row's shape is wrong.
     pub column: Option<&'static Column>,
+    /// What of the column, such as `.cpus` or `[1].name`; empty where the column is one value.
+    pub inner: &'a str,
     /// What is wrong.
     pub fault: Fault,
     /// The field; the whole row where its shape is wrong.
@@ -40,7 +42,7 @@ const SHOWN: usize = 80;
 struct Line<'a> {
     line: u64,
     byte: u64,
-    column: Option<&'static str>,
+    column: Option<String>,
     reason: String,
     raw: &'a str,
     /// The row, where `raw` cannot hold it because it is not UTF-8.
@@ -54,7 +56,7 @@ impl BadRow<'_> {
     pub fn to_error(&self, path: &Path, layout: &Layout) -> Error {
         let table = layout.table.name;
         let field = match self.column {
-            Some(column) => format!("{table}.{}", column.name),
+            Some(column) => format!("{table}.{}{}", column.name, self.inner),
             None => table.to_owned(),
         };
         let error = Error::new(ErrorKind::Misfit, self.reason())
@@ -77,7 +79,9 @@ impl BadRow<'_> {
         let line = Line {
             line: self.line,
             byte: self.byte,
-            column: self.column.map(|column| column.name),
+            column: self
+                .column
+                .map(|column| format!("{}{}", column.name, self.inner)),
             reason: self.reason(),
             raw: text.unwrap_or(&lossy),
             raw_base64: text.is_err().then(|| STANDARD.encode(self.raw)),
@@ -92,7 +96,7 @@ impl BadRow<'_> {
     /// What is wrong, with the value.
     fn reason(&self) -> String {
         match self.fault {
-            Fault::Empty | Fault::BlankLine => self.fault.to_string(),
+            Fault::Empty | Fault::Absent | Fault::BlankLine => self.fault.to_string(),
             fault => format!("{fault}: '{}'", escape(self.field, SHOWN)),
         }
     }
@@ -188,6 +192,7 @@ mod tests {
             byte: 0,
             column_byte: 1,
             column: None,
+            inner: "",
             fault,
             field: raw,
             raw,

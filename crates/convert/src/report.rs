@@ -307,6 +307,17 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
             several(mapped, "out-of-range time")
         ));
     }
+    for table in &manifest.tables {
+        let left_out = table.parts.iter().filter_map(|part| part.left_out);
+        let left_out = left_out.fold(0, u64::saturating_add);
+        if left_out > 0 {
+            say(&format!(
+                "{}: {} of the table that it is made of left out",
+                table.name,
+                several(left_out, "row")
+            ));
+        }
+    }
     let rejected: u64 = manifest.parts().map(|(_, part)| part.rows_rejected).sum();
     if rejected > 0 {
         say(&format!(

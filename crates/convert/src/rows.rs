@@ -13,14 +13,14 @@ use crate::layout::{Field, Layout};
 use crate::split::Records;
 
 /// The most rows in a row group.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
 /// What a chunk of text may add to them: of one line, which is at most 1 MiB, each two bytes may
 /// become eight.
-const CHUNK_BYTES: usize = 8 << 20;
+pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
 /// Records that are looked up in one column after the other, and columns that one thread takes: the
 /// text of so many records stays in the first cache meanwhile.
@@ -33,14 +33,16 @@ pub(crate) type RowGroup = Vec<EncodedChunk>;
 /// A row that could not be converted, as a place in the chunk that it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reject {
-    /// Its place among all records of the chunk, from 0.
-    pub ordinal: usize,
+    /// The line of the chunk that it starts in, from 0.
+    pub line: usize,
     /// The bytes of the row, without its line ending.
     pub row: Range<usize>,
     /// The bytes of the faulty field; the whole row where its shape is wrong.
     pub field: Range<usize>,
     /// The column of the field; `None` where the row's shape is wrong.
     pub column: Option<&'static Column>,
+    /// What of the column, as [`crate::reject::BadRow`] has it.
+    pub inner: String,
     /// What is wrong.
     pub fault: Fault,
 }
@@ -169,10 +171,11 @@ impl Rows {
             let (row_start, row_end) = records.record(record);
             let (start, end) = records.field(record, position);
             let reject = Reject {
-                ordinal: records.ordinal(record),
+                line: records.ordinal(record),
                 row: row_start..row_end,
                 field: start..end,
                 column: Some(self.fields[position].column),
+                inner: String::new(),
                 fault,
             };
             (Some(record), reject)
@@ -180,16 +183,17 @@ impl Rows {
         let malformed = records.malformed().iter().map(|malformed| {
             let row = malformed.start as usize..malformed.end as usize;
             let reject = Reject {
-                ordinal: malformed.ordinal as usize,
+                line: malformed.ordinal as usize,
                 row: row.clone(),
                 field: row,
                 column: None,
+                inner: String::new(),
                 fault: malformed.fault,
             };
             (None, reject)
         });
         let mut rejects: Vec<_> = faulty.chain(malformed).collect();
-        rejects.sort_by_key(|(_, reject)| reject.ordinal);
+        rejects.sort_by_key(|(_, reject)| reject.line);
         rejects
     }
 

@@ -7,26 +7,35 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_schema::Table;
 
+use crate::column::{ID_PAGE_ROWS, PAGE_ROWS, is_id};
 use crate::error::{Error, ErrorKind, Result};
-use crate::rows::RowGroup;
 use crate::source::open_file;
+use crate::{nested, rows};
 
 pub use crate::column::Codec;
 
 /// How much is written to the disk at once, in bytes.
 const WRITE: usize = 32 << 10;
 
+/// The column chunks of a row group, as the two ways of making them leave them.
+pub(crate) enum RowGroup {
+    Plain(rows::RowGroup),
+    Nested(nested::RowGroup),
+}
+
 /// One Parquet file on its way.
 pub(crate) struct Sheet<W: Write + Send> {
     writer: SerializedFileWriter<BufWriter<W>>,
+    schema: SchemaRef,
 }
 
 impl<W: Write + Send> Sheet<W> {
@@ -34,23 +43,34 @@ impl<W: Write + Send> Sheet<W> {
     ///
     /// # Errors
     /// When `out` fails.
-    pub(crate) fn create(out: W, table: &'static Table, schema: &SchemaRef) -> Result<Self> {
+    pub(crate) fn create(
+        out: W,
+        table: &'static Table,
+        schema: &SchemaRef,
+        codec: Codec,
+    ) -> Result<Self> {
         let failed = |error| wrap(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
             .map_err(failed)?;
-        let mut properties = properties(table);
+        let mut properties = properties(table, codec);
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
         let out = BufWriter::with_capacity(WRITE, out);
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
-        Ok(Self { writer })
+        let schema = schema.clone();
+        Ok(Self { writer, schema })
     }
 
     /// The columns as Parquet has them.
     pub(crate) fn schema(&self) -> &SchemaDescriptor {
         self.writer.schema_descr()
+    }
+
+    /// What makes column chunks of Arrow arrays with the settings of this file.
+    pub(crate) fn factory(&self) -> ArrowRowGroupWriterFactory {
+        ArrowRowGroupWriterFactory::new(&self.writer, self.schema.clone())
     }
 
     /// Adds a row group.
@@ -60,8 +80,17 @@ impl<W: Write + Send> Sheet<W> {
     pub(crate) fn write(&mut self, row_group: RowGroup) -> Result<()> {
         let write = || {
             let mut group = self.writer.next_row_group()?;
-            for chunk in row_group {
-                group.append_column(&chunk, chunk.close.clone())?;
+            match row_group {
+                RowGroup::Plain(chunks) => {
+                    for chunk in chunks {
+                        group.append_column(&chunk, chunk.close.clone())?;
+                    }
+                }
+                RowGroup::Nested(chunks) => {
+                    for chunk in chunks {
+                        chunk.append_to_row_group(&mut group)?;
+                    }
+                }
             }
             group.close()
         };
@@ -96,16 +125,23 @@ pub fn footer_rows(path: &Path) -> Result<u64> {
         .map_err(|_| Error::new(ErrorKind::Corrupt, "its footer names less than no rows").at(path))
 }
 
-fn properties(table: &'static Table) -> WriterProperties {
+fn properties(table: &'static Table, codec: Codec) -> WriterProperties {
     // Spark reads column comments from its own key and nowhere else.
     let spark = KeyValue::new(
         tracelake_schema::arrow::SPARK_KEY.to_owned(),
         tracelake_schema::arrow::spark_schema_json(table),
     );
-    WriterProperties::builder()
+    // Of these the chunks of plain columns, which come encoded, need but the first two.
+    let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
-        .build()
+        .set_compression(codec.compression())
+        .set_data_page_row_count_limit(PAGE_ROWS);
+    for column in table.columns.iter().filter(|column| is_id(column)) {
+        let path = ColumnPath::from(column.name);
+        builder = builder.set_column_data_page_row_count_limit(path, ID_PAGE_ROWS);
+    }
+    builder.build()
 }
 
 /// Parquet's errors are text; this is where they enter. What the disk said is passed on.

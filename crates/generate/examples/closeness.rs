@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     };
     let published = |trace: &&'static Trace| {
         let any = |directory: &PathBuf| trace.tables.iter().any(|table| has(directory, table));
-        directories.iter().any(any)
+        trace.in_parts() && directories.iter().any(any)
     };
     let Some(trace) = TRACES.iter().find(published) else {
         println!("usage: closeness DIRECTORY...; none has a table of a known trace");

@@ -6,6 +6,7 @@
 
 use tracelake_schema::Trace;
 
+use crate::cell::share;
 use crate::draw::{self, Draws};
 use crate::floor::{Floor, Room, SECOND};
 use crate::job::{
@@ -15,7 +16,7 @@ use crate::job::{
 use crate::machine::{MachineRows, Machines};
 use crate::profile;
 use crate::random::{Random, mix};
-use crate::sheet::{Sheets, Stopped, share};
+use crate::sheet::{Sheets, Stopped};
 use crate::stream::{CONSTRAINT_VALUE, CPI, MAI, TaskUsage};
 
 /// The length of a window, in microseconds.
@@ -66,6 +67,8 @@ pub(crate) struct Cluster {
     live: u64,
     shares: Shares,
     floor: Floor,
+    /// Windows of usage so far that may be joined with an event.
+    usages: u64,
 }
 
 impl Cluster {
@@ -93,6 +96,7 @@ impl Cluster {
             live,
             shares,
             floor,
+            usages: 0,
         };
         cluster.populate();
         cluster
@@ -355,16 +359,26 @@ impl Cluster {
             let chance = mix(job.facts.id ^ u64::from(it.index) << 40, it.start) >> 32;
             let shared = self.shares.cpi / 2;
             let used = job.habits.measure(it.index, it.start);
-            sheets.task_usage.push(&TaskUsage {
+            let usage = TaskUsage {
                 start: it.start,
                 end: it.end,
-                job: job.facts.id,
+                job: job.facts,
                 index: it.index,
                 machine: machine.id,
                 used,
                 cpi: (machine.counters && chance >= shared).then_some(used.cpi),
                 mai: (machine.counters && chance + shared >= self.shares.mai).then_some(used.mai),
-            })?;
+            };
+            sheets.task_usage.push(&usage)?;
+            if sheets.joined_usage.is_open() {
+                let turn = self.usages;
+                self.usages += 1;
+                if turn.is_multiple_of(profile::JOINED) {
+                    sheets
+                        .joined_usage
+                        .push(&job.joined(usage, turn / profile::JOINED))?;
+                }
+            }
         }
         Ok(())
     }

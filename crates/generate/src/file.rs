@@ -1,4 +1,5 @@
-//! Files: gzip on a thread for each table, a temporary name until a file is whole, and its digest.
+//! Files: their names and containers, gzip on a thread for each table, a temporary name until a file
+//! is whole, and its digest.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,7 +8,7 @@ use std::sync::mpsc::Receiver;
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
-use tracelake_schema::Table;
+use tracelake_schema::{Files, Table, Trace};
 
 use crate::Error;
 
@@ -25,6 +26,7 @@ pub(crate) enum Message {
 /// A file that was written.
 #[derive(Debug)]
 pub(crate) struct FileFact {
+    pub(crate) table: &'static str,
     /// Relative to the output directory, with `/`.
     pub(crate) path: String,
     pub(crate) rows: u64,
@@ -32,25 +34,35 @@ pub(crate) struct FileFact {
     pub(crate) sha256: String,
 }
 
+/// How many files a table has where the trace is asked for in so many parts.
+pub(crate) fn parts_of(table: &Table, parts: u32) -> u32 {
+    match table.files {
+        Files::Parts if table.parts <= 1 => 1,
+        Files::Parts | Files::Shards => parts,
+        // Tables that are derived are not published: none comes here.
+        Files::Whole | Files::Derived => 1,
+    }
+}
+
 /// Writes the parts of a table from what arrives, until the sender is gone.
 pub(crate) fn write_table(
     out: &Path,
-    table: &Table,
+    trace: &Trace,
+    table: &'static Table,
     parts: u32,
     inbox: &Receiver<Message>,
 ) -> Result<Vec<FileFact>, Error> {
-    let directory = out.join(table.name);
-    fs::create_dir_all(&directory).map_err(Error::io(&directory, "cannot create"))?;
     let mut facts = Vec::new();
-    for part in 0..parts {
-        let path = format!("{}/{}", table.name, part_name(part, parts));
-        let mut file = GzipFile::create(out.join(&path))?;
+    for part in 0..parts_of(table, parts) {
+        let path = path(trace, table, part, parts);
+        let mut file = Container::create(out, trace, table, &path)?;
         loop {
             match inbox.recv() {
                 Ok(Message::Lines(lines)) => file.write(&lines)?,
                 Ok(Message::EndOfPart { rows }) => {
                     let (bytes, sha256) = file.finish()?;
                     facts.push(FileFact {
+                        table: table.name,
                         path,
                         rows,
                         bytes,
@@ -64,6 +76,17 @@ pub(crate) fn write_table(
         }
     }
     Ok(facts)
+}
+
+/// The published name of a file, with `/`.
+fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
+    let (name, extension) = (table.name, table.syntax.extension());
+    match table.files {
+        Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
+        Files::Shards => format!("{name}-{part:012}.{extension}.gz"),
+        Files::Whole | Files::Derived if trace.archive.is_empty() => format!("{name}.{extension}"),
+        Files::Whole | Files::Derived => format!("{name}.tar.gz"),
+    }
 }
 
 /// The published name of a part.
@@ -80,38 +103,84 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     Ok(temporary.rename()?.1)
 }
 
-struct GzipFile {
-    encoder: Option<GzEncoder<Temporary>>,
-    path: PathBuf,
+/// A file of rows in its container.
+enum Container {
+    Gzip(GzEncoder<Temporary>),
+    Plain(Temporary),
+    /// The header of an archive tells the size of what follows, so that the rows lie in a file of
+    /// their own until they are all there.
+    Archive {
+        rows: Temporary,
+        member: String,
+        path: PathBuf,
+    },
 }
 
-impl GzipFile {
-    fn create(path: PathBuf) -> Result<Self, Error> {
-        let temporary = Temporary::create(path.clone())?;
-        // No name and no time in the header: the bytes depend on the rows alone.
-        let encoder = GzBuilder::new()
-            .mtime(0)
-            .write(temporary, Compression::new(6));
-        Ok(Self {
-            encoder: Some(encoder),
-            path,
+impl Container {
+    fn create(out: &Path, trace: &Trace, table: &Table, path: &str) -> Result<Self, Error> {
+        let whole = out.join(path);
+        if let Some(directory) = whole.parent() {
+            fs::create_dir_all(directory).map_err(Error::io(directory, "cannot create"))?;
+        }
+        let member = format!("{}.{}", table.name, table.syntax.extension());
+        Ok(match table.files {
+            Files::Parts | Files::Shards => Self::Gzip(gzip(Temporary::create(whole)?)),
+            _ if trace.archive.is_empty() => Self::Plain(Temporary::create(whole)?),
+            Files::Whole | Files::Derived => Self::Archive {
+                rows: Temporary::create(out.join(&member))?,
+                member,
+                path: whole,
+            },
         })
     }
 
     fn write(&mut self, lines: &[u8]) -> Result<(), Error> {
-        let Some(encoder) = &mut self.encoder else {
-            return Ok(());
+        let (written, path) = match self {
+            Self::Gzip(encoder) => (encoder.write_all(lines), &encoder.get_ref().path),
+            Self::Plain(file) | Self::Archive { rows: file, .. } => {
+                (file.write_all(lines), &file.path)
+            }
         };
-        encoder
-            .write_all(lines)
-            .map_err(Error::io(&self.path, "cannot write"))
+        written.map_err(Error::io(path, "cannot write"))
     }
 
-    fn finish(mut self) -> Result<(u64, String), Error> {
-        let encoder = self.encoder.take().map(GzEncoder::finish).transpose();
-        let temporary = encoder.map_err(Error::io(&self.path, "cannot write"))?;
-        temporary.map_or(Ok((0, String::new())), Temporary::rename)
+    fn finish(self) -> Result<(u64, String), Error> {
+        match self {
+            Self::Gzip(encoder) => {
+                let path = encoder.get_ref().path.clone();
+                let file = encoder.finish();
+                file.map_err(Error::io(&path, "cannot write"))?.rename()
+            }
+            Self::Plain(file) => file.rename(),
+            Self::Archive { rows, member, path } => {
+                let file = archive(rows, &member, gzip(Temporary::create(path.clone())?));
+                file.map_err(Error::io(&path, "cannot write"))?.rename()
+            }
+        }
     }
+}
+
+/// No name and no time in the header: the bytes depend on the rows alone.
+fn gzip(file: Temporary) -> GzEncoder<Temporary> {
+    GzBuilder::new().mtime(0).write(file, Compression::new(6))
+}
+
+/// Writes an archive with one member, which belongs to nobody and has no time.
+fn archive(
+    mut rows: Temporary,
+    member: &str,
+    archive: GzEncoder<Temporary>,
+) -> io::Result<Temporary> {
+    rows.flush()?;
+    let mut header = tar::Header::new_gnu();
+    header.set_size(rows.bytes);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    let mut archive = tar::Builder::new(archive);
+    archive.append_data(&mut header, member, File::open(&rows.temporary)?)?;
+    archive.into_inner()?.finish()
 }
 
 /// A file under a temporary name that counts and digests its bytes; removed unless renamed.

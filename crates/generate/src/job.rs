@@ -3,9 +3,11 @@
 use crate::machine::Machines;
 use crate::number::Amount;
 use crate::profile;
-use crate::random::{Random, bell, quantile, raise};
+use crate::random::{Random, bell, mix, quantile, raise};
 use crate::sheet::{Sheets, Stopped};
-use crate::stream::{JobEvent, JobFacts, Request, TaskConstraint, TaskEvent, Value};
+use crate::stream::{
+    JobEvent, JobFacts, JoinedUsage, Request, TaskConstraint, TaskEvent, TaskUsage, Value,
+};
 use crate::usage::Habits;
 
 /// The kinds of job and task events.
@@ -227,6 +229,27 @@ impl Job {
             machine,
             job: self.facts,
             request,
+            constraints: self.constraints.clone(),
+        }
+    }
+
+    /// The row of a window of usage and an event that goes with it.
+    pub(crate) fn joined(&self, usage: TaskUsage, number: u64) -> JoinedUsage {
+        let mut random = Random::new(mix(number, 6));
+        let code = u64::try_from(random.weighted(&profile::JOINED_EVENTS)).unwrap_or(0);
+        // What comes before the window, and what after it.
+        let time = if code < 4 {
+            self.scheduled_at.unwrap_or(0)
+        } else {
+            usage.end + random.below(3_600_000_000)
+        };
+        JoinedUsage {
+            number,
+            time,
+            code,
+            request: self.request,
+            constraints: self.constraints.clone(),
+            usage,
         }
     }
 

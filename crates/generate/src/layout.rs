@@ -30,13 +30,18 @@ pub(crate) fn describe(
     options: &Options,
     facts: &[FileFact],
 ) -> Result<(), Error> {
-    let schema = write_whole(&out.join("schema.csv"), schema(trace).as_bytes())?;
     write_whole(&out.join("README"), readme(trace, options).as_bytes())?;
     let mut sums: Vec<(&str, &str)> = facts
         .iter()
         .map(|fact| (fact.path.as_str(), fact.sha256.as_str()))
         .collect();
-    sums.push(("schema.csv", &schema));
+    // The publisher of the parts is the one who has such a file.
+    let mut schema_sum = None;
+    if trace.in_parts() {
+        let path = out.join("schema.csv");
+        schema_sum = Some(write_whole(&path, schema(trace).as_bytes())?);
+    }
+    sums.extend(schema_sum.as_deref().map(|sum| ("schema.csv", sum)));
     sums.sort_unstable();
     let lines: String = sums
         .iter()

@@ -2,16 +2,20 @@
 //!
 //! A simulated cluster of machines, jobs and tasks lives through one window of 300 seconds after
 //! another and writes every table of a trace side by side, with the file names, the fields and the
-//! marginal distributions of the published one. The catalog says which quantity of the cluster a
-//! column shows; no trace is known here.
+//! marginal distributions of the published one. Where the published rows are not in order of time
+//! but grouped by what they are about, a simulated fleet is gone through machine by machine,
+//! container by container and job by job. The catalog says which quantity of the cluster or of the
+//! fleet a column shows; no trace is known here.
 //!
 //! The bytes are a function of the trace, the options and the versions of this crate and of its
 //! compressor, on every platform. `docs/synthetic.md` says how close the rows are to real ones.
 
+mod cell;
 mod cluster;
 mod draw;
 mod error;
 mod file;
+mod fleet;
 mod floor;
 mod job;
 mod layout;
@@ -29,7 +33,8 @@ use std::thread;
 use tracelake_schema::Trace;
 
 use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
-use crate::file::{FileFact, write_table};
+use crate::file::{FileFact, parts_of, write_table};
+use crate::fleet::Fleet;
 use crate::sheet::{Sheets, Stopped};
 
 pub use crate::error::Error;
@@ -37,7 +42,7 @@ pub use crate::error::Error;
 /// How much to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// The parts of every table that is published in parts, 1 to 99,999.
+    /// The parts of every table that is published in parts or shards, 1 to 99,999.
     pub parts: u32,
     /// The rows of the largest table in total over its parts, at least one for each part.
     pub rows: u64,
@@ -97,13 +102,11 @@ pub fn generate(
     let plan = Plan::new(options)?;
     let (mut sheets, inboxes) = Sheets::of(trace, options.seed, progress)?;
     layout::prepare(out)?;
-    let parts = |table: &tracelake_schema::Table| if table.parts > 1 { options.parts } else { 1 };
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
             .into_iter()
             .map(|(table, inbox)| {
-                let parts = parts(table);
-                scope.spawn(move || write_table(out, table, parts, &inbox))
+                scope.spawn(move || write_table(out, trace, table, options.parts, &inbox))
             })
             .collect();
         let simulated = simulate(trace, options, plan, &mut sheets);
@@ -122,11 +125,10 @@ pub fn generate(
     })?;
     layout::describe(trace, out, options, &facts)?;
     let tables = trace.tables.iter().map(|table| {
-        let prefix = format!("{}/", table.name);
-        let own = || facts.iter().filter(|fact| fact.path.starts_with(&prefix));
+        let own = || facts.iter().filter(|fact| fact.table == table.name);
         TableSummary {
             name: table.name,
-            parts: parts(table),
+            parts: parts_of(table, options.parts),
             rows: own().map(|fact| fact.rows).sum(),
             bytes: own().map(|fact| fact.bytes).sum(),
         }
@@ -136,13 +138,17 @@ pub fn generate(
     })
 }
 
-/// Lets the clock run, part by part and window by window.
+/// Lets the clock run, part by part and window by window, or goes through a fleet thing by thing.
 fn simulate(
     trace: &'static Trace,
     options: &Options,
     plan: Plan,
     sheets: &mut Sheets<'_>,
 ) -> Result<(), Stopped> {
+    if sheets.container_samples.is_open() {
+        Fleet::new(options.rows, options.seed).write(sheets)?;
+        return sheets.end_whole();
+    }
     let mut cluster = Cluster::new(plan.live, options.seed, Shares::of(trace));
     cluster.before(sheets)?;
     for part in 0..u64::from(options.parts) {

@@ -36,6 +36,14 @@ pub(crate) fn decimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&digits[start..]);
 }
 
+/// Appends a number of hundredths without zeros at the end.
+pub(crate) fn hundredths(out: &mut Vec<u8>, value: u64) {
+    decimal(out, value / 100);
+    let digits = [digit(value / 10), digit(value)];
+    let kept = digits.iter().rposition(|&digit| digit != b'0');
+    fraction(out, digits.get(..=kept.unwrap_or(2)).unwrap_or(&[]));
+}
+
 fn digit(value: u64) -> u8 {
     b'0' + u8::try_from(value % 10).unwrap_or(0)
 }
@@ -140,10 +148,53 @@ pub(crate) fn hash(out: &mut Vec<u8>, key: u64) {
     out.push(b'=');
 }
 
+/// Appends bytes in base64.
+pub(crate) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    for three in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for index in 0..4 {
+            let letter = usize::try_from(word >> (18 - 6 * index) & 63).unwrap_or(0);
+            let used = usize::try_from(index).unwrap_or(0) <= three.len();
+            out.push(if used { BASE64[letter] } else { b'=' });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    #[test]
+    fn hundredths_end_in_no_zero() {
+        for (value, text) in [
+            (0, "0"),
+            (5, "0.05"),
+            (20, "0.2"),
+            (3400, "34"),
+            (4304, "43.04"),
+        ] {
+            let mut out = Vec::new();
+            hundredths(&mut out, value);
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn base64_is_padded() {
+        // printf 7878004831005765473 | base64
+        for (text, coded) in [
+            ("7878004831005765473", "Nzg3ODAwNDgzMTAwNTc2NTQ3Mw=="),
+            ("a", "YQ=="),
+            ("ab", "YWI="),
+            ("abc", "YWJj"),
+        ] {
+            let mut out = Vec::new();
+            base64(&mut out, text.as_bytes());
+            assert_eq!(out, coded.as_bytes());
+        }
+    }
 
     fn printed(units: u64) -> String {
         let mut out = Vec::new();

@@ -82,6 +82,9 @@ table! {
     /// How long a task waits for its machine when there is room.
     WAIT in SECOND => [(0.0, 0.4), (10.0, 1.8), (25.0, 2.9), (50.0, 3.7), (75.0, 5.6), (90.0, 8.6),
         (99.0, 60.0), (100.0, 200.0)];
+    /// How long an instance of a batch task of a fleet runs, in whole seconds.
+    INSTANCE_LIFE in 1.0 => [(0.0, 0.0), (10.0, 1.0), (25.0, 3.0), (50.0, 10.0), (75.0, 40.0),
+        (90.0, 150.0), (99.0, 1500.0), (100.0, 20_000.0)];
     /// How long a removed machine stays away.
     REPAIR in SECOND => [(0.0, 300.0), (25.0, 900.0), (50.0, 1010.0), (75.0, 1500.0),
         (95.0, 6.0 * HOUR), (100.0, 10.0 * DAY)];
@@ -194,3 +197,124 @@ pub(crate) const BATCH_END: [u32; 5] = [135, 330, 505, 29, 1];
 pub(crate) const SERVICE_END: [u32; 5] = [450, 350, 100, 99, 1];
 /// Tasks that are submitted again after an eviction and after a failure, per million.
 pub(crate) const AGAIN: [u64; 2] = [980_000, 930_000];
+
+/// Priorities before they were replaced by their ranks 0 to 11.
+pub(crate) const RAW_PRIORITY: [u64; 12] = [0, 25, 80, 101, 103, 112, 116, 117, 119, 200, 214, 360];
+/// Jobs and alloc sets, in weights.
+pub(crate) const COLLECTION_TYPE: [u32; 2] = [98, 2];
+/// Settings of vertical scaling from 0 to 3, in weights.
+pub(crate) const VERTICAL_SCALING: [u32; 4] = [1, 39, 30, 30];
+/// How many jobs a job starts after, in weights.
+pub(crate) const START_AFTER: [u32; 3] = [97, 2, 1];
+/// No limit on tasks at one switch, or a limit of 1, 2 or 3, in weights.
+pub(crate) const MAX_PER_SWITCH: [u32; 4] = [95, 3, 1, 1];
+/// Jobs that have a parent, per million.
+pub(crate) const CHILDREN: u64 = 300_000;
+/// Jobs whose tasks run in alloc instances, per million.
+pub(crate) const IN_ALLOCS: u64 = 270_000;
+/// The ids that machines at one switch have in common lie so close together.
+pub(crate) const SWITCHED: u64 = 50_000_000;
+/// Windows without percentiles of CPU usage, per million.
+pub(crate) const NO_DISTRIBUTION: u64 = 50_000;
+/// Percentiles of CPU usage in hundredths of the mean; the last one is the maximum.
+pub(crate) const CPU_PERCENTILES: [(u64, u64); 7] = [
+    (0, 20),
+    (10, 75),
+    (40, 93),
+    (60, 104),
+    (90, 130),
+    (98, 160),
+    (100, 0),
+];
+/// The cells that joined rows come from.
+pub(crate) const CLUSTERS: u64 = 8;
+/// One in so many windows of usage is joined with an event.
+pub(crate) const JOINED: u64 = 5;
+/// The codes of the events that usage is joined with, in weights.
+pub(crate) const JOINED_EVENTS: [u32; 9] = [120, 20, 150, 90, 5, 100, 120, 5, 1];
+/// What the published joined rows are labelled with, by the code of the event: names of events in the
+/// order of the alphabet, of which QUEUE is not one.
+pub(crate) const LABELS: [&str; 9] = [
+    "ENABLE",
+    "EVICT",
+    "FAIL",
+    "FINISH",
+    "KILL",
+    "LOST",
+    "SCHEDULE",
+    "SUBMIT",
+    "UPDATE_PENDING",
+];
+
+/// The length of the trace that a fleet is seen in, in seconds.
+pub(crate) const FLEET_SPAN: u64 = 8 * 86_400;
+/// Seconds between two samples of a fleet, in tens: most follow at once, some after a gap.
+pub(crate) const SAMPLE_GAPS: [u32; 12] = [560, 200, 80, 40, 30, 20, 15, 15, 10, 10, 10, 10];
+/// Rows of the other tables of a fleet, per thousand samples of containers.
+pub(crate) const MACHINE_SAMPLES: u64 = 100;
+/// See [`MACHINE_SAMPLES`].
+pub(crate) const BATCH_INSTANCES: u64 = 400;
+/// Samples of one machine or container; with few rows there are few things, not short series.
+pub(crate) const SAMPLES_EACH: u64 = 800;
+/// The most machines and containers of a fleet.
+pub(crate) const FLEET_MOST: [u64; 2] = [4034, 71_476];
+/// Events of a machine after the first row, in weights.
+pub(crate) const STATES: [u32; 6] = [10, 15, 20, 25, 20, 10];
+/// Machines and containers whose hardware counters are not read, per million.
+pub(crate) const NO_COUNTERS: u64 = 780_000;
+/// Samples of disk use that are not valid, per million.
+pub(crate) const INVALID: u64 = 200;
+/// Rows of machines without a second failure domain, per million.
+pub(crate) const NO_DOMAIN: u64 = 2000;
+/// Rows of machines that are being set up, per million.
+pub(crate) const INSTALLING: u64 = 300;
+/// CPU shares that containers request, in hundredths of a core, with weights.
+pub(crate) const CONTAINER_CPU: [(u32, u64); 4] = [(700, 400), (200, 800), (60, 600), (40, 1600)];
+/// Memory that containers request, in hundredths of a hundredth of the largest machine.
+pub(crate) const CONTAINER_MEMORY: [(u32, u64); 4] = [(600, 156), (250, 313), (100, 78), (50, 625)];
+/// Containers of one application, and machines of one failure domain.
+pub(crate) const APP_SIZE: u64 = 7;
+/// See [`APP_SIZE`].
+pub(crate) const DOMAIN_SIZE: u64 = 14;
+/// States of containers, with weights.
+pub(crate) const CONTAINER_STATUS: [(u32, &str); 3] =
+    [(960, "started"), (20, "stopped"), (20, "allocated")];
+/// States of batch tasks and of instances, with weights.
+pub(crate) const BATCH_STATUS: [(u32, &str); 4] = [
+    (9920, "Terminated"),
+    (57, "Running"),
+    (13, "Waiting"),
+    (10, "Failed"),
+];
+/// Jobs whose tasks are a DAG, per million.
+pub(crate) const DAGS: u64 = 500_000;
+/// Tasks of a job: weight, fewest, most.
+pub(crate) const JOB_TASKS: [(u32, u64, u64); 4] =
+    [(400, 1, 1), (350, 2, 3), (200, 4, 9), (50, 10, 40)];
+/// Instances of a task: weight, fewest, most.
+pub(crate) const TASK_INSTANCES: [(u32, u64, u64); 5] = [
+    (655, 1, 1),
+    (180, 2, 9),
+    (120, 10, 99),
+    (40, 100, 999),
+    (5, 1000, 9999),
+];
+/// CPU that an instance is planned to need, in hundredths of a core, with weights.
+pub(crate) const PLAN_CPU: [(u32, u64); 3] = [(603, 100), (395, 50), (2, 200)];
+/// Memory that an instance is planned to need, in hundredths of a hundredth of the largest machine.
+pub(crate) const PLAN_MEMORY: [(u32, u64); 6] = [
+    (267, 49),
+    (264, 20),
+    (206, 30),
+    (169, 39),
+    (79, 59),
+    (15, 107),
+];
+/// Tasks without a plan, per million.
+pub(crate) const NO_PLAN: u64 = 2000;
+/// Tasks that seem to end before they start, per million.
+pub(crate) const BACKWARDS: u64 = 1900;
+/// Types of tasks, in weights; the first one is that of DAGs.
+pub(crate) const TASK_TYPES: [u32; 12] = [800, 20, 50, 10, 10, 10, 20, 10, 20, 10, 20, 20];
+/// Instances that are tried again, per million.
+pub(crate) const RETRIES: u64 = 3000;

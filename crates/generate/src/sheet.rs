@@ -5,10 +5,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tracelake_schema::{Table, Trace};
 
 use crate::Error;
-use crate::file::Message;
-use crate::random::{Random, mix, whole};
+use crate::cell::Cells;
+use crate::file::{Message, parts_of};
+use crate::fleet::{
+    BatchInstance, BatchTask, ContainerSample, ContainerState, MachineSample, MachineState,
+};
+use crate::random::{Random, mix};
 use crate::stream::{
-    JobEvent, MachineAttribute, MachineEvent, Row, TaskConstraint, TaskEvent, TaskUsage,
+    JobEvent, JoinedUsage, MachineAttribute, MachineEvent, Row, TaskConstraint, TaskEvent,
+    TaskUsage,
 };
 
 /// The bytes of lines that are compressed at a time.
@@ -28,14 +33,45 @@ pub(crate) struct Stopped;
 /// A table and where its lines come out.
 pub(crate) type Inbox = (&'static Table, Receiver<Message>);
 
-/// The tables of a trace, by stream. Streams that a trace has no table for go nowhere.
-pub(crate) struct Sheets<'p> {
-    pub(crate) job_events: Sheet<'p, JobEvent>,
-    pub(crate) task_events: Sheet<'p, TaskEvent>,
-    pub(crate) machine_events: Sheet<'p, MachineEvent>,
-    pub(crate) machine_attributes: Sheet<'p, MachineAttribute>,
-    pub(crate) task_constraints: Sheet<'p, TaskConstraint>,
-    pub(crate) task_usage: Sheet<'p, TaskUsage>,
+macro_rules! sheets {
+    ($($name:ident: $row:ty,)*) => {
+        /// The tables of a trace, by stream. Streams that a trace has no table for go nowhere.
+        pub(crate) struct Sheets<'p> {
+            $(pub(crate) $name: Sheet<'p, $row>,)*
+        }
+
+        impl<'p> Sheets<'p> {
+            fn open(
+                trace: &'static Trace,
+                seed: u64,
+                progress: Progress<'p>,
+                inboxes: &mut Vec<Inbox>,
+            ) -> Result<Self, Error> {
+                Ok(Self { $($name: Sheet::of(trace, seed, progress, inboxes)?,)* })
+            }
+
+            fn end(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
+                $(self.$name.end_part(which)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+sheets! {
+    job_events: JobEvent,
+    task_events: TaskEvent,
+    machine_events: MachineEvent,
+    machine_attributes: MachineAttribute,
+    task_constraints: TaskConstraint,
+    task_usage: TaskUsage,
+    joined_usage: JoinedUsage,
+    machine_states: MachineState,
+    machine_samples: MachineSample,
+    container_states: ContainerState,
+    container_samples: ContainerSample,
+    batch_tasks: BatchTask,
+    batch_instances: BatchInstance,
 }
 
 impl<'p> Sheets<'p> {
@@ -49,14 +85,7 @@ impl<'p> Sheets<'p> {
         progress: Progress<'p>,
     ) -> Result<(Self, Vec<Inbox>), Error> {
         let mut inboxes = Vec::new();
-        let sheets = Self {
-            job_events: Sheet::of(trace, seed, progress, &mut inboxes)?,
-            task_events: Sheet::of(trace, seed, progress, &mut inboxes)?,
-            machine_events: Sheet::of(trace, seed, progress, &mut inboxes)?,
-            machine_attributes: Sheet::of(trace, seed, progress, &mut inboxes)?,
-            task_constraints: Sheet::of(trace, seed, progress, &mut inboxes)?,
-            task_usage: Sheet::of(trace, seed, progress, &mut inboxes)?,
-        };
+        let sheets = Self::open(trace, seed, progress, &mut inboxes)?;
         let known = |table: &Table| inboxes.iter().any(|(it, _)| it.name == table.name);
         if let Some(table) = trace.tables.iter().find(|table| !known(table)) {
             let stream = match table.synthetic {
@@ -73,21 +102,12 @@ impl<'p> Sheets<'p> {
 
     /// Ends the part of every table that is split.
     pub(crate) fn end_part(&mut self) -> Result<(), Stopped> {
-        self.end(|table| table.parts > 1)
+        self.end(|table| parts_of(table, 2) > 1)
     }
 
     /// Ends the only part of the tables that are not split.
     pub(crate) fn end_whole(&mut self) -> Result<(), Stopped> {
-        self.end(|table| table.parts <= 1)
-    }
-
-    fn end(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
-        self.job_events.end_part(which)?;
-        self.task_events.end_part(which)?;
-        self.machine_events.end_part(which)?;
-        self.machine_attributes.end_part(which)?;
-        self.task_constraints.end_part(which)?;
-        self.task_usage.end_part(which)
+        self.end(|table| parts_of(table, 2) <= 1)
     }
 }
 
@@ -98,19 +118,13 @@ pub(crate) struct Sheet<'p, R> {
 
 struct Open<'p, R> {
     table: &'static Table,
-    fields: Vec<Field<R>>,
+    cells: Cells<R>,
     lines: Vec<u8>,
     sender: SyncSender<Message>,
     chance: Random,
     progress: Progress<'p>,
     part: u32,
     rows: u64,
-}
-
-/// A field of a row, and the share of rows in which chance leaves it empty, in 2^-32.
-struct Field<R> {
-    write: fn(&R, &mut Vec<u8>),
-    empty: u64,
 }
 
 impl<'p, R: Row> Sheet<'p, R> {
@@ -127,28 +141,7 @@ impl<'p, R: Row> Sheet<'p, R> {
         else {
             return Ok(Self { open: None });
         };
-        let fields = table.fields.iter().map(|&column| {
-            let column = &table.columns[column];
-            let quantity = R::QUANTITIES
-                .iter()
-                .find(|quantity| quantity.0 == column.synthetic);
-            let Some(&(name, write)) = quantity else {
-                return Err(Error::Unsupported(format!(
-                    "{}: {}.{} cannot be generated: {} have no quantity {:?}",
-                    trace.name,
-                    table.name,
-                    column.name,
-                    R::STREAM,
-                    column.synthetic
-                )));
-            };
-            let chance = !column.mandatory && !R::OWN_EMPTY.contains(&name);
-            Ok(Field {
-                write,
-                empty: if chance { share(column.empty) } else { 0 },
-            })
-        });
-        let fields = fields.collect::<Result<_, _>>()?;
+        let cells = Cells::of(trace, table)?;
         let (sender, receiver) = sync_channel(CHUNKS);
         inboxes.push((table, receiver));
         let stream = u64::try_from(inboxes.len()).unwrap_or(0);
@@ -156,7 +149,7 @@ impl<'p, R: Row> Sheet<'p, R> {
         let lines = Vec::with_capacity(CHUNK + 4096);
         let open = Open {
             table,
-            fields,
+            cells,
             lines,
             sender,
             chance,
@@ -172,15 +165,10 @@ impl<'p, R: Row> Sheet<'p, R> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        for (index, field) in open.fields.iter().enumerate() {
-            if index > 0 {
-                open.lines.push(b',');
-            }
-            if field.empty == 0 || open.chance.word() >> 32 >= field.empty {
-                (field.write)(row, &mut open.lines);
-            }
+        if open.rows == 0 {
+            open.cells.begin(&mut open.lines);
         }
-        open.lines.push(b'\n');
+        open.cells.write(row, &mut open.chance, &mut open.lines);
         open.rows += 1;
         if open.rows.is_multiple_of(STRIDE) {
             (open.progress)(open.table.name, open.part, open.rows);
@@ -192,10 +180,18 @@ impl<'p, R: Row> Sheet<'p, R> {
         }
     }
 
+    /// Whether the trace has a table of the stream.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     fn end_part(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
         let Some(open) = self.open.as_mut().filter(|open| which(open.table)) else {
             return Ok(());
         };
+        if open.rows == 0 {
+            open.cells.begin(&mut open.lines);
+        }
         open.flush()?;
         (open.progress)(open.table.name, open.part, open.rows);
         let ended = Message::EndOfPart { rows: open.rows };
@@ -209,9 +205,4 @@ impl<R> Open<'_, R> {
         let lines = std::mem::replace(&mut self.lines, Vec::with_capacity(CHUNK + 4096));
         self.sender.send(Message::Lines(lines)).map_err(|_| Stopped)
     }
-}
-
-/// A share from 0 to 1 in units of 2^-32.
-pub(crate) fn share(value: f64) -> u64 {
-    whole(value.clamp(0.0, 1.0) * 4_294_967_296.0)
 }

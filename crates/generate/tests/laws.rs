@@ -19,13 +19,8 @@ const BEGIN: u64 = 600_000_000;
 const WINDOW: u64 = 300_000_000;
 
 fn trace() -> &'static Trace {
-    let made = |trace: &&Trace| {
-        trace
-            .tables
-            .iter()
-            .any(|table| table.synthetic == "task usage")
-    };
-    TRACES.iter().find(made).expect("a trace with task usage")
+    let trace = TRACES.iter().find(|trace| trace.in_parts());
+    trace.expect("a trace in parts")
 }
 
 fn made(options: Options) -> (tempfile::TempDir, Summary) {

@@ -58,7 +58,8 @@ pub fn data_type(column: &Column) -> DataType {
 ///
 /// Always there are `comment` (the meaning with its unit), `obfuscation` and `content` (the
 /// publisher's name); where the column has them also `unit`, `codes` (JSON, such as
-/// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`) and `invalid` (JSON, such as
+/// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`), `ranges` (JSON, the first
+/// value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`) and `invalid` (JSON, such as
 /// `[-1,101]`).
 #[must_use]
 pub fn metadata(column: &Column) -> Metadata {
@@ -83,6 +84,13 @@ pub fn metadata(column: &Column) -> Metadata {
             .iter()
             .map(|one| (one.value.to_string(), one.name.into()));
         metadata.insert("sentinels", Value::Object(names.collect()).to_string());
+    }
+    if !column.ranges.is_empty() {
+        let names = column
+            .ranges
+            .iter()
+            .map(|range| (range.from.to_string(), range.name.into()));
+        metadata.insert("ranges", Value::Object(names.collect()).to_string());
     }
     if !column.invalid.is_empty() {
         metadata.insert("invalid", Value::from(column.invalid).to_string());
@@ -239,6 +247,7 @@ mod tests {
             obfuscation: crate::Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            ranges: &[],
             invalid: &[],
             doc: "",
             synthetic: "",
@@ -294,6 +303,7 @@ mod tests {
                 metadata.contains_key("sentinels"),
                 !column.sentinels.is_empty()
             );
+            assert_eq!(metadata.contains_key("ranges"), !column.ranges.is_empty());
             assert_eq!(metadata.contains_key("invalid"), !column.invalid.is_empty());
             for code in column.codes {
                 let pair = format!("\"{}\":\"{}\"", code.value, code.name);

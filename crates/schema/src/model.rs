@@ -149,6 +149,12 @@ impl Trace {
         let derived = self.derived.iter().map(|derived| &derived.table);
         self.tables.iter().chain(derived)
     }
+
+    /// Whether every table is published in [`Files::Parts`].
+    #[must_use]
+    pub fn in_parts(&self) -> bool {
+        self.tables.iter().all(|table| table.files == Files::Parts)
+    }
 }
 
 /// One column of a table.
@@ -175,6 +181,8 @@ pub struct Column {
     pub codes: &'static [Code],
     /// Values that do not mean what they say.
     pub sentinels: &'static [Sentinel],
+    /// What the values between certain bounds are called; they ascend.
+    pub ranges: &'static [Range],
     /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
     /// are; a view makes them NULL.
     pub invalid: &'static [i64],
@@ -269,6 +277,17 @@ pub struct Code {
     /// The value in the file and in the lake.
     pub value: i32,
     /// The publisher's name for it, or ours where the publisher gave none.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// A range of values with a name: from its first value up to the first one of the next range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first value; the last range has no end.
+    pub from: i64,
+    /// The publisher's name for it.
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,

@@ -13,7 +13,7 @@ pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
 pub use text::{overview, text};
 
-use crate::{Column, Files, Kind, Published, Table, Trace};
+use crate::{Column, Files, Kind, Published, Range, Table, Trace};
 
 /// The column that the directories of a partitioned lake add to every table.
 const PARTITION: &str = "file_number";
@@ -118,10 +118,34 @@ pub fn remark(column: &Column) -> String {
             values.collect::<Vec<_>>().join(", ")
         ));
     }
+    if !column.ranges.is_empty() {
+        let ranges = spans(column);
+        let ranges = ranges
+            .iter()
+            .map(|(span, one)| format!("{span} {}", one.name));
+        remark.push_str(&format!(
+            " Ranges: {}.",
+            ranges.collect::<Vec<_>>().join(", ")
+        ));
+    }
     if !column.invalid.is_empty() {
         remark.push_str(&format!(" Not valid: {}.", invalid(column)));
     }
     remark
+}
+
+/// The ranges of a column, each with its bounds such as `100 to 115` or `from 360`.
+fn spans(column: &Column) -> Vec<(String, &'static Range)> {
+    let ends = column.ranges.iter().skip(1).map(|next| Some(next.from - 1));
+    let ends = ends.chain([None]);
+    let spans = column.ranges.iter().zip(ends).map(|(range, end)| {
+        let span = match end {
+            Some(end) => format!("{} to {end}", range.from),
+            None => format!("from {}", range.from),
+        };
+        (span, range)
+    });
+    spans.collect()
 }
 
 /// The values that mark a measurement as not valid, with commas between.

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracelake_schema::{Code, Column, Published, Sentinel, Table, Trace};
+use tracelake_schema::{Code, Column, Published, Range, Sentinel, Table, Trace};
 
 use super::family::Family;
 
@@ -61,6 +61,11 @@ fn items(family: &Family) -> Vec<String> {
         let sentinels: Vec<String> = list.iter().map(|one| sentinel(one, 2)).collect();
         let start = format!("const SENTINELS_{}: &[Sentinel] = ", constant(name));
         items.push(array(&start, 1, &sentinels));
+    }
+    for (name, list) in &family.ranges {
+        let ranges: Vec<String> = list.iter().map(|one| range(one, 2)).collect();
+        let start = format!("const RANGES_{}: &[Range] = ", constant(name));
+        items.push(array(&start, 1, &ranges));
     }
     for table in family.traces[0].all_tables() {
         let columns: Vec<String> = table
@@ -165,6 +170,10 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
         .sentinels
         .iter()
         .find(|(_, list)| std::ptr::eq(**list, column.sentinels));
+    let ranges = family
+        .ranges
+        .iter()
+        .find(|(_, list)| std::ptr::eq(**list, column.ranges));
     let list = |kind: &str, name: Option<&String>| match name {
         Some(name) => format!("{kind}_{}", constant(name)),
         None => "&[]".to_owned(),
@@ -192,6 +201,7 @@ fn column(family: &Family, column: &Column, depth: usize) -> String {
             "sentinels",
             list("SENTINELS", sentinels.map(|(name, _)| name)),
         ),
+        ("ranges", list("RANGES", ranges.map(|(name, _)| name))),
         ("invalid", array("", depth + 1, &invalid)),
         ("doc", literal(column.doc)),
         ("synthetic", literal(column.synthetic)),
@@ -217,6 +227,15 @@ fn sentinel(sentinel: &Sentinel, depth: usize) -> String {
         ("doc", literal(sentinel.doc)),
     ];
     structure("Sentinel", depth, &fields)
+}
+
+fn range(range: &Range, depth: usize) -> String {
+    let fields = [
+        ("from", literal(range.from)),
+        ("name", literal(range.name)),
+        ("doc", literal(range.doc)),
+    ];
+    structure("Range", depth, &fields)
 }
 
 /// What `Debug` prints for numbers, booleans, strings and options is what Rust reads.

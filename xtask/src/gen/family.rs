@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use tracelake_schema::{
-    Code, Column, Derived, Files, Kind, Published, Sentinel, Syntax, Table, Trace,
+    Code, Column, Derived, Files, Kind, Published, Range, Sentinel, Syntax, Table, Trace,
 };
 
 use super::spec::{
-    CodeSpec, ColumnSpec, FamilySpec, FilesSpec, SentinelSpec, SyntaxSpec, TableSpec,
+    CodeSpec, ColumnSpec, FamilySpec, FilesSpec, RangeSpec, SentinelSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
     confidence, date, identifier, kind, leak, obfuscation, prose, rule, snake_case, unique, word,
@@ -22,6 +22,7 @@ pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) codes: BTreeMap<String, &'static [Code]>,
     pub(crate) sentinels: BTreeMap<String, &'static [Sentinel]>,
+    pub(crate) ranges: BTreeMap<String, &'static [Range]>,
     pub(crate) traces: Vec<Trace>,
 }
 
@@ -30,31 +31,11 @@ impl Family {
     pub(crate) fn parse(text: &str) -> Result<Family> {
         let spec: FamilySpec = toml::from_str(text)?;
         ensure!(!spec.trace.is_empty(), "no trace is described");
-        let named = |list: &str, name: &String| format!("{list}.{name}");
-        let codes = spec
-            .codes
-            .iter()
-            .map(|(name, list)| {
-                Ok((
-                    name.clone(),
-                    codes(list).with_context(|| named("codes", name))?,
-                ))
-            })
-            .collect::<Result<BTreeMap<_, _>>>()?;
-        let sentinels = spec
-            .sentinels
-            .iter()
-            .map(|(name, list)| {
-                Ok((
-                    name.clone(),
-                    sentinels(list).with_context(|| named("sentinels", name))?,
-                ))
-            })
-            .collect::<Result<BTreeMap<_, _>>>()?;
         let mut family = Family {
             name: word(&spec.family)?,
-            codes,
-            sentinels,
+            codes: lists("codes", &spec.codes, codes)?,
+            sentinels: lists("sentinels", &spec.sentinels, sentinels)?,
+            ranges: lists("ranges", &spec.ranges, ranges)?,
             traces: Vec::new(),
         };
         let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
@@ -177,24 +158,17 @@ impl Family {
             "the name must be {snake}, the snake case of the content"
         );
         let kind = kind(&column.kind)?;
-        let codes = match &column.codes {
-            Some(list) => *self
-                .codes
-                .get(list)
-                .with_context(|| format!("no codes.{list}"))?,
-            None => &[],
-        };
+        let codes = listed("codes", &self.codes, column.codes.as_ref())?;
         ensure!(
             (kind == Kind::Code) != codes.is_empty(),
             "a column of kind code, and no other, has codes"
         );
-        let sentinels = match &column.sentinels {
-            Some(list) => *self
-                .sentinels
-                .get(list)
-                .with_context(|| format!("no sentinels.{list}"))?,
-            None => &[],
-        };
+        let sentinels = listed("sentinels", &self.sentinels, column.sentinels.as_ref())?;
+        let ranges = listed("ranges", &self.ranges, column.ranges.as_ref())?;
+        ensure!(
+            ranges.is_empty() || kind == Kind::Integer,
+            "only a column of kind integer has ranges"
+        );
         let fields = match kind {
             Kind::Struct => column.field.len(),
             Kind::List => 1,
@@ -254,6 +228,7 @@ impl Family {
             obfuscation: obfuscation(&column.obfuscation)?,
             codes,
             sentinels,
+            ranges,
             invalid: column.invalid.clone().leak(),
             doc: prose(&column.doc)?,
             synthetic: leak(&column.synthetic),
@@ -277,8 +252,56 @@ impl Family {
             let used = columns.iter().any(|c| c.sentinels.as_ref() == Some(list));
             ensure!(used, "sentinels.{list} is not used");
         }
+        for list in self.ranges.keys() {
+            let used = columns.iter().any(|c| c.ranges.as_ref() == Some(list));
+            ensure!(used, "ranges.{list} is not used");
+        }
         Ok(())
     }
+}
+
+/// Reads the named lists of one sort; an error names the list.
+fn lists<S, T>(
+    sort: &str,
+    specs: &BTreeMap<String, Vec<S>>,
+    read: fn(&[S]) -> Result<&'static [T]>,
+) -> Result<BTreeMap<String, &'static [T]>> {
+    let lists = specs.iter().map(|(name, list)| {
+        let list = read(list).with_context(|| format!("{sort}.{name}"))?;
+        Ok((name.clone(), list))
+    });
+    lists.collect()
+}
+
+/// The list that a column names, if it names one.
+fn listed<T>(
+    sort: &str,
+    lists: &BTreeMap<String, &'static [T]>,
+    name: Option<&String>,
+) -> Result<&'static [T]> {
+    match name {
+        Some(name) => lists
+            .get(name)
+            .copied()
+            .with_context(|| format!("no {sort}.{name}")),
+        None => Ok(&[]),
+    }
+}
+
+fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
+    ensure!(
+        list.is_sorted_by(|a, b| a.from < b.from),
+        "the bounds must ascend"
+    );
+    unique("name", list.iter().map(|range| range.name.as_str()))?;
+    let range = |range: &RangeSpec| {
+        Ok(Range {
+            from: range.from,
+            name: word(&range.name)?,
+            doc: prose(&range.doc)?,
+        })
+    };
+    Ok(list.iter().map(range).collect::<Result<Vec<_>>>()?.leak())
 }
 
 fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
@@ -396,6 +419,14 @@ value = 0
 name = "BEFORE"
 also = "18446744073709551615"
 doc = "before"
+[[ranges.hour]]
+from = 0
+name = "EARLY"
+doc = "early"
+[[ranges.hour]]
+from = 10
+name = "LATE"
+doc = "late"
 [[table]]
 name = "days"
 summary = "days"
@@ -412,6 +443,7 @@ format = "INTEGER"
 mandatory = true
 obfuscation = "unchanged"
 sentinels = "time"
+ranges = "hour"
 doc = "when"
 [[table.column]]
 name = "mood"
@@ -442,6 +474,7 @@ doc = "how"
         let family = Family::parse(SMALL).unwrap();
         assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
         assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+        assert_eq!(family.traces[0].tables[0].columns[0].ranges[1].from, 10);
         let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
         assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
         let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
@@ -476,6 +509,12 @@ doc = "how"
             "days: time: only a column of kind",
         );
         refuses("sentinels = \"time\"\n", "", "sentinels.time is not used");
+        refuses("ranges = \"hour\"\n", "", "ranges.hour is not used");
+        refuses(
+            "from = 10",
+            "from = 0",
+            "ranges.hour: the bounds must ascend",
+        );
         refuses(
             "18446744073709551615",
             "12",

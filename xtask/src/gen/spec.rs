@@ -23,6 +23,8 @@ pub(crate) struct FamilySpec {
     pub(crate) codes: BTreeMap<String, Vec<CodeSpec>>,
     #[serde(default)]
     pub(crate) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
+    #[serde(default)]
+    pub(crate) ranges: BTreeMap<String, Vec<RangeSpec>>,
     pub(crate) table: Vec<TableSpec>,
     #[serde(default)]
     pub(crate) derived: Vec<DerivedSpec>,
@@ -63,6 +65,14 @@ pub(crate) struct SentinelSpec {
     pub(crate) value: i64,
     pub(crate) name: String,
     pub(crate) also: Option<String>,
+    pub(crate) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RangeSpec {
+    pub(crate) from: i64,
+    pub(crate) name: String,
     pub(crate) doc: String,
 }
 
@@ -136,6 +146,8 @@ pub(crate) struct ColumnSpec {
     pub(crate) codes: Option<String>,
     /// The name of a list in `sentinels`.
     pub(crate) sentinels: Option<String>,
+    /// The name of a list in `ranges`.
+    pub(crate) ranges: Option<String>,
     /// Values that mark a measurement as not valid.
     #[serde(default)]
     pub(crate) invalid: Vec<i64>,

@@ -289,6 +289,7 @@ mod tests {
         let parts = outputs.iter().map(|(number, name)| PartFacts {
             file_number: *number,
             of: None,
+            left_out: None,
             source: file("in"),
             rows_in: 3,
             rows_out: 2,

@@ -21,10 +21,12 @@ impl Codec {
     /// zstd at its own default level.
     pub const DEFAULT: Self = Self::Zstd(3);
 
-    /// The name of the codec in a footer, which has no level.
-    pub(super) fn compression(self) -> Compression {
+    /// The codec as the Parquet crate has it; a footer names it without its level.
+    pub(crate) fn compression(self) -> Compression {
         match self {
-            Self::Zstd(_) => Compression::ZSTD(ZstdLevel::default()),
+            Self::Zstd(level) => {
+                Compression::ZSTD(ZstdLevel::try_new(level.into()).unwrap_or_default())
+            }
             Self::Snappy => Compression::SNAPPY,
             Self::None => Compression::UNCOMPRESSED,
         }

@@ -49,8 +49,8 @@ const DICTIONARY_BYTES: usize = 1 << 20;
 /// row group, so that what repeats every five minutes is in one page. One part of 2.4 million rows
 /// of task_usage: 53.4 MB with small pages for all, 50.5 MB with large ones for ids, 49.3 MB with
 /// these on whole bytes; the same time.
-const PAGE_ROWS: usize = 1 << 16;
-const ID_PAGE_ROWS: usize = 1 << 20;
+pub(crate) const PAGE_ROWS: usize = 1 << 16;
+pub(crate) const ID_PAGE_ROWS: usize = 1 << 20;
 const PAGE_BYTES: usize = 256 << 10;
 
 /// A column chunk whose first page, of more than so many bytes, keeps more than so many hundredths of
@@ -633,9 +633,8 @@ impl ColumnWriter {
         })
     }
 
-    /// Whether its values are the names of something: integers that measure nothing.
     fn is_id(&self) -> bool {
-        self.column.kind == Kind::Integer && self.column.unit.is_none()
+        is_id(self.column)
     }
 
     /// A bloom filter of the values, where they are the names of something and all in the dictionary.
@@ -743,6 +742,11 @@ impl PageBuffer {
     }
 }
 
+/// Whether the values of a column are the names of something: integers that measure nothing.
+pub(crate) fn is_id(column: &Column) -> bool {
+    column.kind == Kind::Integer && column.unit.is_none()
+}
+
 /// Reads a field as a number whose order is that of the values, with whether it was mapped to a
 /// sentinel. Of text only the faults matter: its number is 0.
 fn number(column: &'static Column, field: &[u8]) -> std::result::Result<(i64, bool), Fault> {
@@ -767,7 +771,11 @@ fn number(column: &'static Column, field: &[u8]) -> std::result::Result<(i64, bo
 }
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
-fn sentinel(column: &'static Column, field: &[u8], fault: Fault) -> Option<&'static Sentinel> {
+pub(crate) fn sentinel(
+    column: &'static Column,
+    field: &[u8],
+    fault: Fault,
+) -> Option<&'static Sentinel> {
     if !matches!(fault, Fault::OutOfRange { .. }) {
         return None;
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
-use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Derived, Files, Kind, Syntax, TRACES, Table, Trace};
 
 use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
@@ -61,6 +61,8 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Files that are cut into parts, or hold several tables.
     pub streams: Vec<StreamPlan>,
+    /// What is derived from tables of the lake.
+    pub derived: Vec<&'static Derived>,
     /// Tables of the trace that are not there, in its order.
     pub absent: Vec<&'static str>,
     /// What people should know before the work begins.
@@ -220,6 +222,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
             .hint("leave it out of --tables, or download it"));
         }
     }
+    let derived = derived(request, trace)?;
     let checksums = read_checksums(request, &found)?;
     let mut warnings: Vec<String> = found
         .passed_over
@@ -320,9 +323,23 @@ pub fn plan(request: &Request) -> Result<Plan> {
         selected: request.parts.clone(),
         tables,
         streams,
+        derived,
         absent,
         warnings,
     })
+}
+
+/// What is to be derived.
+fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Derived>> {
+    let wanted = request.derive.iter().map(|rule| {
+        let mut known = trace.derived.iter();
+        known.find(|derived| derived.rule == *rule).ok_or_else(|| {
+            let name = rule.name();
+            let reason = format!("nothing of {} is derived by '{name}'", trace.name);
+            Error::new(ErrorKind::Usage, reason).hint("leave --derive out")
+        })
+    });
+    wanted.collect()
 }
 
 /// An archive of all tables belongs to the trace, and no table may lie beside it a second time.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tracelake_schema::Trace;
+use tracelake_schema::{Rule, Trace};
 
 use crate::sheet::Codec;
 
@@ -35,6 +35,8 @@ pub struct Request {
     pub on_bad_row: OnBadRow,
     /// Rows in a part of a table that is published in one file, at least 1.
     pub part_rows: u64,
+    /// The tables to derive from others.
+    pub derive: Vec<Rule>,
 }
 
 impl Request {
@@ -52,6 +54,7 @@ impl Request {
             checksums: ChecksumSource::Auto,
             on_bad_row: OnBadRow::Fail,
             part_rows: PART_ROWS,
+            derive: Vec::new(),
         }
     }
 }

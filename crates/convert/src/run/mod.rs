@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use tracelake_schema::Table;
+use tracelake_schema::{Derived, Table};
 
+use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
@@ -136,8 +137,8 @@ impl Work<'_> {
 }
 
 /// What the threads of a run share.
-struct Shared<'a> {
-    kept: &'a Parts,
+struct Shared {
+    kept: Parts,
     /// Begun when it is first needed.
     journal: Mutex<Option<Journal>>,
     failed: AtomicBool,
@@ -213,12 +214,17 @@ impl Run<'_> {
         let streams = streams.filter(|stream| !self.is_finished(stream, &progress, &parts));
         let todo: Vec<Work> = todo.chain(streams.map(Work::Stream)).collect();
         let kept = parts.len();
-        let resumed = progress.complete && todo.is_empty();
+        let resumed = progress.complete && todo.is_empty() && self.underived(&parts).is_empty();
         if !resumed {
             // A release that somebody changed is refused now, and not after the first part.
             self.lake.release_files()?;
-            let done = self.convert_all(&todo, &parts)?;
-            parts.extend(done);
+            let shared = Shared {
+                kept: parts.clone(),
+                journal: Mutex::new(None),
+                failed: AtomicBool::new(false),
+            };
+            parts.extend(self.convert_all(&todo, &shared)?);
+            parts.extend(self.derive_all(&shared, &parts)?);
         }
         let manifest = self.assemble(parts);
         // A manifest that says something else than what is there is written anew.
@@ -327,15 +333,10 @@ impl Run<'_> {
     }
 
     /// Converts files side by side, the largest first so that none is left over for the end.
-    fn convert_all(&self, todo: &[Work<'_>], kept: &Parts) -> Result<Parts> {
+    fn convert_all(&self, todo: &[Work<'_>], shared: &Shared) -> Result<Parts> {
         let mut order: Vec<usize> = (0..todo.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
         let next = AtomicUsize::new(0);
-        let shared = Shared {
-            kept,
-            journal: Mutex::new(None),
-            failed: AtomicBool::new(false),
-        };
         let work = |_| {
             let mut done = Vec::new();
             while !shared.failed.load(Ordering::Relaxed) {
@@ -343,8 +344,8 @@ impl Run<'_> {
                     break;
                 };
                 let outcome = match todo[index] {
-                    Work::Part(table, part) => self.convert_file(&shared, table, part),
-                    Work::Stream(stream) => self.convert_stream(&shared, stream),
+                    Work::Part(table, part) => self.convert_file(shared, table, part),
+                    Work::Stream(stream) => self.convert_stream(shared, stream),
                 };
                 shared.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 done.push((index, outcome));
@@ -371,8 +372,70 @@ impl Run<'_> {
         first.map_or(Ok(parts), Err)
     }
 
+    /// The parts that a derived table lacks, each with the part that it is made of.
+    fn underived<'a>(
+        &self,
+        parts: &'a Parts,
+    ) -> Vec<(&'static Derived, (usize, u32), &'a PartFacts)> {
+        let derived = self.plan.derived.iter().flat_map(|&derived| {
+            let ranks = (self.rank_of(derived.table.name), self.rank_of(derived.from));
+            let (Some(rank), Some(from)) = ranks else {
+                return Vec::new();
+            };
+            let others = parts.range((from, 0)..=(from, u32::MAX));
+            let lacks = others.filter(|((_, number), other)| {
+                let known = parts.get(&(rank, *number));
+                known.is_none_or(|known| known.source.sha256 != other.output.sha256)
+            });
+            lacks
+                .map(|((_, number), other)| (derived, (rank, *number), other))
+                .collect()
+        });
+        derived.collect()
+    }
+
+    /// Makes what is derived of parts that are committed.
+    fn derive_all(&self, shared: &Shared, parts: &Parts) -> Result<Parts> {
+        let todo = self.underived(parts).into_par_iter();
+        let done = todo.map(|(derived, key, other)| {
+            self.go_on()?;
+            let input = inside(self.lake.root(), &other.output.path)?;
+            let table = self
+                .plan
+                .trace
+                .table(derived.from)
+                .ok_or_else(|| stopped(0))?;
+            let (_, place) = other.output.path.split_once('/').unwrap_or_default();
+            let path = format!("{}/{place}", derived.table.name);
+            let staging = self.lake.stage(&path)?;
+            let go_on = || self.go_on();
+            let codec = self.plan.codec;
+            let (made, staging) = derive(derived, (&input, table), codec, staging, &go_on)
+                .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
+            let staged = staging.close()?;
+            self.with_journal(shared, |_| Ok(()))?;
+            let facts = PartFacts {
+                file_number: key.1,
+                source: other.output.clone(),
+                of: other.of,
+                rows_in: made.rows,
+                rows_out: made.rows,
+                rows_rejected: 0,
+                sentinels_mapped: 0,
+                time_min: None,
+                time_max: None,
+                left_out: Some(made.left_out),
+                output: self.lake.commit(staged)?.into_facts(),
+                rejects: None,
+            };
+            self.finish(shared, derived.table.name, &facts)?;
+            Ok((key, facts))
+        });
+        done.collect()
+    }
+
     /// Converts a file that is a part.
-    fn convert_file(&self, shared: &Shared<'_>, table: usize, part: &PartPlan) -> Result<Parts> {
+    fn convert_file(&self, shared: &Shared, table: usize, part: &PartPlan) -> Result<Parts> {
         let layout = &self.plan.tables[table].layout;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
@@ -391,7 +454,7 @@ impl Run<'_> {
     }
 
     /// Converts a file that is cut into parts, those that stay left out.
-    fn convert_stream(&self, shared: &Shared<'_>, stream: &StreamPlan) -> Result<Parts> {
+    fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<Parts> {
         let path = self.plan.source.join(&stream.source);
         self.go_on()?;
         if let Some(expected) = &stream.sha256 {
@@ -483,7 +546,7 @@ impl Run<'_> {
     /// Converts the text of a table part by part; false where no more of it was wanted.
     fn cut(
         &self,
-        shared: &Shared<'_>,
+        shared: &Shared,
         cutting: &mut Cutting<'_>,
         table: usize,
         path: &Path,
@@ -599,7 +662,7 @@ impl Run<'_> {
     /// Puts a staged part under its name and notes it. The first one takes the manifest away.
     fn commit(
         &self,
-        shared: &Shared<'_>,
+        shared: &Shared,
         table: usize,
         part: &PartPlan,
         fingerprint: Fingerprint,
@@ -625,6 +688,7 @@ impl Run<'_> {
                 sha256: fingerprint.sha256,
             },
             of: None,
+            left_out: None,
             rows_in: converted.rows_in,
             rows_out: converted.rows_out,
             rows_rejected: converted.rows_rejected,
@@ -634,7 +698,13 @@ impl Run<'_> {
             output,
             rejects,
         };
-        self.with_journal(shared, |journal| journal.note(table, &facts))?;
+        self.finish(shared, table, &facts)?;
+        Ok(facts)
+    }
+
+    /// Notes a part that is committed, and tells of it.
+    fn finish(&self, shared: &Shared, table: &'static str, facts: &PartFacts) -> Result<()> {
+        self.with_journal(shared, |journal| journal.note(table, facts))?;
         tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {
             table,
@@ -643,13 +713,13 @@ impl Run<'_> {
             rejected: facts.rows_rejected,
             bytes_out: facts.output.bytes,
         });
-        Ok(facts)
+        Ok(())
     }
 
     /// Does something with the journal, which is begun when it is first needed.
     fn with_journal(
         &self,
-        shared: &Shared<'_>,
+        shared: &Shared,
         work: impl FnOnce(&mut Journal) -> Result<()>,
     ) -> Result<()> {
         // A thread that panicked while it held the journal has not torn it: lines are whole.

@@ -44,8 +44,9 @@ pub struct Source {
     archive: Option<Archive>,
     /// What comes again: lines that were given back, and the start of one that was not whole yet.
     begun: Vec<u8>,
-    /// Whether lines were given back.
-    given_back: bool,
+    /// How much of it are lines that were given back, and whether these were all of their chunk.
+    given_back: usize,
+    all_back: bool,
     /// Decoded bytes before it.
     before: u64,
     at_end: bool,
@@ -123,7 +124,8 @@ impl Source {
             decoder,
             archive: ends(ARCHIVES).then(Archive::default),
             begun: Vec::new(),
-            given_back: false,
+            given_back: 0,
+            all_back: false,
             before: 0,
             at_end: false,
             ending: None,
@@ -143,11 +145,15 @@ impl Source {
         let mut end = self.begun.len();
         text.resize(text.len().max(end), 0);
         text[..end].copy_from_slice(&self.begun);
-        let mut searched = if std::mem::take(&mut self.given_back) {
-            0
-        } else {
-            end
-        };
+        let given_back = std::mem::take(&mut self.given_back);
+        if given_back >= CHUNK && !self.all_back {
+            *lines = given_back;
+            self.before += given_back as u64;
+            self.begun.drain(..given_back);
+            return Ok(true);
+        }
+        // Else there are more lines than these, unless they are the last ones.
+        let mut searched = if given_back > 0 { given_back } else { end };
         loop {
             end = self.fill(text, end)?;
             if self.at_end && end > 0 && text[end - 1] != b'\n' {
@@ -164,17 +170,13 @@ impl Source {
             // the first line here can be longer than a chunk.
             let new = &text[searched..end];
             let first = memchr::memchr(b'\n', new).map(|at| searched + at);
-            if first.unwrap_or(end) > LINE_LIMIT {
-                let reason = format!(
-                    "a line longer than {LINE_LIMIT} bytes, {} bytes into the text",
-                    self.before
-                );
-                return Err(Error::new(ErrorKind::Misfit, reason)
-                    .at(&self.path)
-                    .hint("this is not a table of a trace; download the file again"));
+            if first.unwrap_or(end) - given_back > LINE_LIMIT {
+                return Err(self.too_long("line", chunk, given_back));
             }
-            if let Some(newline) = memchr::memrchr(b'\n', new) {
-                *lines = searched + newline + 1;
+            let newline = memchr::memrchr(b'\n', new).map(|newline| searched + newline + 1);
+            let last = (self.at_end && given_back > 0).then_some(given_back);
+            if let Some(whole) = newline.or(last) {
+                *lines = whole;
                 self.before += *lines as u64;
                 self.begun.clear();
                 self.begun.extend_from_slice(&text[*lines..end]);
@@ -190,13 +192,35 @@ impl Source {
     }
 
     /// Takes the lines of the last chunk from byte `at` on back, where one starts: they come again with
-    /// the next one, and more behind them.
+    /// the next one. When all of them are given back, more stand behind them there, if the file has more.
     pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
         let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
-        self.given_back |= !lines.is_empty();
+        self.all_back = lines.len() == chunk.lines;
+        self.given_back += lines.len();
         self.before -= lines.len() as u64;
         self.begun.splice(..0, lines.iter().copied());
         chunk.lines -= lines.len();
+    }
+
+    /// Whether the last chunk was known to be the last one; else there may be more.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.at_end && self.begun.is_empty()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The refusal of what is longer than [`LINE_LIMIT`], which starts at byte `at` of the last chunk.
+    pub(crate) fn too_long(&self, what: &str, chunk: &Chunk, at: usize) -> Error {
+        let at = self.before - chunk.lines as u64 + at as u64;
+        let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
+        Error::new(ErrorKind::Misfit, reason)
+            .at(&self.path)
+            .hint("this is not a table of a trace; download the file again")
     }
 
     /// Decodes about one chunk more behind `text[..start]`; gives its end.
@@ -248,7 +272,7 @@ impl Source {
             return Ok(None);
         };
         self.begun.clear();
-        (self.given_back, self.at_end) = (false, false);
+        (self.given_back, self.at_end) = (0, false);
         (self.before, self.ending) = (0, None);
         let member = archive.next_member(&mut self.decoder);
         member.map_err(|error| error.at(&self.path))
@@ -435,6 +459,46 @@ mod tests {
             read.extend_from_slice(chunk.lines());
         }
         assert!(read == text);
+    }
+
+    #[test]
+    fn what_is_given_back_does_not_pile_up() {
+        let text = b"0123456789,abcdefghij\n".repeat(100_000);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        std::fs::write(&path, &text).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let (mut read, mut chunk) = (Vec::new(), Chunk::default());
+        while source.next_chunk(&mut chunk).unwrap() {
+            assert!(chunk.lines().len() < 3 * CHUNK);
+            source.give_back(&mut chunk, 22 * 1000);
+            read.extend_from_slice(chunk.lines());
+        }
+        assert!(source.is_at_end());
+        assert!(read == text);
+    }
+
+    #[test]
+    fn a_line_behind_what_is_given_back_has_the_same_limit() {
+        let text = [b"a\n".to_vec(), vec![b'x'; LINE_LIMIT + 1], b"\n".to_vec()].concat();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        std::fs::write(&path, text).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let mut chunk = Chunk::default();
+        let mut chunks = 0;
+        let error = loop {
+            match source.next_chunk(&mut chunk) {
+                Ok(_) => source.give_back(&mut chunk, 0),
+                Err(error) => break error,
+            }
+            chunks += 1;
+        };
+        assert_eq!(chunks, 1);
+        assert!(
+            error.to_string().contains("2 bytes into the text"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -55,6 +55,22 @@ impl LineEnding {
             _ => Self::Lf,
         }
     }
+
+    /// A line that ends with a newline without its ending, and what is wrong with its shape; a carriage
+    /// return that does not belong there is part of the line.
+    #[must_use]
+    pub fn body(self, line: &[u8]) -> (&[u8], Option<Fault>) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let body = line.strip_suffix(b"\r").unwrap_or(line);
+        let fault = if body.is_empty() {
+            Some(Fault::BlankLine)
+        } else if (body.len() < line.len()) != (self == Self::CrLf) {
+            Some(Fault::LineEnding)
+        } else {
+            None
+        };
+        (if self == Self::Lf { line } else { body }, fault)
+    }
 }
 
 impl Records {

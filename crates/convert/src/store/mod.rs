@@ -465,6 +465,7 @@ mod tests {
             file_number: 0,
             source: output.clone(),
             of: None,
+            left_out: None,
             rows_in: 0,
             rows_out: 0,
             rows_rejected: 0,

@@ -2,6 +2,8 @@
 //! every value against the source, read with flate2, the csv crate and the standard library.
 //! Nothing that parsed a row on the way in is used here.
 
+mod derived;
+mod nested;
 mod plain;
 mod release;
 mod values;
@@ -12,6 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
@@ -23,6 +26,7 @@ use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
+use derived::verify_derived;
 use release::verify_release;
 use values::{Original, verify_values};
 
@@ -281,6 +285,10 @@ impl LakeView<'_> {
         let Some(plan) = self.plan else {
             return Ok(0);
         };
+        let mut derived = self.trace.derived.iter();
+        if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
+            return verify_derived(root, derived, part, &path, reader);
+        }
         let original = match original {
             Some(original) => original,
             None => original.insert(Original::find(plan, self.manifest, table, of_source)?),
@@ -299,11 +307,19 @@ fn verify_times(
     let Some(time) = table.time else {
         return Ok(());
     };
+    // A struct before it has several column chunks.
+    let is_time = |chunk: &&ColumnChunkMetaData| {
+        let path = chunk.column_path().parts();
+        path.len() == 1 && path[0] == table.columns[time].name
+    };
     let groups = reader.metadata().row_groups().iter();
-    let ranges = groups.filter_map(|group| match group.column(time).statistics() {
-        Some(Statistics::Int64(range)) => Some((*range.min_opt()?, *range.max_opt()?)),
-        _ => None,
-    });
+    let ranges =
+        groups.filter_map(
+            |group| match group.columns().iter().find(is_time)?.statistics() {
+                Some(Statistics::Int64(range)) => Some((*range.min_opt()?, *range.max_opt()?)),
+                _ => None,
+            },
+        );
     let found = ranges.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unzip();
     if found != (part.time_min, part.time_max) {
         let reason = "its range of time is another one than the manifest says";

@@ -10,9 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use csv::{ByteRecord, Terminator};
 use flate2::bufread::GzDecoder;
 use serde::Deserialize;
+use tracelake_schema::Syntax;
 
 use super::corrupt;
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::source::{ARCHIVES, open_file};
 
 /// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
@@ -40,7 +42,10 @@ pub(super) fn open_text(path: &Path, table: &str) -> Result<GoodLines> {
         next_reject: None,
         rejected: 0,
         lines: 0,
+        start: 0,
+        rows: 0,
         end: u64::MAX,
+        between: false,
         line: Vec::new(),
         served: 0,
     })
@@ -77,68 +82,128 @@ fn member(archive: Box<dyn Read + Send>, table: &str) -> io::Result<Option<(u64,
     Ok(None)
 }
 
-/// The good rows of a part of a text through the csv crate.
+/// The good rows of a part of a text.
 pub(super) struct PlainRows {
     path: PathBuf,
-    reader: csv::Reader<GoodLines>,
-    /// The row at hand.
+    reader: Reader,
+    /// The row at hand; of JSON its one field is the line.
     pub(super) record: ByteRecord,
 }
 
+enum Reader {
+    Csv(Box<csv::Reader<GoodLines>>),
+    Json(Box<GoodLines>),
+}
+
 impl PlainRows {
-    /// Goes to the rows of the lines from `lines.start` on, counted from 0, without those that
-    /// `rejects` names.
+    /// Goes to the rows `rows`, counted from 0, without those that `rejects` names.
     pub(super) fn new(
         mut text: GoodLines,
         path: &Path,
-        lines: Range<u64>,
+        layout: &Layout,
+        rows: Range<u64>,
         rejects: Option<&Path>,
     ) -> Result<Self> {
         let failed = |error| Error::io("read", path, error);
-        text.rejects = rejects.map(open).transpose()?.map(BufRead::lines);
-        text.rejected = 0;
-        text.read_reject().map_err(failed)?;
-        text.pass(lines.start).map_err(failed)?;
-        text.end = lines.end;
-        (text.line, text.served) = (BEFORE.to_vec(), 0);
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .quoting(false)
-            .terminator(Terminator::CRLF)
-            .from_reader(text);
-        let mut rows = Self {
+        let quoted = layout.table.syntax == Syntax::QuotedCsv;
+        let header = quoted && text.lines == 0;
+        if !quoted {
+            text.pass(rows.start).map_err(failed)?;
+        }
+        text.end = rows.end;
+        let reader = if layout.table.syntax == Syntax::Json {
+            Reader::Json(Box::new(text))
+        } else {
+            (text.line, text.served) = (BEFORE.to_vec(), 0);
+            let reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .quoting(quoted)
+                .terminator(Terminator::CRLF)
+                .from_reader(text);
+            Reader::Csv(Box::new(reader))
+        };
+        let mut plain = Self {
             path: path.to_owned(),
             reader,
             record: ByteRecord::new(),
         };
-        rows.advance()?;
-        Ok(rows)
+        if let Reader::Csv(_) = plain.reader {
+            plain.read()?;
+        }
+        if header {
+            plain.read()?;
+            let names = layout
+                .fields
+                .iter()
+                .map(|field| field.column.content.as_bytes());
+            if !plain.record.iter().eq(names) {
+                return Err(corrupt("has not the header of its table").at(path));
+            }
+        }
+        // Where rows may have several lines, they are read to be passed over.
+        while quoted && plain.text().rows < rows.start && plain.advance()? {}
+        let text = plain.text_mut();
+        text.rejects = rejects.map(open).transpose()?.map(BufRead::lines);
+        text.rejected = 0;
+        text.read_reject().map_err(failed)?;
+        Ok(plain)
     }
 
     /// The text again, for the rows of the next part.
     pub(super) fn into_text(self) -> GoodLines {
-        self.reader.into_inner()
+        match self.reader {
+            Reader::Csv(reader) => reader.into_inner(),
+            Reader::Json(text) => *text,
+        }
+    }
+
+    fn text(&self) -> &GoodLines {
+        match &self.reader {
+            Reader::Csv(reader) => reader.get_ref(),
+            Reader::Json(text) => text,
+        }
+    }
+
+    fn text_mut(&mut self) -> &mut GoodLines {
+        match &mut self.reader {
+            Reader::Csv(reader) => reader.get_mut(),
+            Reader::Json(text) => text,
+        }
     }
 
     /// Goes to the next good row; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool> {
-        self.reader
-            .read_byte_record(&mut self.record)
-            .map_err(|error| {
-                corrupt(format!("cannot be read: {error}"))
-                    .at(&self.path)
-                    .because(error)
-            })
+        self.text_mut().between = true;
+        self.read()
     }
 
-    /// The line of the row at hand: the reader below hands out one line at a time.
+    fn read(&mut self) -> Result<bool> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+            corrupt(format!("cannot be read: {error}"))
+                .at(&self.path)
+                .because(error)
+        };
+        match &mut self.reader {
+            Reader::Csv(reader) => {
+                let read = reader.read_byte_record(&mut self.record);
+                read.map_err(|error| failed(error.into()))
+            }
+            Reader::Json(text) => {
+                text.next_line().map_err(|error| failed(error.into()))?;
+                self.record = ByteRecord::from(vec![&text.line]);
+                Ok(!text.line.is_empty())
+            }
+        }
+    }
+
+    /// The line that the row at hand starts in: the reader below hands out one line at a time.
     pub(super) fn line(&self) -> u64 {
-        self.reader.get_ref().lines
+        self.text().start
     }
 
     pub(super) fn rejected(&self) -> u64 {
-        self.reader.get_ref().rejected
+        self.text().rejected
     }
 }
 
@@ -149,9 +214,14 @@ pub(super) struct GoodLines {
     rejects: Option<Lines<BufReader<File>>>,
     next_reject: Option<Reject>,
     rejected: u64,
-    /// Lines before the next one, and those after which the part ends.
+    /// Lines before the next one, and the one that the last good row starts in.
     lines: u64,
+    start: u64,
+    /// Rows before the next one, and those after which the part ends.
+    rows: u64,
     end: u64,
+    /// Whether the next line is the first one of a row.
+    between: bool,
     line: Vec<u8>,
     served: usize,
 }
@@ -171,42 +241,56 @@ impl GoodLines {
         Ok(())
     }
 
-    /// Goes to a line that is further on, or to the end.
-    fn pass(&mut self, line: u64) -> io::Result<()> {
-        while self.lines < line && self.text.skip_until(b'\n')? > 0 {
+    /// Goes to a row that is further on, or to the end; each row is a line.
+    fn pass(&mut self, row: u64) -> io::Result<()> {
+        while self.rows < row && self.text.skip_until(b'\n')? > 0 {
             self.lines += 1;
+            self.rows += 1;
         }
         Ok(())
     }
 
-    /// Reads the next good line; it is empty at the end.
+    /// Reads the next line of a good row; it is empty at the end.
     fn next_line(&mut self) -> io::Result<()> {
         self.served = 0;
         loop {
             self.line.clear();
-            if self.lines == self.end {
+            if self.between && self.rows == self.end {
                 return Ok(());
             }
             if self.text.read_until(b'\n', &mut self.line)? == 0 {
                 return Ok(());
             }
             self.lines += 1;
+            if !std::mem::take(&mut self.between) {
+                return Ok(());
+            }
+            self.rows += 1;
+            self.start = self.lines;
             let Some(reject) = self.next_reject.take_if(|reject| reject.line == self.lines) else {
+                // A blank line is a row that the csv crate does not see.
+                self.between = matches!(&self.line[..], b"\n" | b"\r\n");
                 return Ok(());
             };
-            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
             let raw = match &reject.raw_base64 {
                 Some(text) => STANDARD.decode(text).map_err(io::Error::other)?,
                 None => reject.raw.into_bytes(),
             };
+            // A row may have several lines, which its own newlines tell.
+            for _ in memchr::memchr_iter(b'\n', &raw) {
+                self.text.read_until(b'\n', &mut self.line)?;
+                self.lines += 1;
+            }
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
             // In a file of CRLF lines the row is without its ending.
             if raw != line && Some(&raw[..]) != line.strip_suffix(b"\r") {
-                let line = self.lines;
+                let line = self.start;
                 return Err(io::Error::other(format!(
                     "line {line} is not as in the rejects file"
                 )));
             }
             self.rejected += 1;
+            self.between = true;
             self.read_reject()?;
         }
     }
@@ -258,7 +342,9 @@ mod tests {
         std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let text = open_text(&path, "jobs").unwrap();
-        let mut rows = PlainRows::new(text, &path, 0..u64::MAX, Some(&rejects)).unwrap();
+        let table = &tracelake_schema::TRACES[0].tables[0];
+        let layout = Layout::built_in(table, "here");
+        let mut rows = PlainRows::new(text, &path, &layout, 0..u64::MAX, Some(&rejects)).unwrap();
         assert!(rows.advance().unwrap());
         assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
         assert_eq!((rows.line(), rows.rejected()), (2, 1));

@@ -9,9 +9,10 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use csv::ByteRecord;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use tracelake_schema::{Column, Kind, Table};
+use tracelake_schema::{Column, Kind, Syntax, Table};
 
 use super::corrupt;
+use super::nested;
 use super::plain::{GoodLines, PlainRows, open_text};
 use crate::error::{Result, escape};
 use crate::layout::Layout;
@@ -78,8 +79,8 @@ impl<'a> Original<'a> {
         })
     }
 
-    /// The lines of a part, counted from 0; whatever the last one has belongs to it.
-    fn lines(&self, part: &PartFacts) -> Range<u64> {
+    /// The rows of a part, counted from 0; whatever the last one has belongs to it.
+    fn rows(&self, part: &PartFacts) -> Range<u64> {
         let Some(rows) = self.part_rows else {
             return 0..u64::MAX;
         };
@@ -126,8 +127,8 @@ pub(super) fn verify_values(
         Some(text) => text,
         None => open_text(&original.path, table.name)?,
     };
-    let lines = original.lines(part);
-    let mut rows = PlainRows::new(text, &original.path, lines, rejects)?;
+    let rows = original.rows(part);
+    let mut rows = PlainRows::new(text, &original.path, original.layout, rows, rejects)?;
     let compared = compare_rows(original, table, part, output, reader, &mut rows);
     original.text = Some(rows.into_text());
     compared
@@ -154,7 +155,14 @@ fn compare_rows(
                 let reason = format!("has {} rows, but its source {seen}", part.rows_out);
                 return Err(corrupt(reason).at(output).field(table.name));
             }
-            compare(layout, &fields, &rows.record, &batch, row).map_err(|(column, reason)| {
+            let compared = match table.syntax {
+                Syntax::Csv => compare(layout, &fields, &rows.record, &batch, row)
+                    .map(|()| spelled_otherwise(layout, &rows.record)),
+                Syntax::Json | Syntax::QuotedCsv => {
+                    compare_nested(layout, &rows.record, &batch, row)
+                }
+            };
+            mapped += compared.map_err(|(column, reason)| {
                 corrupt(format!(
                     "{reason}, in row {} of {}",
                     seen + 1,
@@ -164,7 +172,6 @@ fn compare_rows(
                 .line(rows.line(), None)
                 .field(format!("{}.{}", table.name, column.name))
             })?;
-            mapped += spelled_otherwise(layout, &rows.record);
             seen += 1;
         }
     }
@@ -232,20 +239,41 @@ fn compare(
             (text, Some(array)) => equals(column, text, array.as_ref(), row),
         };
         if !equal {
-            let shown = arrow::util::display::array_value_to_string(array, row);
-            let lake = if array.is_null(row) {
-                "NULL".to_owned()
-            } else {
-                shown.unwrap_or_default()
-            };
-            let source = escape(text, 80);
-            return Err((
-                column,
-                format!("the source has '{source}', the lake {lake}"),
-            ));
+            return Err((column, difference(text, array, row)));
         }
     }
     Ok(())
+}
+
+/// The same where values may hold others; gives how many spell a sentinel in another way.
+fn compare_nested(
+    layout: &Layout,
+    record: &ByteRecord,
+    batch: &RecordBatch,
+    row: usize,
+) -> std::result::Result<u64, (&'static Column, String)> {
+    let columns = layout.table.columns;
+    let values = nested::values(layout, record).map_err(|reason| (&columns[0], reason))?;
+    let mut mapped = 0;
+    for (column, (value, array)) in columns.iter().zip(values.iter().zip(batch.columns())) {
+        if !nested::equals(column, value, array, row) {
+            let text = value.to_string();
+            return Err((column, difference(text.as_bytes(), array, row)));
+        }
+        mapped += nested::spelled_otherwise(column, value);
+    }
+    Ok(mapped)
+}
+
+/// What the source has and what the lake has.
+fn difference(source: &[u8], array: &dyn Array, row: usize) -> String {
+    let shown = arrow::util::display::array_value_to_string(array, row);
+    let lake = if array.is_null(row) {
+        "NULL".to_owned()
+    } else {
+        shown.unwrap_or_default()
+    };
+    format!("the source has '{}', the lake {lake}", escape(source, 80))
 }
 
 /// Whether a field that is not empty means the value of an array, by the standard library.
@@ -272,5 +300,193 @@ fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
             text == if value { "1" } else { "0" }
         }
         Kind::Text | Kind::Struct | Kind::List => text == array.as_string::<i32>().value(row),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use tracelake_schema::arrow::arrow_schema;
+
+    use super::*;
+    use crate::cell::Cell;
+    use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
+    use crate::manifest::FileFacts;
+    use crate::part::{Text, convert_part};
+    use crate::sheet::Codec;
+    use crate::source::Source;
+
+    static JSON: Table = TABLE;
+    static QUOTED: Table = Table {
+        syntax: Syntax::QuotedCsv,
+        ..TABLE
+    };
+
+    fn rows() -> Vec<Vec<Cell>> {
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let rule = |name, relation| Cell::Struct(vec![text(name), relation]);
+        let full = vec![
+            Cell::Integer(9_007_199_254_740_993),
+            Cell::Code(-1),
+            Cell::Float(0.1 + 0.2),
+            Cell::Boolean(true),
+            text("a \"b\",\nc"),
+            Cell::Struct(vec![Cell::Float(1e-5), Cell::Null]),
+            Cell::List(vec![
+                rule("it's \"\\é", Cell::Code(3)),
+                rule("", Cell::Null),
+            ]),
+            Cell::List([1, 2, 2].map(Cell::Integer).to_vec()),
+        ];
+        let mut empty = vec![Cell::Null; 8];
+        empty[0] = Cell::Integer(1);
+        let mut hollow = empty.clone();
+        hollow[5] = Cell::Struct(vec![Cell::Null, Cell::Null]);
+        hollow[6] = Cell::List(vec![]);
+        vec![full, empty, hollow]
+    }
+
+    fn text(table: &Table, rows: &[Vec<Cell>]) -> String {
+        if table.syntax == Syntax::Json {
+            let lines = rows.iter().map(|row| json_object(row, table.columns));
+            return lines.map(|line| format!("{line}\n")).collect();
+        }
+        let header = table.columns.iter().map(|column| column.content);
+        let mut text = header.collect::<Vec<_>>().join(",") + "\n";
+        for (index, row) in rows.iter().enumerate() {
+            text += &(quoted_line(row, index % 2 == 0, false) + "\n");
+        }
+        text
+    }
+
+    /// A source and the lake that was made of it, in one directory.
+    struct Pair {
+        directory: tempfile::TempDir,
+        layout: Layout,
+        part: PartFacts,
+    }
+
+    impl Pair {
+        fn new(table: &'static Table, text: &str) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let layout = Layout::built_in(table, "here");
+            let path = directory.path().join("source");
+            std::fs::write(&path, text).unwrap();
+            let mut source = Source::open(&path).unwrap();
+            let mut rejects = Vec::new();
+            let mut reading = Text::new(&mut source, &layout, None);
+            assert!(reading.next_part().unwrap());
+            let (converted, parquet) = convert_part(
+                &mut reading,
+                &layout,
+                &arrow_schema(table),
+                Codec::DEFAULT,
+                Vec::new(),
+                &mut |bad| {
+                    rejects.extend(bad.to_json()?);
+                    Ok(())
+                },
+                &mut |_| Ok(()),
+            )
+            .unwrap();
+            std::fs::write(directory.path().join("lake"), parquet).unwrap();
+            std::fs::write(directory.path().join("rejects"), rejects).unwrap();
+            let none = || FileFacts {
+                path: String::new(),
+                bytes: 0,
+                sha256: String::new(),
+            };
+            let part = PartFacts {
+                file_number: 0,
+                of: None,
+                left_out: None,
+                source: none(),
+                rows_in: converted.rows_in,
+                rows_out: converted.rows_out,
+                rows_rejected: converted.rows_rejected,
+                sentinels_mapped: converted.sentinels_mapped,
+                time_min: None,
+                time_max: None,
+                output: none(),
+                rejects: None,
+            };
+            Self {
+                directory,
+                layout,
+                part,
+            }
+        }
+
+        /// Holds the lake against another text than the one that it was made of.
+        fn verify(&mut self, text: &str) -> Result<u64> {
+            let path = |name: &str| self.directory.path().join(name);
+            std::fs::write(path("source"), text).unwrap();
+            let fingerprint = source::fingerprint(&path("source")).unwrap();
+            self.part.source.sha256.clone_from(&fingerprint.sha256);
+            let mut original = Original {
+                layout: &self.layout,
+                path: path("source"),
+                fingerprints: [(u64::MAX, fingerprint)].into(),
+                part_rows: None,
+                text: None,
+            };
+            let lake = File::open(path("lake")).unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(lake).unwrap();
+            let (lake, rejects) = (path("lake"), path("rejects"));
+            let files = (lake.as_path(), Some(rejects.as_path()));
+            verify_values(&mut original, self.layout.table, &self.part, files, reader)
+        }
+    }
+
+    #[test]
+    fn every_mutation_of_a_nested_value_is_found() {
+        for table in [&JSON, &QUOTED] {
+            let rows = rows();
+            let mut pair = Pair::new(table, &text(table, &rows));
+            assert_eq!(pair.part.rows_out, 3);
+            assert_eq!(pair.verify(&text(table, &rows)).unwrap(), 24);
+            let mut tried = 0;
+            for (row, cells) in rows.iter().enumerate() {
+                for (index, column) in table.columns.iter().enumerate() {
+                    for other in mutations(&cells[index], column) {
+                        let mut mutated = rows.clone();
+                        mutated[row][index] = other;
+                        let error = pair.verify(&text(table, &mutated)).unwrap_err();
+                        let expected = format!("{}.{}", table.name, column.name);
+                        assert_eq!(error.place().field, Some(expected), "{error}");
+                        // The first row has two lines of its own.
+                        let quoted = table.syntax == Syntax::QuotedCsv;
+                        let lines = text(table, &mutated[..row]).lines().count();
+                        assert_eq!(
+                            error.place().line,
+                            Some(lines as u64 + 1),
+                            "{error} {quoted}"
+                        );
+                        tried += 1;
+                    }
+                }
+                let mut dropped = rows.clone();
+                dropped.remove(row);
+                pair.verify(&text(table, &dropped)).unwrap_err();
+            }
+            assert!(tried > 40, "{tried}");
+        }
+    }
+
+    #[test]
+    fn rejected_rows_are_left_out_whole() {
+        let good = text(&QUOTED, &rows());
+        let bad = "x,,,,\"two\nlines\",,,\n\n1,,,,a\"b,,,\n";
+        let text = good.clone() + bad + good.split_once('\n').unwrap().1;
+        let mut pair = Pair::new(&QUOTED, &text);
+        assert_eq!((pair.part.rows_in, pair.part.rows_rejected), (9, 3));
+        assert_eq!(pair.verify(&text).unwrap(), 48);
+        let error = pair
+            .verify(&text.replace("two\nlines", "two\nlinez"))
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("not as in the rejects file"),
+            "{error}"
+        );
     }
 }

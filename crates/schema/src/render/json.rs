@@ -66,6 +66,8 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         .sentinels
         .iter()
         .map(|one| json!({"value": one.value, "name": one.name, "also": one.also, "doc": one.doc}));
+    let ranges = column.ranges.iter();
+    let ranges = ranges.map(|one| json!({"from": one.from, "name": one.name, "doc": one.doc}));
     json!({
         "name": column.name,
         "content": column.content,
@@ -78,6 +80,7 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         "obfuscation": column.obfuscation.name(),
         "codes": codes.collect::<Vec<_>>(),
         "sentinels": sentinels.collect::<Vec<_>>(),
+        "ranges": ranges.collect::<Vec<_>>(),
         "invalid": column.invalid,
         "doc": column.doc,
     })

@@ -1,6 +1,6 @@
 //! The data dictionary.
 
-use super::{asked, extent, field_number, invalid, published, with_nested};
+use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
 
@@ -114,6 +114,12 @@ fn section(family: &[Trace], table: &Table) -> String {
         }
         for one in column.sentinels {
             text.push_str(&format!("- {} `{}`: {}\n", one.value, one.name, one.doc));
+        }
+        if !column.ranges.is_empty() {
+            text.push_str(&format!("\nRanges of `{path}`:\n\n"));
+        }
+        for (span, range) in spans(column) {
+            text.push_str(&format!("- {span} `{}`: {}\n", range.name, range.doc));
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!(

@@ -189,6 +189,14 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
             "CASE {name} {names}ELSE CAST({name} AS {text}) END AS {name}"
         )];
     }
+    if !column.ranges.is_empty() {
+        let names = column.ranges.iter().rev().map(|range| {
+            let text = (dialect.string)(range.name);
+            format!("WHEN {name} >= {} THEN {text} ", range.from)
+        });
+        let names: String = names.collect();
+        return vec![format!("CASE {names}END AS {}", beside("range")), name];
+    }
     if column.may_be_integer() {
         let is_integer = dialect.is_integer;
         let integer = beside("integer");
@@ -322,6 +330,7 @@ mod tests {
             obfuscation: Obfuscation::Unchanged,
             codes: &[],
             sentinels: &[],
+            ranges: &[],
             invalid: &[],
             doc: r"The user's \name.",
             synthetic: "",
@@ -445,6 +454,22 @@ mod tests {
         assert_eq!(
             selected(&trace, &code, &SPARK),
             [r"CASE `c` WHEN 3 THEN 'it\'s' ELSE CAST(`c` AS STRING) END AS `c`"]
+        );
+        let ranges: &[crate::Range] = &[
+            crate::Range {
+                from: 0,
+                name: "LOW",
+                doc: "",
+            },
+            crate::Range {
+                from: 10,
+                name: "HIGH",
+                doc: "",
+            },
+        ];
+        assert_eq!(
+            duckdb(&Column { ranges, ..plain }),
+            "CASE WHEN \"c\" >= 10 THEN 'HIGH' WHEN \"c\" >= 0 THEN 'LOW' END AS \"c_range\"; \"c\""
         );
         let mixed = column(Kind::Text, None, "STRING_HASH_OR_INTEGER");
         assert_eq!(

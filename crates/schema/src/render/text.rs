@@ -1,6 +1,6 @@
 //! Descriptions for a terminal.
 
-use super::{asked, extent, field_number, invalid, published, with_nested};
+use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
@@ -118,6 +118,9 @@ fn details(table: &Table) -> String {
                 &format!("      {} {}  ", one.value, one.name),
                 one.doc,
             ));
+        }
+        for (span, range) in spans(column) {
+            text.push_str(&wrap(&format!("      {span} {}  ", range.name), range.doc));
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!("      not valid: {}\n", invalid(column)));

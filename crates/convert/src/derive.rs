@@ -1,0 +1,218 @@
+//! Tables that are made of other tables of a lake: what the names of tasks say of their order.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tracelake_schema::{Derived, Rule, Table};
+
+use crate::cell::{Cell, Row};
+use crate::error::{Error, ErrorKind, Result};
+use crate::nested::Rows;
+use crate::sheet::{Codec, RowGroup, Sheet, wrap};
+use crate::source::open_file;
+
+/// What became of the rows of the other table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// Rows that were made.
+    pub rows: u64,
+    /// Rows of the other table of which the rule makes none, because they say nothing of that kind.
+    pub left_out: u64,
+}
+
+/// Makes the rows of a derived table of one file of the other table, and writes them to `out`.
+///
+/// `tick` is asked often whether to go on.
+///
+/// # Errors
+/// When the file is not one of the other table, those of the output, and what `tick` returns.
+///
+/// # Memory
+/// The row group being encoded; not the size of the file.
+pub(crate) fn derive<W: Write + Send>(
+    derived: &'static Derived,
+    from: (&Path, &'static Table),
+    codec: Codec,
+    out: W,
+    tick: &dyn Fn() -> Result<()>,
+) -> Result<(Made, W)> {
+    let (input, other) = from;
+    let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
+    let mut sheet = Sheet::create(out, &derived.table, &schema, codec)?;
+    let mut rows = Rows::new(&derived.table, &schema, sheet.factory());
+    let encode = |error| wrap(error, "encode");
+    let mut left_out = 0;
+    for batch in open(input)? {
+        tick()?;
+        let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
+        let made = match derived.rule {
+            Rule::Dag => edges(derived, other, &batch, &mut left_out),
+        };
+        let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
+        if rows.is_full(made.len())
+            && let Some(full) = rows.finish().map_err(encode)?
+        {
+            sheet.write(RowGroup::Nested(full))?;
+        }
+        rows.push(&made).map_err(encode)?;
+    }
+    if let Some(last) = rows.finish().map_err(encode)? {
+        sheet.write(RowGroup::Nested(last))?;
+    }
+    let made = Made {
+        rows: rows.pushed(),
+        left_out,
+    };
+    Ok((made, sheet.finish()?))
+}
+
+type Batches = parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+fn open(input: &Path) -> Result<Batches> {
+    let file: File = open_file(input)?;
+    let failed = |error: parquet::errors::ParquetError| unreadable(input, &error.to_string());
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed)?;
+    let all = ProjectionMask::all();
+    reader.with_projection(all).build().map_err(failed)
+}
+
+fn unreadable(input: &Path, reason: &str) -> Error {
+    Error::new(ErrorKind::Failed, format!("cannot be read again: {reason}"))
+        .at(input)
+        .hint("remove the file and run the same command again")
+}
+
+/// Where the values of a column of a derived table come from.
+enum Origin<'a> {
+    Copied(&'a StringArray),
+    Number,
+    Waits,
+}
+
+/// One row for each task that a task waits for.
+fn edges(
+    derived: &'static Derived,
+    other: &'static Table,
+    batch: &RecordBatch,
+    left_out: &mut u64,
+) -> Option<Vec<Row>> {
+    let text = |name: &str| {
+        let (index, _) = other.column(name)?;
+        batch.columns().get(index)?.as_string_opt::<i32>()
+    };
+    let names = text("task_name")?;
+    let origins = derived
+        .table
+        .columns
+        .iter()
+        .map(|column| match column.name {
+            "task_number" => Some(Origin::Number),
+            "depends_on" => Some(Origin::Waits),
+            name => text(name).map(Origin::Copied),
+        });
+    let origins: Vec<Origin<'_>> = origins.collect::<Option<_>>()?;
+    let mut rows = Vec::new();
+    for row in 0..batch.num_rows() {
+        let name = names.is_valid(row).then(|| names.value(row));
+        let Some((number, waits)) = name.and_then(task) else {
+            *left_out += 1;
+            continue;
+        };
+        rows.extend(waits.into_iter().map(|waits_for| {
+            let cell = |origin: &Origin<'_>| match origin {
+                Origin::Copied(texts) if texts.is_valid(row) => {
+                    Cell::Text(texts.value(row).to_owned())
+                }
+                Origin::Copied(_) => Cell::Null,
+                Origin::Number => Cell::Integer(number),
+                Origin::Waits => Cell::Integer(waits_for),
+            };
+            Row {
+                cells: origins.iter().map(cell).collect(),
+                mapped: 0,
+            }
+        }));
+    }
+    Some(rows)
+}
+
+/// So many bytes of a name are published; what stands behind them is cut off.
+const LONGEST: usize = 50;
+
+/// The number of a task and those that it waits for; `None` where the name is of another form. Of a
+/// name that may have been cut the last number is left out: it may be the start of a longer one.
+fn task(name: &str) -> Option<(i64, Vec<i64>)> {
+    let numbers = name.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    if numbers.len() == name.len() {
+        return None;
+    }
+    let mut numbers: Vec<&str> = numbers.split('_').collect();
+    if name.len() >= LONGEST && numbers.len() > 1 {
+        numbers.pop();
+    }
+    let number = |text: &&str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    let numbers: Vec<i64> = numbers.iter().map(number).collect::<Option<_>>()?;
+    let (&first, waits) = numbers.split_first()?;
+    Some((first, waits.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 2.3 of the document has these.
+    #[test]
+    fn names_tell_what_a_task_waits_for() {
+        for (name, number, waits) in [
+            ("M1", 1, &[][..]),
+            ("M2_1", 2, &[1]),
+            ("M3_1", 3, &[1]),
+            ("R4_2", 4, &[2]),
+            ("M5_3_4", 5, &[3, 4]),
+            ("MR12_11", 12, &[11]),
+        ] {
+            assert_eq!(task(name), Some((number, waits.to_vec())), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_no_part_of_a_dag() {
+        for name in [
+            "",
+            "M",
+            "1",
+            "1_2",
+            "M_1",
+            "M1_",
+            "M1__2",
+            "M1_x",
+            "M1_2x",
+            "M-1",
+            "M1_+2",
+            "MergeTask",
+            "task_Nzg3ODAwNDgzMTAwNTc2NTQ2Mw==",
+            "M99999999999999999999",
+        ] {
+            assert_eq!(task(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_may_be_cut_is_left_out() {
+        let name = "J28_4_5_6_7_8_10_11_12_14_15_16_17_19_20_22_23_24_";
+        assert_eq!(name.len(), LONGEST);
+        let (number, waits) = task(name).unwrap();
+        assert_eq!((number, waits.len(), waits.last()), (28, 17, Some(&24)));
+        let name = "J91_52_54_56_58_60_61_63_65_67_69_71_73_75_77_79_8";
+        assert_eq!(task(name).unwrap().1.last(), Some(&79));
+        let short = &name[..LONGEST - 1];
+        assert_eq!(task(&short[..short.len() - 1]).unwrap().1.last(), Some(&79));
+    }
+}

@@ -1,0 +1,226 @@
+//! Rows of cells to column chunks, by the Parquet crate's own writers. Memory only.
+//!
+//! A struct or a list becomes as many column chunks as it has kinds of plain values in it. How many
+//! levels each of these has is the crate's business, so the rows go to it as Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, StringArray,
+    StructArray,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
+use parquet::errors::ParquetError;
+use rayon::prelude::*;
+use tracelake_schema::Table;
+
+use crate::cell::{Cell, Row};
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
+
+type Result<T> = std::result::Result<T, ParquetError>;
+
+/// The column chunks of a row group, in the order of the file's schema.
+pub(crate) type RowGroup = Vec<ArrowColumnChunk>;
+
+/// Rows of one table on their way to row groups.
+///
+/// # Memory
+/// The encoded row group, at most 64 MiB; and of the chunk at hand the arrays of its values.
+pub(crate) struct Rows {
+    factory: ArrowRowGroupWriterFactory,
+    columns: Vec<Column>,
+    /// The index of the column by which rows are placed in time, and its range.
+    time: Option<usize>,
+    range: Option<(i64, i64)>,
+    /// Good rows since the last row group, and before.
+    rows: usize,
+    before: u64,
+    sentinels_mapped: u64,
+}
+
+struct Column {
+    field: FieldRef,
+    /// One for each column chunk; none between row groups.
+    writers: Vec<ArrowColumnWriter>,
+    /// What its values of the row group have taken as Arrow arrays, which is more than encoded.
+    bytes: usize,
+}
+
+impl Rows {
+    /// Prepares for the rows of a file of `schema`, which `factory` has the writer's settings of.
+    pub(crate) fn new(
+        table: &'static Table,
+        schema: &SchemaRef,
+        factory: ArrowRowGroupWriterFactory,
+    ) -> Self {
+        let columns = schema.fields().iter().map(|field| Column {
+            field: Arc::clone(field),
+            writers: Vec::new(),
+            bytes: 0,
+        });
+        Self {
+            factory,
+            columns: columns.collect(),
+            time: table.time,
+            range: None,
+            rows: 0,
+            before: 0,
+            sentinels_mapped: 0,
+        }
+    }
+
+    /// Whether a row group should end before `rows` more rows are pushed.
+    pub(crate) fn is_full(&self, rows: usize) -> bool {
+        let bytes: usize = self.columns.iter().map(|column| column.bytes).sum();
+        self.rows > 0
+            && (self.rows + rows > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
+    }
+
+    /// Takes rows.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn push(&mut self, rows: &[Row]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.rows == 0 {
+            self.begin()?;
+        }
+        let columns = self.columns.par_iter_mut().enumerate();
+        columns.try_for_each(|(index, column)| {
+            let cells: Vec<&Cell> = rows.iter().map(|row| &row.cells[index]).collect();
+            let array = array(column.field.data_type(), &cells)?;
+            column.bytes += array.to_data().get_slice_memory_size()?;
+            let leaves = compute_leaves(&column.field, &array)?;
+            let mut leaves = leaves.iter().zip(&mut column.writers);
+            leaves.try_for_each(|(leaf, writer)| writer.write(leaf))
+        })?;
+        self.rows += rows.len();
+        self.sentinels_mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
+        for row in rows {
+            if let Some(&Cell::Integer(time)) = self.time.and_then(|time| row.cells.get(time)) {
+                let (low, high) = self.range.unwrap_or((time, time));
+                self.range = Some((low.min(time), high.max(time)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the writers of a new row group out to the columns.
+    fn begin(&mut self) -> Result<()> {
+        let mut writers = self.factory.create_column_writers(0)?.into_iter();
+        for column in &mut self.columns {
+            let count = leaves(column.field.data_type());
+            column.writers = writers.by_ref().take(count).collect();
+        }
+        Ok(())
+    }
+
+    /// Makes a row group of the rows since the last one, and starts anew; `None` where there are none.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        self.before += std::mem::take(&mut self.rows) as u64;
+        let close = |column: &mut Column| {
+            column.bytes = 0;
+            let writers = std::mem::take(&mut column.writers).into_iter();
+            writers
+                .map(ArrowColumnWriter::close)
+                .collect::<Result<Vec<_>>>()
+        };
+        let columns = self.columns.par_iter_mut().map(close);
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Some(columns.into_iter().flatten().collect()))
+    }
+
+    /// Rows since the beginning.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.before + self.rows as u64
+    }
+
+    /// Values that were spelled in another way and mapped to a sentinel, since the beginning.
+    pub(crate) fn sentinels_mapped(&self) -> u64 {
+        self.sentinels_mapped
+    }
+
+    /// The smallest and the largest value of the time column.
+    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+        self.range
+    }
+}
+
+/// How many column chunks the values of a type take.
+fn leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        DataType::List(item) => leaves(item.data_type()),
+        _ => 1,
+    }
+}
+
+/// The cells of one column; what is of another kind than the column is NULL.
+fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
+    macro_rules! plain {
+        ($array:ty, $kind:path) => {{
+            let values = cells.iter().map(|cell| match cell {
+                $kind(value) => Some(value.clone()),
+                _ => None,
+            });
+            Arc::new(values.collect::<$array>())
+        }};
+    }
+    Ok(match data_type {
+        DataType::Int64 => plain!(Int64Array, Cell::Integer),
+        DataType::Int32 => plain!(Int32Array, Cell::Code),
+        DataType::Float64 => plain!(Float64Array, Cell::Float),
+        DataType::Boolean => plain!(BooleanArray, Cell::Boolean),
+        DataType::Struct(fields) => {
+            let of_field = |(index, field): (usize, &FieldRef)| {
+                let inner = cells.iter().map(|cell| match cell {
+                    Cell::Struct(cells) => cells.get(index).unwrap_or(&Cell::Null),
+                    _ => &Cell::Null,
+                });
+                array(field.data_type(), &inner.collect::<Vec<_>>())
+            };
+            let arrays = fields.iter().enumerate().map(of_field);
+            let arrays = arrays.collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), arrays, nulls(cells))?)
+        }
+        DataType::List(item) => {
+            let lists = cells.iter().map(|cell| match cell {
+                Cell::List(items) => items.as_slice(),
+                _ => &[],
+            });
+            let offsets = OffsetBuffer::from_lengths(lists.clone().map(<[Cell]>::len));
+            let inner: Vec<&Cell> = lists.flatten().collect();
+            let values = array(item.data_type(), &inner)?;
+            Arc::new(ListArray::try_new(
+                Arc::clone(item),
+                offsets,
+                values,
+                nulls(cells),
+            )?)
+        }
+        _ => {
+            let texts = cells.iter().map(|cell| match cell {
+                Cell::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            Arc::new(texts.collect::<StringArray>())
+        }
+    })
+}
+
+fn nulls(cells: &[&Cell]) -> Option<NullBuffer> {
+    let valid = NullBuffer::from_iter(cells.iter().map(|cell| **cell != Cell::Null));
+    (valid.null_count() > 0).then_some(valid)
+}
