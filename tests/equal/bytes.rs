@@ -17,24 +17,32 @@ type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
 /// A path and what is in it.
 type File = (String, Vec<u8>);
 
-/// Converts `source` with 1, 2 and 8 threads, the first of them twice, and compares everything.
+/// Converts `source` with 1, 2 and 8 threads, the first of them twice, and with more threads than
+/// parts at a time, and compares everything.
 #[track_caller]
 fn same_with_any_threads(source: &Path) {
     let directory = tempfile::tempdir().unwrap();
-    let lake = |name: &str, threads: &str| -> Tree {
+    let lake = |name: &str, threads: &str, more: &[&str]| -> Tree {
         let out = directory.path().join(name);
-        convert(source, &out, &["--allow-missing", "--threads", threads]).well();
+        let fixed = ["--allow-missing", "--threads", threads];
+        convert(source, &out, &[&fixed, more].concat()).well();
         tree(&out)
     };
-    let first = lake("first", "1");
+    let first = lake("first", "1", &[]);
     assert!(
         first
             .as_ref()
             .unwrap()
             .contains_key("_tracelake/manifest.json")
     );
-    for (name, threads) in [("again", "1"), ("two", "2"), ("eight", "8")] {
-        assert_same_tree(&lake(name, threads), &first, name);
+    let little = &["--memory", "256MB"][..];
+    for (name, threads, more) in [
+        ("again", "1", &[][..]),
+        ("two", "2", &[]),
+        ("eight", "8", &[]),
+        ("little memory", "3", little),
+    ] {
+        assert_same_tree(&lake(name, threads, more), &first, name);
     }
 }
 
