@@ -68,6 +68,7 @@ static JSON: Table = Table {
     files: Files::Whole,
     syntax: Syntax::Json,
     parts: 0,
+    published: None,
     time: Some(0),
     synthetic: "",
 };

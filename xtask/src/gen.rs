@@ -10,6 +10,8 @@ use self::family::Family;
 
 mod catalog;
 mod family;
+#[cfg(test)]
+mod fifth;
 mod spec;
 mod words;
 
