@@ -7,7 +7,7 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use tracelake_schema::{Derived, Rule, Table};
+use tracelake_schema::{Derived, Rule};
 
 use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,22 +35,21 @@ pub(crate) struct Made {
 /// The row group being encoded; not the size of the file.
 pub(crate) fn derive<W: Write + Send>(
     derived: &'static Derived,
-    from: (&Path, &'static Table),
+    input: &Path,
     codec: Codec,
     out: W,
     tick: &dyn Fn() -> Result<()>,
 ) -> Result<(Made, W)> {
-    let (input, other) = from;
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut sheet = Sheet::create(out, &derived.table, &schema, codec)?;
     let mut rows = Rows::new(&derived.table, &schema, sheet.factory());
     let encode = |error| wrap(error, "encode");
     let mut left_out = 0;
-    for batch in open(input)? {
+    for batch in open(derived, input)? {
         tick()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
         let made = match derived.rule {
-            Rule::Dag => edges(derived, other, &batch, &mut left_out),
+            Rule::Dag => edges(derived, &batch, &mut left_out),
         };
         let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
         if rows.is_full(made.len())
@@ -72,12 +71,14 @@ pub(crate) fn derive<W: Write + Send>(
 
 type Batches = parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-fn open(input: &Path) -> Result<Batches> {
+/// Reads of a file what is needed of it: the columns that the derived table has too.
+fn open(derived: &Derived, input: &Path) -> Result<Batches> {
     let file: File = open_file(input)?;
     let failed = |error: parquet::errors::ParquetError| unreadable(input, &error.to_string());
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed)?;
-    let all = ProjectionMask::all();
-    reader.with_projection(all).build().map_err(failed)
+    let columns = derived.table.columns.iter().map(|column| column.name);
+    let columns = ProjectionMask::columns(reader.parquet_schema(), columns);
+    reader.with_projection(columns).build().map_err(failed)
 }
 
 fn unreadable(input: &Path, reason: &str) -> Error {
@@ -94,16 +95,8 @@ enum Origin<'a> {
 }
 
 /// One row for each task that a task waits for.
-fn edges(
-    derived: &'static Derived,
-    other: &'static Table,
-    batch: &RecordBatch,
-    left_out: &mut u64,
-) -> Option<Vec<Row>> {
-    let text = |name: &str| {
-        let (index, _) = other.column(name)?;
-        batch.columns().get(index)?.as_string_opt::<i32>()
-    };
+fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> Option<Vec<Row>> {
+    let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
     let names = text("task_name")?;
     let origins = derived
         .table

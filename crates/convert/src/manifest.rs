@@ -173,6 +173,19 @@ pub struct PartFacts {
     pub rejects: Option<FileFacts>,
 }
 
+impl PartFacts {
+    /// How many of the first bytes of its source the digest is of: all, unless the source is cut into
+    /// parts and was not read to its end.
+    #[must_use]
+    pub fn digested(&self, is_cut: bool) -> u64 {
+        if is_cut && self.of.is_none() {
+            self.source.bytes
+        } else {
+            u64::MAX
+        }
+    }
+}
+
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {

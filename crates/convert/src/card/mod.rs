@@ -264,8 +264,7 @@ mod tests {
 
     /// The first trace of the catalog that is published in parts alone.
     fn trace() -> &'static Trace {
-        let in_parts = |trace: &&Trace| trace.tables.iter().all(|one| one.files == Files::Parts);
-        TRACES.iter().find(in_parts).unwrap()
+        TRACES.iter().find(|trace| trace.in_parts()).unwrap()
     }
 
     fn file(path: &str) -> FileFacts {

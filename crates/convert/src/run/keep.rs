@@ -35,9 +35,7 @@ impl Run<'_> {
                     return Some((key, (&part.source[..], u64::MAX)));
                 }
                 let stream = self.stream_of(key)?;
-                // Of one that was not read to its end only its first bytes are known.
-                let read = facts.of.map_or(facts.source.bytes, |_| u64::MAX);
-                Some((key, (&stream.source[..], read)))
+                Some((key, (&stream.source[..], facts.digested(true))))
             })
             .collect();
         let now = self.fingerprints(sources.values().copied())?;

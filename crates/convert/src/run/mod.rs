@@ -400,17 +400,12 @@ impl Run<'_> {
         let done = todo.map(|(derived, key, other)| {
             self.go_on()?;
             let input = inside(self.lake.root(), &other.output.path)?;
-            let table = self
-                .plan
-                .trace
-                .table(derived.from)
-                .ok_or_else(|| stopped(0))?;
             let (_, place) = other.output.path.split_once('/').unwrap_or_default();
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.lake.stage(&path)?;
             let go_on = || self.go_on();
             let codec = self.plan.codec;
-            let (made, staging) = derive(derived, (&input, table), codec, staging, &go_on)
+            let (made, staging) = derive(derived, &input, codec, staging, &go_on)
                 .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;

@@ -17,13 +17,15 @@ use super::plain::{GoodLines, PlainRows, open_text};
 use crate::error::{Result, escape};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, PartFacts};
-use crate::plan::{Plan, StreamPlan};
+use crate::plan::Plan;
 use crate::source::{self, Fingerprint};
 
 /// A source file that is being compared with the parts made from it, in their order.
 pub(super) struct Original<'a> {
     layout: &'a Layout,
     path: PathBuf,
+    /// Whether it is cut into parts.
+    is_cut: bool,
     /// Of each length that it was read up to.
     fingerprints: BTreeMap<u64, Fingerprint>,
     /// Rows in a part, if it is cut.
@@ -68,11 +70,13 @@ impl<'a> Original<'a> {
                 .first()
                 .map_or_else(|| corrupt("a table of no parts"), |p| missing(p)));
         };
-        let lengths: BTreeSet<u64> = parts.iter().map(|part| read_up_to(stream, part)).collect();
+        let is_cut = stream.is_some();
+        let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(&path, &lengths)?;
         Ok(Self {
             layout,
             path,
+            is_cut,
             fingerprints: lengths.into_iter().zip(fingerprints).collect(),
             part_rows: stream.and(manifest.origin.options.part_rows),
             text: None,
@@ -96,14 +100,6 @@ impl<'a> Original<'a> {
     }
 }
 
-/// How far the source of a part was read: a stream that was not read to its end only up to there.
-fn read_up_to(stream: Option<&StreamPlan>, part: &PartFacts) -> u64 {
-    match (stream, part.of) {
-        (Some(_), None) => part.source.bytes,
-        _ => u64::MAX,
-    }
-}
-
 /// Compares every value of a part with its source.
 pub(super) fn verify_values(
     original: &mut Original<'_>,
@@ -112,8 +108,7 @@ pub(super) fn verify_values(
     (output, rejects): (&Path, Option<&Path>),
     reader: ParquetRecordBatchReaderBuilder<File>,
 ) -> Result<u64> {
-    let stream = original.part_rows.is_some() && part.of.is_none();
-    let length = if stream { part.source.bytes } else { u64::MAX };
+    let length = part.digested(original.is_cut);
     let now = original.fingerprints.get(&length).map(|now| &now.sha256);
     if now != Some(&part.source.sha256) {
         let reason = format!(
@@ -424,6 +419,7 @@ mod tests {
             let fingerprint = source::fingerprint(&path("source")).unwrap();
             self.part.source.sha256.clone_from(&fingerprint.sha256);
             let mut original = Original {
+                is_cut: false,
                 layout: &self.layout,
                 path: path("source"),
                 fingerprints: [(u64::MAX, fingerprint)].into(),
