@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use sha2::{Digest, Sha256};
 
-use crate::bad_source::schema_csv;
+use crate::cli::bad_source::schema_csv;
 use crate::support::{
     Scratch, convert, good_row, gzip, manifest, output_path, part_path, read_output, row_with,
     rows, table, trace,

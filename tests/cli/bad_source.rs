@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::refusal::{Refusal, refused};
+use crate::cli::refusal::{Refusal, refused};
 use crate::support::{Scratch, convert, good_row, gzip, table};
 
 struct Case {

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use crate::child::measured;
+use crate::crash::child::measured;
 use crate::support::{Score, Scratch, ensure, good_row, gzip, part_path, program};
 
 const MIB: usize = 1 << 20;

@@ -62,6 +62,8 @@ fn a_full_stdout_is_one_clear_error() {
     for arguments in [
         &["schema"][..],
         &["inspect", finished_lake().to_str().unwrap()],
+        &["--help"],
+        &["--version"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let full = ended(program().args(arguments).stdout(full).output().unwrap());

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::child::within_time;
+use crate::crash::child::within_time;
 use crate::support::{
     Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
     tree,

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::child::{AT_ONCE, HANGS, Working, busy};
+use crate::crash::child::{AT_ONCE, HANGS, Working, busy};
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, ensure, part_path, program, run, tree,
 };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use toml::{Table, Value};
 
-use crate::facts::{Fact, Facts, Place};
+use crate::golden::facts::{Fact, Facts, Place};
 
 /// The table in a part's that holds its columns.
 const COLUMNS: &str = "columns";
@@ -115,7 +115,7 @@ fn value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::differences;
+    use crate::golden::facts::differences;
 
     fn fact(place: [&str; 3], name: &str, value: &str) -> Fact {
         let [table, part, column] = place.map(str::to_owned);

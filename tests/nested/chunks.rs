@@ -9,7 +9,7 @@ use tracelake_convert::error::ErrorKind;
 use tracelake_convert::source::LINE_LIMIT;
 use tracelake_schema::Table;
 
-use crate::made_up::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
+use crate::nested::made_up::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
 
 /// So many rows, with a bad one now and then.
 fn text(table: &Table, rows: usize) -> String {

@@ -4,7 +4,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use tracelake_convert::error::ErrorKind;
 
-use crate::made_up::{HEADER, JSON, QUOTED, convert_text, header, row};
+use crate::nested::made_up::{HEADER, JSON, QUOTED, convert_text, header, row};
 
 #[test]
 fn every_cut_of_a_text_is_told() {

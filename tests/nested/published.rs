@@ -7,7 +7,7 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use serde_json::Value;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
-use crate::made_up::convert;
+use crate::nested::made_up::convert;
 use crate::support::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.

@@ -1,6 +1,6 @@
 //! Lines that are no rows: in a strict run the place and a hint, else a line of the rejects file.
 
-use crate::account::{account, rejects};
+use crate::rejects::account::{account, rejects};
 use crate::support::{Run, Score, Scratch, ensure, good_row, table, trace};
 
 /// What is wrong with a file of job events: the text, the first bad line and its byte of the field,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::util::display::array_value_to_string;
 
-use crate::account::rejects;
+use crate::rejects::account::rejects;
 use crate::support::{Scratch, convert, output_path, part_path, read_output, rows, trace};
 
 /// The rows of all parts of a table as text, counted.

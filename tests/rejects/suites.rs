@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use serde_json::Value;
 
-use crate::account::account;
+use crate::rejects::account::account;
 use crate::support::{Score, Scratch, ensure, part_path, table, trace};
 
 const TABLE: &str = "machine_attributes";

@@ -7,10 +7,10 @@ use std::process::Command;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::release::{FILES, release, released};
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, ensure, good_row, manifest, run, table, trace, tree,
 };
-use crate::{FILES, release, released};
 
 #[test]
 fn checksums_name_every_file_of_the_lake() {

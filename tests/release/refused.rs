@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::release::{FILES, release, released, small, there};
 use crate::support::{Scratch, assert_same_tree, good_row, output_path, tree};
-use crate::{FILES, release, released, small, there};
 
 /// Exit `code` and a message that says this; the lake is as it was.
 #[track_caller]

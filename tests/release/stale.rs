@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use crate::release::{FILES, release, released, small, there};
 use crate::support::{assert_same_tree, good_row, run, tree};
-use crate::{FILES, release, released, small, there};
 
 #[test]
 fn a_release_goes_when_the_lake_changes() {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::streams::{tar, two_tables, whole_trace};
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, tree,
 };
-use crate::{tar, two_tables, whole_trace};
 
 /// The outputs of a lake: what lies in the directories of its tables.
 fn outputs(out: &Path) -> Option<std::collections::BTreeMap<String, Option<Vec<u8>>>> {

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::streams::two_tables;
 use crate::support::{Run, Scratch, assert_same_tree, gzip, manifest, rows, run, tree};
-use crate::two_tables;
 
 /// The rows of the parts of one table, in order.
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {

@@ -7,8 +7,8 @@ use arrow::datatypes::Int64Type;
 use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 
+use crate::streams::whole_trace;
 use crate::support::{Run, Scratch, assert_same_tree, manifest, read_output, run, shared, tree};
-use crate::whole_trace;
 
 fn dag() -> &'static Derived {
     let mut derived = whole_trace().derived.iter();

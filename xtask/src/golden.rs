@@ -22,7 +22,7 @@ const ROWS: &str = "20000";
 pub(crate) fn golden(root: &Path, update: bool, builds: bool) -> Result<()> {
     let mut test = cargo();
     test.args(["test", "--quiet", "--package", "tracelake-convert"]);
-    test.args(["--test", "golden"]).current_dir(root);
+    test.args(["--test", "e2e", "golden::"]).current_dir(root);
     // What differs is to be read, not where the test noticed it.
     test.env("RUST_BACKTRACE", "0");
     if update {

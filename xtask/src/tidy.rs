@@ -174,7 +174,7 @@ fn the_exit_codes_are_those_of_the_program() {
             }
         }
     }
-    for line in read(&root, "crates/convert/src/main.rs").lines() {
+    for line in read(&root, "crates/convert/src/program.rs").lines() {
         if let Some(code) = line.strip_prefix("const REJECTED: u8 = ") {
             expected.insert((code.trim_end_matches(';').to_owned(), String::new()));
         }
@@ -189,7 +189,7 @@ fn the_exit_codes_are_those_of_the_program() {
     }
     assert_eq!(
         written, expected,
-        "make the table of {EXIT_CODES} (left) say what ErrorKind and main.rs (right) do"
+        "make the table of {EXIT_CODES} (left) say what ErrorKind and program.rs (right) do"
     );
 }
 
@@ -232,9 +232,6 @@ fn rooms(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
             let root = if inner { "super::super::" } else { "super::" };
             let text = fs::read_to_string(path).unwrap();
             used.extend(uses(&text, root));
-            if room == "main" {
-                used.extend(declared(&text));
-            }
         }
         used.retain(|name| *name != room && names.contains(name));
         (room, used)
@@ -258,14 +255,6 @@ fn uses(source: &str, root: &str) -> BTreeSet<String> {
         }
     }
     used
-}
-
-/// The modules that a program's root declares; it uses them by their names alone.
-fn declared(source: &str) -> Vec<String> {
-    let rooms = source
-        .lines()
-        .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-    rooms.map(str::to_owned).collect()
 }
 
 /// The first name of a path, or those of each path in braces.

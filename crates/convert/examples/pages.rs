@@ -5,15 +5,11 @@
 //! cargo run -p tracelake-convert --example pages -- DIRECTORY
 //! ```
 
-#[allow(dead_code, reason = "what the arguments mean is for the program")]
-#[path = "../src/cli.rs"]
-mod cli;
-
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::Shell;
 
 /// The name of the program.
@@ -33,7 +29,7 @@ fn write(directory: &Path) -> io::Result<()> {
         fs::create_dir_all(directory)?;
     }
     // A man page can be searched for `tracelake help`, but nobody looks for a page on it.
-    let command = cli::Cli::command().disable_help_subcommand(true);
+    let command = tracelake_convert::program::command().disable_help_subcommand(true);
     clap_mangen::generate_to(command.clone(), &man)?;
     for shell in Shell::value_variants() {
         clap_complete::generate_to(*shell, &mut command.clone(), NAME, &completions)?;
@@ -57,7 +53,7 @@ mod tests {
     fn every_command_has_a_page_and_is_completed_in_every_shell() {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path()).unwrap();
-        let command = cli::Cli::command();
+        let command = tracelake_convert::program::command();
         let commands: Vec<&str> = command
             .get_subcommands()
             .map(|one| one.get_name())

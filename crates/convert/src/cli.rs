@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
+use crate::release::Allow;
+use crate::run::parts_within;
+use crate::sheet::Codec;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tracelake_convert::error::{Error, ErrorKind, Result, escape};
-use tracelake_convert::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
-use tracelake_convert::release::Allow;
-use tracelake_convert::run::parts_within;
-use tracelake_convert::sheet::Codec;
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
 

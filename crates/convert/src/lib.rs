@@ -1,6 +1,8 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
 pub mod card;
 mod cell;
+#[cfg(feature = "program")]
+mod cli;
 mod column;
 mod derive;
 pub mod directory;
@@ -15,9 +17,13 @@ pub mod manifest;
 mod nested;
 pub mod part;
 pub mod plan;
+#[cfg(feature = "program")]
+pub mod program;
 mod quoted;
 pub mod reject;
 pub mod release;
+#[cfg(feature = "program")]
+mod report;
 mod rows;
 pub mod run;
 pub mod sheet;

@@ -5,16 +5,16 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, escape};
+use crate::event::Event;
+use crate::inspect::Inventory;
+use crate::manifest::{Manifest, REJECTS};
+use crate::plan::Plan;
+use crate::run::Outcome;
+use crate::store::{RELEASE, SUMS};
+use crate::verify::Verdict;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
-use tracelake_convert::error::{Error, escape};
-use tracelake_convert::event::Event;
-use tracelake_convert::inspect::Inventory;
-use tracelake_convert::manifest::{Manifest, REJECTS};
-use tracelake_convert::plan::Plan;
-use tracelake_convert::run::Outcome;
-use tracelake_convert::store::{RELEASE, SUMS};
-use tracelake_convert::verify::Verdict;
 use tracelake_generate::Summary;
 use tracelake_schema::{Files, Published, Trace};
 
@@ -142,12 +142,17 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Data on stdout. Whoever reads it may stop reading, which is no failure.
+/// Writes data to stdout.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
+    unless_closed(written)
+}
+
+/// The outcome of writing to stdout, where a reader that stops reading is not a failure.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,

@@ -1,13 +1,4 @@
 //! What `release` writes, when it writes nothing, and how its files go when the lake changes.
-#![allow(
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod described;
 mod refused;
@@ -16,7 +7,7 @@ mod stale;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use support::{Run, Scratch, good_row, run};
+use crate::support::{Run, Scratch, good_row, run};
 
 /// What `release` writes, in no order that matters.
 const FILES: [&str; 4] = [

@@ -2,15 +2,6 @@
 //!
 //! They come with `cargo xtask readers` (and `--spark`); where they are not, the tests skip, saying
 //! so. TRACELAKE_PYTHON names another interpreter that has them.
-#![allow(
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, and one that did not run says so"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tracelake_schema::Kind;
 
-use support::{
+use crate::support::{
     Scratch, committed_sample, convert, good_row, heads, manifest, row_with, run, shared, table,
 };
 

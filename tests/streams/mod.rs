@@ -1,13 +1,4 @@
 //! Tables that are published in one file: unpacked, gzipped, or as a member of an archive.
-#![allow(
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, and says what it skips"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod archives;
 mod cuts;

@@ -2,14 +2,6 @@
 //! by its digest. What they were stands in this directory, one file for each lake.
 //!
 //! `cargo xtask golden` runs this; `cargo xtask golden --update` writes the files anew.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod facts;
 mod page;
@@ -23,8 +15,8 @@ use flate2::read::MultiGzDecoder;
 use tempfile::TempDir;
 use tracelake_schema::{TRACES, Trace};
 
-use facts::{Facts, Place, differences, of_lake};
-use support::{committed_sample, convert, copy, gzip, part_path, run, table, tree};
+use self::facts::{Facts, Place, differences, of_lake};
+use crate::support::{committed_sample, convert, copy, gzip, part_path, run, table, tree};
 
 /// Set by `cargo xtask golden --update`.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";

@@ -1,0 +1,225 @@
+//! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::run::{self, Conduct};
+use crate::verify::Verdict;
+use crate::{cli, inspect, plan, release, report, verify};
+use clap::{CommandFactory, Parser};
+#[cfg(unix)]
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use tracelake_schema::render;
+
+use crate::cli::{
+    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, ReleaseArgs, SchemaArgs, SchemaForm,
+    VerifyArgs,
+};
+use crate::report::Reporter;
+
+/// The exit code of a run that is done, but rejected rows.
+const REJECTED: u8 = 3;
+
+/// The exit code of a run that is done.
+const DONE: u8 = 0;
+
+/// Runs the program and returns its exit code. `arguments` begins with the name of the program.
+///
+/// The binary `tracelake` is this function. It lives in the library so that another front end, such
+/// as a Python console script, can be the same program. It writes to stdout and stderr and installs
+/// signal handlers, so call it from nothing but a front end.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // Silent unless asked for: RUST_LOG=debug shows what the libraries say.
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
+    if let Err(error) = logging {
+        // Another logger of the same process stays in place.
+        tracing::debug!("{error}");
+    }
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(answer) => return not_a_command(&answer),
+    };
+    let outcome = match cli.command {
+        Command::Convert(args) => convert(&args),
+        Command::Verify(args) => verify(&args),
+        Command::Release(args) => release(&args),
+        Command::Inspect(args) => inspect(&args),
+        Command::Schema(args) => schema(&args),
+        Command::Generate(args) => generate(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        report::error(&error);
+        exit_code(error.kind())
+    })
+}
+
+/// The arguments of the program, for man pages and shell completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Prints the help, the version or what is wrong with the arguments.
+fn not_a_command(answer: &clap::Error) -> u8 {
+    let printed = report::unless_closed(answer.print());
+    match printed {
+        // Without stderr the exit code is all that can be said.
+        Err(error) if !answer.use_stderr() => {
+            report::error(&cannot_print(error));
+            exit_code(ErrorKind::Failed)
+        }
+        _ => u8::try_from(answer.exit_code()).expect("clap exits with 0 or 2"),
+    }
+}
+
+fn exit_code(kind: ErrorKind) -> u8 {
+    u8::try_from(kind.exit_code()).expect("exit codes are below 256")
+}
+
+fn convert(args: &ConvertArgs) -> Result<u8> {
+    let plan = plan::plan(&args.request()?)?;
+    let reporter = Reporter::new(args.progress, plan.bytes());
+    for warning in &plan.warnings {
+        reporter.show(Event::Warning(warning.clone()));
+    }
+    if args.dry_run {
+        reporter.finish();
+        print(&report::plan_text(&plan))?;
+        return Ok(DONE);
+    }
+    let stop = stop_on_signals()?;
+    let conduct = Conduct {
+        threads: args.threads(),
+        parts: args.parts_at_a_time(),
+        overwrite: args.overwrite,
+        max_rejects: args.max_rejects,
+        stop: &stop,
+    };
+    let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
+    reporter.finish();
+    let outcome = outcome?;
+    reporter.close(&plan, &outcome);
+    let rejected = outcome
+        .manifest
+        .parts()
+        .any(|(_, part)| part.rows_rejected > 0);
+    Ok(if rejected { REJECTED } else { DONE })
+}
+
+/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once.
+fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
+    let stop = Arc::new(AtomicUsize::new(0));
+    let deaf = |error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot listen to signals: {error}"),
+        )
+    };
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+            .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+            .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
+            .map_err(deaf)?;
+    }
+    // Without a handler a file size limit ends the program; with one the write fails and is told.
+    #[cfg(unix)]
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
+    Ok(stop)
+}
+
+fn verify(args: &VerifyArgs) -> Result<u8> {
+    let reporter = Reporter::new(cli::ProgressArg::None, 0);
+    let source = args.source.as_deref();
+    let verdict = verify::verify(&args.out, source, cli::all_threads(), &|event| {
+        reporter.show(event)
+    })?;
+    report::verdict(&verdict, source.is_some(), reporter.elapsed());
+    Ok(judged(&verdict))
+}
+
+fn judged(verdict: &Verdict) -> u8 {
+    if verdict.findings.is_empty() {
+        return DONE;
+    }
+    // Whatever is wrong with a lake, to its user it is broken input.
+    exit_code(ErrorKind::Corrupt)
+}
+
+fn release(args: &ReleaseArgs) -> Result<u8> {
+    let reporter = Reporter::new(cli::ProgressArg::None, 0);
+    let watch = |event| reporter.show(event);
+    let verdict = release::release(&args.out, args.allow(), cli::all_threads(), &watch)?;
+    report::verdict(&verdict, false, reporter.elapsed());
+    report::released(&verdict);
+    Ok(judged(&verdict))
+}
+
+fn inspect(args: &InspectArgs) -> Result<u8> {
+    let inventory = inspect::inspect(&args.path)?;
+    if args.json {
+        let json = report::inventory_json(&inventory)
+            .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
+        print(&json)?;
+    } else {
+        print(&report::inventory_text(&inventory))?;
+    }
+    Ok(DONE)
+}
+
+fn schema(args: &SchemaArgs) -> Result<u8> {
+    let text = match args.subject()? {
+        None => render::overview(),
+        Some((trace, table)) => match args.form {
+            SchemaForm::Text => render::text(trace, table),
+            SchemaForm::Json => render::json(trace, table),
+            SchemaForm::Duckdb => render::duckdb(trace, table),
+            SchemaForm::Spark => render::spark(trace, table),
+            SchemaForm::Markdown => render::markdown(trace, table),
+        },
+    };
+    print(&text)?;
+    Ok(DONE)
+}
+
+fn generate(args: &GenerateArgs) -> Result<u8> {
+    let reporter = Reporter::generating();
+    let begun = std::time::Instant::now();
+    let made =
+        tracelake_generate::generate(args.trace()?, &args.out, &args.options(), &|t, p, r| {
+            reporter.generated(t, p, r);
+        });
+    reporter.finish();
+    let made = made.map_err(|error| {
+        let kind = match error {
+            tracelake_generate::Error::Options(_) => ErrorKind::Usage,
+            tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
+            _ => ErrorKind::Failed,
+        };
+        Error::new(kind, error.to_string()).because(error)
+    })?;
+    report::generated(&made, begun.elapsed());
+    Ok(DONE)
+}
+
+fn print(text: &str) -> Result<()> {
+    report::print(text).map_err(cannot_print)
+}
+
+fn cannot_print(error: std::io::Error) -> Error {
+    Error::new(
+        ErrorKind::Failed,
+        format!("cannot write to stdout: {error}"),
+    )
+    .because(error)
+}

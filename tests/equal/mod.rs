@@ -1,0 +1,5 @@
+//! The same input gives the same bytes, and the values that a plain reading gives.
+
+mod bytes;
+mod resume;
+mod twin;

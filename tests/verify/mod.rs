@@ -1,0 +1,5 @@
+//! What `verify` is for: a lake is changed in one place, and `verify` has to say where.
+
+mod alone;
+mod mutations;
+mod patient;
