@@ -9,6 +9,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::array::{Array, AsArray};
@@ -57,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
     if choices & 128 > 0 {
         request.partitions = Partitions::Flat;
     }
-    let stop = AtomicUsize::new(0);
+    let stop = Arc::new(AtomicUsize::new(0));
     let conduct = |threads| Conduct {
         threads,
         parts: 1,

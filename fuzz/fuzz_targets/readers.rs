@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use libfuzzer_sys::fuzz_target;
@@ -183,7 +184,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
         parts: 1,
         overwrite: false,
         max_rejects: None,
-        stop: &AtomicUsize::new(0),
+        stop: &Arc::new(AtomicUsize::new(0)),
     };
     let before = convert(&plan, &out, conduct, &|_| {}).unwrap().manifest;
     let home = out.join("_tracelake");

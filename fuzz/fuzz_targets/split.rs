@@ -66,14 +66,14 @@ fn ours(
     if first && chunk.starts_with(BYTE_ORDER_MARK) {
         records.refuse_first(Fault::ByteOrderMark);
     }
-    let mut rows: Vec<(usize, Row)> = Vec::new();
+    let mut rows: Vec<(Option<usize>, Row)> = Vec::new();
     for index in 0..records.len() {
         let (start, end) = records.record(index);
         let shape = (0..fields)
             .map(|field| records.field(index, field))
             .collect();
         rows.push((
-            records.ordinal(index),
+            None,
             Row {
                 start,
                 end,
@@ -97,7 +97,7 @@ fn ours(
     for malformed in records.malformed() {
         let (start, end) = (malformed.start as usize, malformed.end as usize);
         rows.push((
-            malformed.ordinal as usize,
+            Some(malformed.ordinal as usize),
             Row {
                 start,
                 end,
@@ -105,9 +105,10 @@ fn ours(
             },
         ));
     }
-    rows.sort_by_key(|(ordinal, _)| *ordinal);
-    let ordinals: Vec<usize> = rows.iter().map(|(ordinal, _)| *ordinal).collect();
-    assert_eq!(ordinals, (0..rows.len()).collect::<Vec<_>>());
+    rows.sort_by_key(|(_, row)| row.start);
+    for (index, (ordinal, _)) in rows.iter().enumerate() {
+        assert!(ordinal.is_none_or(|ordinal| ordinal == index));
+    }
     rows.into_iter().map(|(_, row)| row).collect()
 }
 

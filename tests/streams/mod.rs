@@ -3,6 +3,7 @@
 mod archives;
 mod cuts;
 mod edges;
+mod quoted;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 

@@ -16,6 +16,9 @@ use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
 use syntax::{Records, Rows};
 
+/// Rejects that are written between two looks at whether to stop: a chunk can have 262,144 of them.
+const REJECTS_BETWEEN_TICKS: usize = 1024;
+
 /// What became of the rows of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
@@ -179,9 +182,13 @@ impl Filler<'_, '_> {
                 || lines.read(&mut self.next),
                 || self.rows.push(now.chunk.lines(), &now.records, layout),
             );
-            for reject in rejects.map_err(|error| wrap(error, "encode"))? {
-                (self.on_bad_row)(&place.of(now.chunk.lines(), &reject))?;
-                self.rejected += 1;
+            let rejects = rejects.map_err(|error| wrap(error, "encode"))?;
+            for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
+                for reject in rejects {
+                    (self.on_bad_row)(&place.of(now.chunk.lines(), reject))?;
+                    self.rejected += 1;
+                }
+                (self.tick)(lines.source.position())?;
             }
             place.pass(now);
             (self.tick)(lines.source.position())?;
@@ -231,7 +238,7 @@ impl Lines<'_> {
                 .get_or_insert_with(|| LineEnding::of(chunk.lines()));
             let most = self
                 .left
-                .map_or(u64::MAX, |left| left + u64::from(self.header));
+                .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
             let ends = [is_first, self.source.is_at_end()];
             let whole = records.split(chunk.lines(), self.layout, ending, ends, most);
             let begun = whole..chunk.lines().len();
@@ -251,7 +258,8 @@ impl Lines<'_> {
                 self.header = false;
             }
             if let Some(left) = &mut self.left {
-                *left -= records.count();
+                let split = left.checked_sub(records.count());
+                *left = split.expect("a chunk is split into at most this many records");
             }
             return Ok(());
         }

@@ -10,7 +10,7 @@ use tracelake_schema::Column;
 use crate::column::{Codec, ColumnWriter, Compressor, EncodedChunk};
 use crate::fault::Fault;
 use crate::layout::{Field, Layout};
-use crate::split::Records;
+use crate::split::{Malformed, Records};
 
 /// The most rows in a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -45,6 +45,21 @@ pub(crate) struct Reject {
     pub inner: String,
     /// What is wrong.
     pub fault: Fault,
+}
+
+impl Reject {
+    /// A record with the wrong shape: no one field is at fault.
+    fn of_shape(malformed: &Malformed) -> Self {
+        let row = malformed.start as usize..malformed.end as usize;
+        Self {
+            line: malformed.ordinal as usize,
+            row: row.clone(),
+            field: row,
+            column: None,
+            inner: String::new(),
+            fault: malformed.fault,
+        }
+    }
 }
 
 /// Rows of one table on their way to row groups.
@@ -167,33 +182,31 @@ impl Rows {
         // By row, then by field in the order of the file.
         faults.sort_by_key(|&(record, position, _)| (record, position));
         faults.dedup_by_key(|&mut (record, ..)| record);
-        let faulty = faults.iter().map(|&(record, position, fault)| {
+        // Both lists are in the order of the file, so one walk over the two gives each record its line.
+        let malformed = records.malformed();
+        let mut passed = 0;
+        let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
+        for (record, position, fault) in faults {
+            while let Some(before) = malformed.get(passed)
+                && before.ordinal as usize <= record + passed
+            {
+                rejects.push((None, Reject::of_shape(before)));
+                passed += 1;
+            }
             let (row_start, row_end) = records.record(record);
             let (start, end) = records.field(record, position);
             let reject = Reject {
-                line: records.ordinal(record),
+                line: record + passed,
                 row: row_start..row_end,
                 field: start..end,
                 column: Some(self.fields[position].column),
                 inner: String::new(),
                 fault,
             };
-            (Some(record), reject)
-        });
-        let malformed = records.malformed().iter().map(|malformed| {
-            let row = malformed.start as usize..malformed.end as usize;
-            let reject = Reject {
-                line: malformed.ordinal as usize,
-                row: row.clone(),
-                field: row,
-                column: None,
-                inner: String::new(),
-                fault: malformed.fault,
-            };
-            (None, reject)
-        });
-        let mut rejects: Vec<_> = faulty.chain(malformed).collect();
-        rejects.sort_by_key(|(_, reject)| reject.line);
+            rejects.push((Some(record), reject));
+        }
+        let rest = malformed[passed..].iter();
+        rejects.extend(rest.map(|malformed| (None, Reject::of_shape(malformed))));
         rejects
     }
 

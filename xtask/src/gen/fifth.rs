@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -156,7 +157,7 @@ fn a_fifth_trace_takes_one_description() {
         parts: 1,
         overwrite: false,
         max_rejects: None,
-        stop: &AtomicUsize::new(0),
+        stop: &Arc::new(AtomicUsize::new(0)),
     };
     let outcome = convert(&plan, &out, conduct, &|_| {}).unwrap();
     let tables = outcome.manifest.tables.iter();

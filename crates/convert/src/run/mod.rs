@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use tracelake_schema::{Derived, Table};
@@ -18,7 +18,7 @@ use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
 use crate::part::{Converted, Text, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
 use crate::sheet::footer_rows;
-use crate::source::{self, Fingerprint, Member, Source};
+use crate::source::{self, Fingerprint, Interrupt, Member, Source};
 use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
@@ -32,8 +32,8 @@ pub struct Conduct<'a> {
     pub overwrite: bool,
     /// The most rows that may be rejected in the whole lake; `None` for any number.
     pub max_rejects: Option<u64>,
-    /// Asked often: the number of the signal that wants the run to stop, or 0.
-    pub stop: &'a AtomicUsize,
+    /// Read often: the number of the signal that asks the run to stop, or 0.
+    pub stop: &'a Arc<AtomicUsize>,
 }
 
 /// What a run takes beside its parts, in bytes.
@@ -92,11 +92,14 @@ pub fn convert(
         .because(error)
     })?;
     let lake = Lake::open(out)?;
+    let failed = Arc::new(AtomicBool::new(false));
     let run = Run {
         plan,
         lake: &lake,
         conduct,
         rejected: AtomicU64::new(0),
+        interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
+        failed,
         watch,
     };
     match pool.install(|| run.convert()) {
@@ -115,6 +118,10 @@ struct Run<'a> {
     conduct: Conduct<'a>,
     /// Rows of the lake that were rejected so far.
     rejected: AtomicU64,
+    /// Whether a part failed, so that the others stop.
+    failed: Arc<AtomicBool>,
+    /// Fails once a signal arrived or a part failed; sources ask it too.
+    interrupt: Interrupt,
     watch: Watcher<'a>,
 }
 
@@ -141,7 +148,6 @@ struct Shared {
     kept: Parts,
     /// Begun when it is first needed.
     journal: Mutex<Option<Journal>>,
-    failed: AtomicBool,
 }
 
 /// A stream on its way to parts.
@@ -156,31 +162,25 @@ struct Cutting<'a> {
 /// Tells how far a file is read, and stops where that is wanted.
 struct Ticks<'a> {
     run: &'a Run<'a>,
-    failed: &'a AtomicBool,
     /// Bytes of the file that were told.
     told: u64,
 }
 
 impl<'a> Ticks<'a> {
-    fn new(run: &'a Run<'a>, failed: &'a AtomicBool) -> Self {
-        Self {
-            run,
-            failed,
-            told: 0,
-        }
+    fn new(run: &'a Run<'a>) -> Self {
+        Self { run, told: 0 }
     }
 
     fn read_up_to(&mut self, position: u64) {
         let bytes = position - self.told;
         self.told = position;
-        (self.run.watch)(Event::Read { bytes });
+        if bytes > 0 {
+            (self.run.watch)(Event::Read { bytes });
+        }
     }
 
     fn tick(&mut self, position: u64) -> Result<()> {
         self.read_up_to(position);
-        if self.failed.load(Ordering::Relaxed) {
-            return Err(stopped(0));
-        }
         self.run.go_on()
     }
 }
@@ -221,7 +221,6 @@ impl Run<'_> {
             let shared = Shared {
                 kept: parts.clone(),
                 journal: Mutex::new(None),
-                failed: AtomicBool::new(false),
             };
             parts.extend(self.convert_all(&todo, &shared)?);
             parts.extend(self.derive_all(&shared, &parts)?);
@@ -339,7 +338,7 @@ impl Run<'_> {
         let next = AtomicUsize::new(0);
         let work = |_| {
             let mut done = Vec::new();
-            while !shared.failed.load(Ordering::Relaxed) {
+            while !self.failed.load(Ordering::Relaxed) {
                 let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     break;
                 };
@@ -347,7 +346,7 @@ impl Run<'_> {
                     Work::Part(table, part) => self.convert_file(shared, table, part),
                     Work::Stream(stream) => self.convert_stream(shared, stream),
                 };
-                shared.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 done.push((index, outcome));
             }
             done
@@ -434,10 +433,10 @@ impl Run<'_> {
         let layout = &self.plan.tables[table].layout;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
-        let mut source = Source::open(&path)?;
+        let mut source = self.open(&path)?;
         let mut text = Text::new(&mut source, layout, None);
         text.next_part()?;
-        let mut ticks = Ticks::new(self, &shared.failed);
+        let mut ticks = Ticks::new(self);
         let done = self.stage(table, part, &path, &mut text, &mut ticks)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
@@ -454,14 +453,14 @@ impl Run<'_> {
         self.go_on()?;
         if let Some(expected) = &stream.sha256 {
             // Its first parts are committed before its last byte is read.
-            check_sha256(&path, expected, &source::fingerprint(&path)?.sha256)?;
+            check_sha256(&path, expected, &self.digest(&path)?)?;
         }
-        let mut source = Source::open(&path)?;
+        let mut source = self.open(&path)?;
         let mut cutting = Cutting {
             stream,
             parts: Parts::new(),
             counts: BTreeMap::new(),
-            ticks: Ticks::new(self, &shared.failed),
+            ticks: Ticks::new(self),
         };
         let mut ended = true;
         if source.is_archive() {
@@ -778,13 +777,34 @@ impl Run<'_> {
         }
     }
 
-    /// Stops where a signal asks for it.
+    /// Fails once a signal arrived or another part failed.
     fn go_on(&self) -> Result<()> {
-        match self.conduct.stop.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            signal => Err(stopped(signal)),
-        }
+        (self.interrupt)()
     }
+
+    /// Opens a source whose reading a signal ends.
+    fn open(&self, path: &Path) -> Result<Source> {
+        let mut source = Source::open(path)?;
+        source.interrupt_with(Arc::clone(&self.interrupt));
+        Ok(source)
+    }
+
+    /// The SHA-256 of a file.
+    fn digest(&self, path: &Path) -> Result<String> {
+        let whole = BTreeSet::from([u64::MAX]);
+        let found = source::fingerprints(path, &whole, Some(Arc::clone(&self.interrupt)))?;
+        let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");
+        Ok(found.sha256)
+    }
+}
+
+/// What fails once a signal arrived, whose number is then in `stop`, or a part failed.
+fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
+    Arc::new(move || match stop.load(Ordering::Relaxed) {
+        0 if failed.load(Ordering::Relaxed) => Err(stopped(0)),
+        0 => Ok(()),
+        signal => Err(stopped(signal)),
+    })
 }
 
 /// The end of work that a signal asked for, or, with 0, the failure of another part.

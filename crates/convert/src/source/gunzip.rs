@@ -52,6 +52,10 @@ impl Gunzip {
         self.input.raw()
     }
 
+    pub(super) fn raw_mut(&mut self) -> &mut Raw {
+        self.input.raw_mut()
+    }
+
     /// Decodes some text into a buffer that is not empty; 0 at the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         loop {

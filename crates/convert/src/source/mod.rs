@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -31,6 +32,10 @@ pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
 /// How much is read from the disk at once, in bytes.
 const READ: usize = 128 << 10;
+
+/// Asked before each read from the disk and, in an archive, before each step; an error ends the reading.
+/// So a run can be stopped even while a file yields no text for a long time.
+pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// One input file, read once from front to back.
 ///
@@ -62,9 +67,25 @@ enum Decoder {
 impl Decoder {
     /// Reads some bytes into a buffer that is not empty; 0 at the end.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        // A few bytes of gzip can hold a lot of text, so asking at each read from the disk isn't enough.
+        self.raw().ask()?;
         match self {
             Self::Plain(raw) => raw.read(into),
             Self::Gzip(gunzip) => gunzip.read(into),
+        }
+    }
+
+    fn raw(&self) -> &Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw(),
+        }
+    }
+
+    fn raw_mut(&mut self) -> &mut Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw_mut(),
         }
     }
 }
@@ -130,6 +151,11 @@ impl Source {
             at_end: false,
             ending: None,
         })
+    }
+
+    /// Makes every read ask `interrupt` first, and fail with its error.
+    pub fn interrupt_with(&mut self, interrupt: Interrupt) {
+        self.decoder.raw_mut().interrupt = Some(interrupt);
     }
 
     /// Reads the next whole lines into a chunk; false, and no lines, after the last one.
@@ -236,7 +262,7 @@ impl Source {
                 None => self.decoder.read(into),
                 Some(archive) => archive.read(&mut self.decoder, into),
             }
-            .map_err(|error| error.at(&self.path))?;
+            .map_err(|error| at(error, &self.path))?;
             filled += read;
             self.at_end = read == 0;
         }
@@ -275,14 +301,11 @@ impl Source {
         (self.given_back, self.at_end) = (0, false);
         (self.before, self.ending) = (0, None);
         let member = archive.next_member(&mut self.decoder);
-        member.map_err(|error| error.at(&self.path))
+        member.map_err(|error| at(error, &self.path))
     }
 
     fn raw(&self) -> &Raw {
-        match &self.decoder {
-            Decoder::Plain(raw) => raw,
-            Decoder::Gzip(gunzip) => gunzip.raw(),
-        }
+        self.decoder.raw()
     }
 }
 
@@ -291,6 +314,7 @@ struct Raw {
     file: File,
     digest: Sha256,
     bytes: u64,
+    interrupt: Option<Interrupt>,
 }
 
 impl Raw {
@@ -300,11 +324,20 @@ impl Raw {
             file,
             digest: Sha256::new(),
             bytes: 0,
+            interrupt: None,
         })
+    }
+
+    /// Fails where the interrupt does.
+    fn ask(&self) -> Result<()> {
+        self.interrupt
+            .as_ref()
+            .map_or(Ok(()), |interrupt| interrupt())
     }
 
     /// Reads some bytes; 0 at the end. The error lacks the path.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        self.ask()?;
         loop {
             match self.file.read(into) {
                 Ok(read) => {
@@ -369,19 +402,21 @@ pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read.
 pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
-    let whole = fingerprints(path, &BTreeSet::from([u64::MAX]))?;
-    whole
-        .into_iter()
-        .next()
-        .ok_or_else(|| Error::new(ErrorKind::Failed, "cannot be digested").at(path))
+    let mut whole = fingerprints(path, &BTreeSet::from([u64::MAX]), None)?;
+    Ok(whole.pop().expect("one fingerprint for one length"))
 }
 
-/// Digests the first so many bytes of a file, for each number; where the file is shorter, the whole.
+/// Digests the first N bytes of a file for each N in `lengths`, or all of it where it is shorter.
 ///
 /// # Errors
-/// When it cannot be read.
-pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerprint>> {
+/// When it can't be read; the error of `interrupt`.
+pub fn fingerprints(
+    path: &Path,
+    lengths: &BTreeSet<u64>,
+    interrupt: Option<Interrupt>,
+) -> Result<Vec<Fingerprint>> {
     let mut raw = Raw::open(path)?;
+    raw.interrupt = interrupt;
     let mut buffer = vec![0; READ];
     let mut fingerprints = Vec::new();
     for &length in lengths {
@@ -390,7 +425,7 @@ pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerpr
             let room = left.min(buffer.len());
             if raw
                 .read(&mut buffer[..room])
-                .map_err(|error| error.at(path))?
+                .map_err(|error| at(error, path))?
                 == 0
             {
                 break;
@@ -399,6 +434,14 @@ pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerpr
         fingerprints.push(raw.fingerprint());
     }
     Ok(fingerprints)
+}
+
+/// Names the file in an error, unless the error is an interrupt, which is not about any file.
+fn at(error: Error, path: &Path) -> Error {
+    match error.kind() {
+        ErrorKind::Stopped(_) => error,
+        _ => error.at(path),
+    }
 }
 
 /// Bytes in lower-case hexadecimal.

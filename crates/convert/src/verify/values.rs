@@ -72,7 +72,7 @@ impl<'a> Original<'a> {
         };
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
-        let fingerprints = source::fingerprints(&path, &lengths)?;
+        let fingerprints = source::fingerprints(&path, &lengths, None)?;
         Ok(Self {
             layout,
             path,
