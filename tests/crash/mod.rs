@@ -5,6 +5,7 @@ mod bombs;
 mod child;
 mod endings;
 mod escapes;
+mod foreign;
 mod links;
 mod resume;
 mod signals;

@@ -224,6 +224,36 @@ fn asked_twice(
     resumed(out)
 }
 
+/// A caller that ignores a signal, as `nohup` does, wants the run to go on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_was_ignored_stays_ignored() {
+    let mut score = Score::new("inherited dispositions");
+    for signal in ["INT", "TERM"] {
+        let scratch = Scratch::new();
+        let out = scratch.out();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("trap '' {signal}; exec \"$0\" \"$@\"")]);
+        shell.arg(program().get_program()).env_remove("RUST_LOG");
+        let mut working = Working::start_under(shell, &busy().src(), &out, &[]);
+        working.wait_for("\"read\"");
+        working.signal(signal);
+        let (ended, _) = working.end();
+        let outcome = ensure(ended.code == 0, || {
+            format!("exit {}: {}", ended.code, ended.stderr)
+        });
+        score.count(
+            signal,
+            outcome.and_then(|()| {
+                ensure(tree(&out) == tree(&busy().out()), || {
+                    "another lake".to_owned()
+                })
+            }),
+        );
+    }
+    score.close();
+}
+
 /// Held by a pipe that nobody reads, at the next event that it tells.
 #[test]
 fn a_second_signal_ends_a_run_that_nobody_listens_to() {

@@ -135,7 +135,7 @@ fn archives_that_do_not_fit_are_refused() {
             5,
             "0 bytes into the archive",
         ),
-        ("behind the end", behind(b"x"), 5, "behind the end"),
+        ("after the end", behind(b"x"), 5, "after the end"),
         (
             "a bad row",
             tar(&[broken]),

@@ -3,6 +3,7 @@
 mod syntax;
 
 use std::io::Write;
+use std::ops::Range;
 
 use arrow::datatypes::SchemaRef;
 use tracelake_schema::Syntax;
@@ -244,7 +245,9 @@ impl Lines<'_> {
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
-            if let Some(long) = long.find(|record| record.len() > LINE_LIMIT) {
+            let length =
+                |record: &Range<usize>| ending.body(&chunk.lines()[record.clone()]).0.len();
+            if let Some(long) = long.find(|record| length(record) > LINE_LIMIT) {
                 return Err(self.source.too_long("record", chunk, long.start));
             }
             self.source.give_back(chunk, whole);

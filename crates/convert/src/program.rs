@@ -115,7 +115,8 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
     Ok(if rejected { REJECTED } else { DONE })
 }
 
-/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once.
+/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once. A signal that the
+/// caller ignores, as `nohup` and shells do for background jobs, stays ignored.
 fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
     let stop = Arc::new(AtomicUsize::new(0));
     let deaf = |error| {
@@ -125,7 +126,11 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
         )
     };
     let asked = Arc::new(AtomicBool::new(false));
+    let ignored = ignored_signals();
     for signal in [SIGINT, SIGTERM] {
+        if ignored >> (signal - 1) & 1 == 1 {
+            continue;
+        }
         let number = usize::try_from(signal).unwrap_or_default();
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
             .and_then(|_| flag::register(signal, Arc::clone(&asked)))
@@ -136,6 +141,15 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
     #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)
+}
+
+/// The signals that were ignored when the program started, as a mask whose lowest bit is signal 1. Linux
+/// alone tells without unsafe code; elsewhere none.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or_default()
 }
 
 fn verify(args: &VerifyArgs) -> Result<u8> {

@@ -40,6 +40,10 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
+/// The most parts that the names of a table's files may speak of; published tables have up to 500. A
+/// name alone must not decide how much memory a plan takes.
+pub const PARTS_LIMIT: u32 = 1_000_000;
+
 /// What will be done: every input, every output, nothing left to decide.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -478,9 +482,8 @@ fn plan_table(
     if !found.alone {
         check_numbers(request, found, table, here)?;
         let total = here.parts.iter().map(FoundPart::total).max().unwrap_or(0);
-        let there = |number| here.parts.iter().any(|part| part.number == number);
-        missing = (0..total)
-            .filter(|&number| selected(number) && !there(number))
+        missing = gaps(&here.parts, total)
+            .filter(|&number| selected(number))
             .collect();
         if !missing.is_empty() && !request.allow_missing {
             let reason = format!(
@@ -529,6 +532,15 @@ fn part_plan(
     }
 }
 
+/// The file numbers below `total` that no part has; `parts` are in the order of their numbers.
+fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = u32> {
+    let after = parts.iter().map(|part| part.number.saturating_add(1));
+    let numbers = parts.iter().map(|part| part.number);
+    let starts = std::iter::once(0).chain(after);
+    let gaps = starts.zip(numbers.chain([total]));
+    gaps.flat_map(|(start, end)| start..end)
+}
+
 /// Two files of one number would become the same output; a number past the total is a mistake; two
 /// totals mean that two downloads were mixed.
 fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTable) -> Result<()> {
@@ -545,6 +557,13 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
         }
     }
     for part in &here.parts {
+        if part.total() > PARTS_LIMIT {
+            let reason = format!(
+                "one of {} parts, and a table has at most {PARTS_LIMIT}",
+                part.total()
+            );
+            return wrong(part, reason, "rename it, or move it away");
+        }
         if part.number >= part.total() {
             let reason = format!("file number {} is not below {}", part.number, part.total());
             return wrong(part, reason, "rename it, or move it away");
@@ -719,6 +738,24 @@ fn fits(table: &Table, row: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gaps_are_the_numbers_between_those_found() {
+        let part = |number| FoundPart {
+            file: FoundFile {
+                path: String::new(),
+                bytes: 0,
+            },
+            number,
+            total: Some(10),
+        };
+        let found = [2, 3, 3, 7].map(part);
+        assert_eq!(gaps(&found, 10).collect::<Vec<_>>(), [0, 1, 4, 5, 6, 8, 9]);
+        assert_eq!(gaps(&found[..3], 4).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(gaps(&[], 2).collect::<Vec<_>>(), [0, 1]);
+        // Only as many as are asked for are ever made.
+        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5));
+    }
 
     #[test]
     fn runs_of_numbers_are_written_short() {

@@ -19,7 +19,9 @@ use crate::part::{Converted, Text, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
 use crate::sheet::footer_rows;
 use crate::source::{self, Fingerprint, Interrupt, Member, Source};
-use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
+use crate::store::{
+    Journal, Lake, Progress, Staged, Staging, files, foreign_files, inside, read_manifest,
+};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,9 @@ pub struct Conduct<'a> {
 
 /// What a run takes beside its parts, in bytes.
 const MEMORY: u64 = 128_000_000;
+
+/// How many foreign files an error names beside the first.
+const FOREIGN_SHOWN: usize = 4;
 
 /// What one part takes at most, in bytes: a row group being encoded, with the dictionaries of its
 /// columns and what looks values up in them.
@@ -200,6 +205,7 @@ impl Run<'_> {
             self.lake.progress()?
         };
         self.same_origin(&progress)?;
+        self.nothing_foreign()?;
         self.nothing_unknown(&progress)?;
         self.nothing_leads_out()?;
         let mut parts = self.keep(&progress)?;
@@ -229,7 +235,11 @@ impl Run<'_> {
         // A manifest that says something else than what is there is written anew.
         if !resumed || read_manifest(self.lake.root())? != manifest {
             self.check_footers(&manifest)?;
-            self.lake.publish(&manifest, &table_names())?;
+            for stray in self.lake.publish(&manifest, &table_names())? {
+                (self.watch)(Event::Warning(format!(
+                    "removed {stray}, which an earlier run left and no manifest names"
+                )));
+            }
             tracing::debug!(tables = manifest.tables.len(), "published");
         }
         Ok(Outcome {
@@ -250,6 +260,23 @@ impl Run<'_> {
                     .hint("use the same ones, another directory, or --overwrite"))
             }
         }
+    }
+
+    /// Refuses a lake whose table directories hold files that no run of ours can have made: every
+    /// reader would take them for data, and they may be somebody's only copy.
+    fn nothing_foreign(&self) -> Result<()> {
+        let mut foreign = foreign_files(self.lake.root(), &table_names())?;
+        foreign.truncate(1 + FOREIGN_SHOWN);
+        let Some((first, others)) = foreign.split_first() else {
+            return Ok(());
+        };
+        let mut reason = "is in a table's directory, but isn't part of the lake".to_owned();
+        if !others.is_empty() {
+            reason += &format!("; so are {}", others.join(", "));
+        }
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.lake.root().join(first))
+            .hint("move it away: readers would take it for data"))
     }
 
     /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
@@ -300,11 +327,10 @@ impl Run<'_> {
         for &table in &stream.tables {
             let name = self.plan.tables[table].layout.table.name;
             let known = progress.parts.iter().filter(|(table, _)| table == name);
-            // Of a damaged part it is still known that it was there.
-            for (_, facts) in known {
-                is_cut |= facts.of.is_some();
-                let mut numbers = 0..facts.of.unwrap_or_default();
-                if !numbers.all(|number| !self.plan.selects(number) || there(table, number)) {
+            // A damaged part still says how many there are.
+            if let Some(count) = known.filter_map(|(_, facts)| facts.of).max() {
+                is_cut = true;
+                if !(0..count).all(|number| !self.plan.selects(number) || there(table, number)) {
                     return false;
                 }
             }
@@ -337,7 +363,7 @@ impl Run<'_> {
         order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
         let next = AtomicUsize::new(0);
         let work = |_| {
-            let mut done = Vec::new();
+            let (mut parts, mut failure) = (Parts::new(), None);
             while !self.failed.load(Ordering::Relaxed) {
                 let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     break;
@@ -346,29 +372,34 @@ impl Run<'_> {
                     Work::Part(table, part) => self.convert_file(shared, table, part),
                     Work::Stream(stream) => self.convert_stream(shared, stream),
                 };
-                self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
-                done.push((index, outcome));
+                match outcome {
+                    Ok(done) => parts.extend(done),
+                    Err(error) => {
+                        self.failed.store(true, Ordering::Relaxed);
+                        failure = Some((index, error));
+                    }
+                }
             }
-            done
+            (parts, failure)
         };
         // Threads that no file is left for take over columns of the others.
         let files = rayon::current_num_threads().min(self.conduct.parts);
-        let mut outcomes: Vec<_> = (0..files).into_par_iter().flat_map_iter(work).collect();
-        // The error that stands first in the plan, whichever thread was first; those that stopped
-        // because of another one are not told.
-        outcomes.sort_by_key(|(index, outcome)| match outcome {
-            Err(error) if error.kind() == ErrorKind::Stopped(0) => usize::MAX,
-            _ => *index,
-        });
+        let outcomes: Vec<_> = (0..files).into_par_iter().map(work).collect();
         let mut parts = Parts::new();
-        let mut first = None;
-        for (_, outcome) in outcomes {
-            match outcome {
-                Ok(done) => parts.extend(done),
-                Err(error) => first = first.or(Some(error)),
-            }
+        let mut failures = Vec::new();
+        for (mut done, failure) in outcomes {
+            parts.append(&mut done);
+            failures.extend(failure);
         }
-        first.map_or(Ok(parts), Err)
+        // The failure that is first in the plan, whichever thread was first. Parts that stopped because
+        // another one failed don't count.
+        let first = failures
+            .into_iter()
+            .min_by_key(|(index, error)| match error.kind() {
+                ErrorKind::Stopped(0) => usize::MAX,
+                _ => *index,
+            });
+        first.map_or(Ok(parts), |(_, error)| Err(error))
     }
 
     /// The parts that a derived table lacks, each with the part that it is made of.

@@ -23,8 +23,8 @@ use gunzip::Gunzip;
 /// while each column of it is read in turn.
 const CHUNK: usize = 256 << 10;
 
-/// The longest line that is read, in bytes; real ones stay below 300. A longer one is not a row of
-/// any table, and what inflates to it may be made to fill the memory.
+/// The longest line that is read, in bytes without its ending; real ones stay below 300. A longer one is
+/// not a row of any table, and may be made to fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
 
 /// What the names of archives end in.
@@ -192,11 +192,12 @@ impl Source {
                 text.push(b'\n');
                 end = text.len();
             }
-            // What was there before held no newline, or it would have been handed out; so only
-            // the first line here can be longer than a chunk.
+            // Text left from before had no newline, or it would have been handed out. So only the first
+            // line here can be longer than a chunk.
             let new = &text[searched..end];
             let first = memchr::memchr(b'\n', new).map(|at| searched + at);
-            if first.unwrap_or(end) - given_back > LINE_LIMIT {
+            let line = &text[given_back..first.unwrap_or(end)];
+            if line.strip_suffix(b"\r").unwrap_or(line).len() > LINE_LIMIT {
                 return Err(self.too_long("line", chunk, given_back));
             }
             let newline = memchr::memrchr(b'\n', new).map(|newline| searched + newline + 1);

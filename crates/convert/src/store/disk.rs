@@ -1,6 +1,7 @@
 //! Directories, links, removals and fsync: the small change of [`super::Lake`].
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind as Io;
 use std::path::{Component, Path, PathBuf};
@@ -125,11 +126,13 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a directory of files, if it is there.
-pub(super) fn remove_files(path: &Path) -> Result<()> {
-    refuse_symlink(path)?;
-    for name in names(path)? {
-        remove_file(&path.join(name))?;
+/// Removes a file, or a directory with everything in it; links are removed, not followed.
+pub(super) fn remove_all(path: &Path) -> Result<()> {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        return remove_file(path);
+    }
+    for name in all_names(path)? {
+        remove_all(&path.join(name))?;
     }
     match fs::remove_dir(path) {
         Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
@@ -191,14 +194,82 @@ pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     Ok(files)
 }
 
+/// The files in the directories of these tables that no plan can have named, at any depth. Names that
+/// begin with a dot or an underscore are left out: readers skip them, and systems leave such files.
+///
+/// # Errors
+/// When the disk fails; [`ErrorKind::Refused`] for a symbolic link.
+pub fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let mut foreign = Vec::new();
+    for table in tables {
+        let mut directories = vec![(*table).to_owned()];
+        while let Some(directory) = directories.pop() {
+            let path = inside(root, &directory)?;
+            for name in all_names(&path)? {
+                let shown = name.to_string_lossy();
+                let file = format!("{directory}/{shown}");
+                if name.to_str().is_none() {
+                    foreign.push(file);
+                    continue;
+                }
+                if shown.starts_with(['.', '_']) && !shown.ends_with(".parquet") {
+                    continue;
+                }
+                let is_directory = path
+                    .join(&name)
+                    .symlink_metadata()
+                    .is_ok_and(|it| it.is_dir());
+                if is_directory {
+                    directories.push(file);
+                } else if !is_output(&file) {
+                    foreign.push(file);
+                }
+            }
+        }
+    }
+    Ok(foreign)
+}
+
+/// Whether a plan can have named this file: `table/part-00017-of-00500.parquet`, the same in
+/// `file_number=17`, or its rejects file.
+pub(super) fn is_output(file: &str) -> bool {
+    let (directory, name) = file.rsplit_once('/').unwrap_or_default();
+    let (extension, key) = match directory.strip_prefix(REJECTS) {
+        Some(table) => (".ndjson", table.strip_prefix('/').map(|_| None)),
+        None => match directory.split_once('/') {
+            Some((_, key)) => (".parquet", key.strip_prefix("file_number=").map(Some)),
+            None => (".parquet", Some(None)),
+        },
+    };
+    let number = name.strip_suffix(extension).and_then(part_number);
+    // A padded number is written in one way alone.
+    matches!((number, key), (Some(number), Some(key)) if key.is_none_or(|key| key == number.to_string()))
+}
+
+/// The number in a name such as `part-00017-of-00500` or `part-00017`.
+fn part_number(stem: &str) -> Option<u32> {
+    let number = |text: &str| {
+        let number: u32 = text.parse().ok()?;
+        (format!("{number:05}") == text).then_some(number)
+    };
+    let rest = stem.strip_prefix("part-")?;
+    match rest.split_once("-of-") {
+        Some((part, total)) => number(total).and(number(part)),
+        None => number(rest),
+    }
+}
+
 /// The names in a directory, sorted; none when it is not there or is a file. A name that is not
 /// UTF-8 is none of ours.
 pub(super) fn names(path: &Path) -> Result<Vec<String>> {
+    let names = all_names(path)?.into_iter();
+    Ok(names.filter_map(|name| name.into_string().ok()).collect())
+}
+
+/// The same with names that aren't UTF-8.
+fn all_names(path: &Path) -> Result<Vec<OsString>> {
     match directory::names(path) {
-        Ok(names) => Ok(names
-            .into_iter()
-            .filter_map(|name| name.into_string().ok())
-            .collect()),
+        Ok(names) => Ok(names),
         Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(vec![]),
         Err(error) => Err(Error::io("list", path, error)),
     }
