@@ -141,7 +141,7 @@ impl Rows {
                     column.read_misses(chunk, records);
                 }
             });
-        let rejects = self.rejects(records);
+        let rejects = rejects(&self.fields, |index| self.column(index).faults(), records);
         let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
         self.groups.par_iter_mut().try_for_each(|group| {
             let compressor = &mut group.compressor;
@@ -152,49 +152,6 @@ impl Rows {
         })?;
         self.rows += records.len() - faulty.len();
         Ok(rejects.into_iter().map(|(_, reject)| reject).collect())
-    }
-
-    /// Lists the rejects in order, each with the number of its record if that is well-formed.
-    fn rejects(&self, records: &Records) -> Vec<(Option<usize>, Reject)> {
-        let mut faults = Vec::new();
-        for (position, field) in self.fields.iter().enumerate() {
-            let found = self.column(field.index).faults().iter();
-            faults.extend(found.map(|&(record, fault)| (record, position, fault)));
-        }
-        if faults.is_empty() && records.malformed().is_empty() {
-            return Vec::new();
-        }
-        // By row, then by field in the order of the file.
-        faults.sort_by_key(|&(record, position, _)| (record, position));
-        faults.dedup_by_key(|&mut (record, ..)| record);
-        let faulty = faults.iter().map(|&(record, position, fault)| {
-            let (row_start, row_end) = records.record(record);
-            let (start, end) = records.field(record, position);
-            let reject = Reject {
-                line: records.ordinal(record),
-                row: row_start..row_end,
-                field: start..end,
-                column: Some(self.fields[position].column),
-                inner: String::new(),
-                fault,
-            };
-            (Some(record), reject)
-        });
-        let malformed = records.malformed().iter().map(|malformed| {
-            let row = malformed.start as usize..malformed.end as usize;
-            let reject = Reject {
-                line: malformed.ordinal as usize,
-                row: row.clone(),
-                field: row,
-                column: None,
-                inner: String::new(),
-                fault: malformed.fault,
-            };
-            (None, reject)
-        });
-        let mut rejects: Vec<_> = faulty.chain(malformed).collect();
-        rejects.sort_by_key(|(_, reject)| reject.line);
-        rejects
     }
 
     /// Makes a row group of the good rows since the last one, and starts anew; `None` where there
@@ -231,4 +188,52 @@ impl Rows {
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
         self.column(column).integers()
     }
+}
+
+/// Lists the rejects of a chunk in order, each with the number of its record if that is well-formed.
+/// `faults_of` returns the faults of a column, each with the number of its record.
+pub(crate) fn rejects<'a>(
+    fields: &[Field],
+    faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
+    records: &Records,
+) -> Vec<(Option<usize>, Reject)> {
+    let mut faults = Vec::new();
+    for (position, field) in fields.iter().enumerate() {
+        let found = faults_of(field.index).iter();
+        faults.extend(found.map(|&(record, fault)| (record, position, fault)));
+    }
+    if faults.is_empty() && records.malformed().is_empty() {
+        return Vec::new();
+    }
+    // By row, then by field in the order of the file.
+    faults.sort_by_key(|&(record, position, _)| (record, position));
+    faults.dedup_by_key(|&mut (record, ..)| record);
+    let faulty = faults.iter().map(|&(record, position, fault)| {
+        let (row_start, row_end) = records.record(record);
+        let (start, end) = records.field(record, position);
+        let reject = Reject {
+            line: records.ordinal(record),
+            row: row_start..row_end,
+            field: start..end,
+            column: Some(fields[position].column),
+            inner: String::new(),
+            fault,
+        };
+        (Some(record), reject)
+    });
+    let malformed = records.malformed().iter().map(|malformed| {
+        let row = malformed.start as usize..malformed.end as usize;
+        let reject = Reject {
+            line: malformed.ordinal as usize,
+            row: row.clone(),
+            field: row,
+            column: None,
+            inner: String::new(),
+            fault: malformed.fault,
+        };
+        (None, reject)
+    });
+    let mut rejects: Vec<_> = faulty.chain(malformed).collect();
+    rejects.sort_by_key(|(_, reject)| reject.line);
+    rejects
 }
