@@ -19,7 +19,7 @@ use serde_json::Value;
 use tracelake_convert::error::{ErrorKind, Result};
 use tracelake_convert::layout::Layout;
 use tracelake_convert::part::{Text, convert_part};
-use tracelake_convert::sheet::Codec;
+use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::source::Source;
 use tracelake_fuzz::{directory, options};
 use tracelake_schema::arrow::arrow_schema;
@@ -147,7 +147,7 @@ fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result
             &mut text,
             &layout,
             &arrow_schema(table),
-            Codec::None,
+            Encoding::new(Format::Parquet, Codec::None).unwrap(),
             Vec::new(),
             &mut |bad| {
                 let error = bad.to_error(path, &layout).to_string();

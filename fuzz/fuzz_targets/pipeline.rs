@@ -23,7 +23,7 @@ use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::PartFacts;
 use tracelake_convert::plan::{OnBadRow, Partitions, Request, plan};
 use tracelake_convert::run::{Conduct, convert};
-use tracelake_convert::sheet::Codec;
+use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::verify::verify;
 use tracelake_fuzz::{directory, options};
 use tracelake_schema::{Column, Kind, TRACES, Table};
@@ -53,8 +53,9 @@ fuzz_target!(|data: &[u8]| {
     let mut request = Request::new(source.clone());
     request.trace = Some(&TRACES[0]);
     request.on_bad_row = OnBadRow::Reject;
-    request.codec =
-        [Codec::None, Codec::Snappy, Codec::Zstd(1), Codec::Zstd(3)][usize::from(choices >> 5) % 4];
+    let codecs = [Codec::None, Codec::Snappy, Codec::Zstd(1), Codec::Zstd(3)];
+    let codec = codecs[usize::from(choices >> 5) % 4];
+    request.encoding = Encoding::new(Format::Parquet, codec).unwrap();
     if choices & 128 > 0 {
         request.partitions = Partitions::Flat;
     }

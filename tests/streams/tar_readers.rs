@@ -166,7 +166,7 @@ fn archives() -> Vec<(&'static str, Vec<Piece>, &'static [&'static str])> {
     let hiding = || Piece::file("hiding.csv", &format!("{hidden}end\n"));
     let long = || Piece::new(b'L', "././@LongLink", "long.csv\0");
     let block = b"00000001000";
-    let mut all = vec![
+    let mut all: Vec<(_, _, &[_])> = vec![
         (
             "a pax size before a long name",
             vec![Piece::pax(b'x', &[("size", "8")]), long(), good(), hiding()],

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
+use crate::output::{Codec, Encoding, Format};
 use crate::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
 use crate::release::Allow;
 use crate::run::parts_within;
-use crate::sheet::Codec;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
@@ -70,7 +70,10 @@ pub(crate) struct ConvertArgs {
     /// Where the files of a table lie: in a directory for each file number, or side by side
     #[arg(long, value_name = "NAME", default_value = "hive")]
     layout: LayoutArg,
-    /// How column chunks are compressed: zstd, zstd:1 to zstd:22, snappy, none
+    /// The format of the output files: parquet, or arrow for Arrow IPC files (Feather v2)
+    #[arg(long, value_name = "NAME", default_value = "parquet")]
+    format: Format,
+    /// Compression: zstd, zstd:1 to zstd:22, snappy (Parquet only) or none
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     compression: Codec,
     /// Rows in a part of a table that is published in one file
@@ -243,7 +246,7 @@ impl ConvertArgs {
                 LayoutArg::Hive => Partitions::Hive,
                 LayoutArg::Flat => Partitions::Flat,
             },
-            codec: self.compression,
+            encoding: Encoding::new(self.format, self.compression)?,
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,

@@ -11,8 +11,7 @@ use tracelake_schema::{Derived, Rule};
 
 use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
-use crate::nested::Rows;
-use crate::sheet::{Codec, RowGroup, Sheet, wrap};
+use crate::output::{Encoding, OutputFile, Rows};
 use crate::source::open_file;
 
 /// What became of the rows of the other table.
@@ -36,14 +35,13 @@ pub(crate) struct Made {
 pub(crate) fn derive<W: Write + Send>(
     derived: &'static Derived,
     input: &Path,
-    codec: Codec,
+    encoding: Encoding,
     out: W,
     tick: &dyn Fn() -> Result<()>,
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
-    let mut sheet = Sheet::create(out, &derived.table, &schema, codec)?;
-    let mut rows = Rows::new(&derived.table, &schema, sheet.factory());
-    let encode = |error| wrap(error, "encode");
+    let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
+    let mut rows = Rows::of_cells(&derived.table, &schema, &file);
     let mut left_out = 0;
     for batch in open(derived, input)? {
         tick()?;
@@ -52,21 +50,21 @@ pub(crate) fn derive<W: Write + Send>(
             Rule::Dag => edges(derived, &batch, &mut left_out),
         };
         let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
-        if rows.is_full(made.len())
-            && let Some(full) = rows.finish().map_err(encode)?
+        while rows.is_full(made.len())
+            && let Some(full) = rows.finish()?
         {
-            sheet.write(RowGroup::Nested(full))?;
+            file.write(full)?;
         }
-        rows.push(&made).map_err(encode)?;
+        rows.push_cells(&made)?;
     }
-    if let Some(last) = rows.finish().map_err(encode)? {
-        sheet.write(RowGroup::Nested(last))?;
+    while let Some(last) = rows.finish()? {
+        file.write(last)?;
     }
     let made = Made {
         rows: rows.pushed(),
         left_out,
     };
-    Ok((made, sheet.finish()?))
+    Ok((made, file.finish()?))
 }
 
 type Batches = parquet::arrow::arrow_reader::ParquetRecordBatchReader;

@@ -156,7 +156,7 @@ impl Rows {
                     column.read_misses(chunk, records);
                 }
             });
-        let rejects = self.rejects(records);
+        let rejects = rejects(&self.fields, |index| self.column(index).faults(), records);
         let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
         self.groups.par_iter_mut().try_for_each(|group| {
             let compressor = &mut group.compressor;
@@ -167,47 +167,6 @@ impl Rows {
         })?;
         self.rows += records.len() - faulty.len();
         Ok(rejects.into_iter().map(|(_, reject)| reject).collect())
-    }
-
-    /// Lists the rejects in order, each with the number of its record if that is well-formed.
-    fn rejects(&self, records: &Records) -> Vec<(Option<usize>, Reject)> {
-        let mut faults = Vec::new();
-        for (position, field) in self.fields.iter().enumerate() {
-            let found = self.column(field.index).faults().iter();
-            faults.extend(found.map(|&(record, fault)| (record, position, fault)));
-        }
-        if faults.is_empty() && records.malformed().is_empty() {
-            return Vec::new();
-        }
-        // By row, then by field in the order of the file.
-        faults.sort_by_key(|&(record, position, _)| (record, position));
-        faults.dedup_by_key(|&mut (record, ..)| record);
-        // Both lists are in the order of the file, so one walk over the two gives each record its line.
-        let malformed = records.malformed();
-        let mut passed = 0;
-        let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
-        for (record, position, fault) in faults {
-            while let Some(before) = malformed.get(passed)
-                && before.ordinal as usize <= record + passed
-            {
-                rejects.push((None, Reject::of_shape(before)));
-                passed += 1;
-            }
-            let (row_start, row_end) = records.record(record);
-            let (start, end) = records.field(record, position);
-            let reject = Reject {
-                line: record + passed,
-                row: row_start..row_end,
-                field: start..end,
-                column: Some(self.fields[position].column),
-                inner: String::new(),
-                fault,
-            };
-            rejects.push((Some(record), reject));
-        }
-        let rest = malformed[passed..].iter();
-        rejects.extend(rest.map(|malformed| (None, Reject::of_shape(malformed))));
-        rejects
     }
 
     /// Makes a row group of the good rows since the last one, and starts anew; `None` where there
@@ -244,4 +203,50 @@ impl Rows {
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
         self.column(column).integers()
     }
+}
+
+/// Lists the rejects of a chunk in order, each with the number of its record if that is well-formed.
+/// `faults_of` returns the faults of a column, each with the number of its record.
+pub(crate) fn rejects<'a>(
+    fields: &[Field],
+    faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
+    records: &Records,
+) -> Vec<(Option<usize>, Reject)> {
+    let mut faults = Vec::new();
+    for (position, field) in fields.iter().enumerate() {
+        let found = faults_of(field.index).iter();
+        faults.extend(found.map(|&(record, fault)| (record, position, fault)));
+    }
+    if faults.is_empty() && records.malformed().is_empty() {
+        return Vec::new();
+    }
+    // By row, then by field in the order of the file.
+    faults.sort_by_key(|&(record, position, _)| (record, position));
+    faults.dedup_by_key(|&mut (record, ..)| record);
+    // Both lists are in the order of the file, so one walk over the two gives each record its line.
+    let malformed = records.malformed();
+    let mut passed = 0;
+    let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
+    for (record, position, fault) in faults {
+        while let Some(before) = malformed.get(passed)
+            && before.ordinal as usize <= record + passed
+        {
+            rejects.push((None, Reject::of_shape(before)));
+            passed += 1;
+        }
+        let (row_start, row_end) = records.record(record);
+        let (start, end) = records.field(record, position);
+        let reject = Reject {
+            line: record + passed,
+            row: row_start..row_end,
+            field: start..end,
+            column: Some(fields[position].column),
+            inner: String::new(),
+            fault,
+        };
+        rejects.push((Some(record), reject));
+    }
+    let rest = malformed[passed..].iter();
+    rejects.extend(rest.map(|malformed| (None, Reject::of_shape(malformed))));
+    rejects
 }

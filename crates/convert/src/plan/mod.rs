@@ -16,8 +16,8 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
-use crate::sheet::Codec;
-use crate::source::{self, Chunk, Source};
+use crate::output::{Encoding, Format};
+use crate::source::{self, Chunk, Member, Source};
 use crate::value;
 
 pub use request::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
@@ -53,8 +53,8 @@ pub struct Plan {
     pub trace: &'static Trace,
     /// What decides the bytes of the outputs.
     pub origin: Origin,
-    /// How column chunks are compressed.
-    pub codec: Codec,
+    /// The format of the output files, and how they are compressed.
+    pub encoding: Encoding,
     /// What a bad row leads to.
     pub on_bad_row: OnBadRow,
     /// Where the outputs of a table lie.
@@ -154,6 +154,19 @@ impl Plan {
             .find(|stream| stream.tables.contains(&table))
     }
 
+    /// The table whose text a member of an archive is, as an index in [`Plan::tables`].
+    #[must_use]
+    pub fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
+        let name = member.path.rsplit('/').next()?;
+        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
+        tables.find(|&table| {
+            let table = self.tables[table].layout.table;
+            let rest = name.strip_prefix(table.name);
+            let extension = rest.and_then(|rest| rest.strip_prefix('.'));
+            extension == Some(table.syntax.extension())
+        })
+    }
+
     /// A part that a stream is cut into; `table` is an index in [`Plan::tables`].
     #[must_use]
     pub fn cut(&self, stream: &StreamPlan, table: usize, file_number: u32) -> PartPlan {
@@ -166,12 +179,8 @@ impl Plan {
             number: file_number,
             total: None,
         };
-        part_plan(
-            self.partitions,
-            self.tables[table].layout.table,
-            &part,
-            None,
-        )
+        let place = (self.partitions, self.encoding.format());
+        part_plan(place, self.tables[table].layout.table, &part, None)
     }
 }
 
@@ -300,8 +309,8 @@ pub fn plan(request: &Request) -> Result<Plan> {
     }
     let options = Settings {
         layout: request.partitions.name().to_owned(),
-        format: "parquet".to_owned(),
-        compression: request.codec.to_string(),
+        format: request.encoding.format().to_string(),
+        compression: request.encoding.codec().to_string(),
         on_bad_row: request.on_bad_row.name().to_owned(),
         part_rows: trace
             .tables
@@ -321,7 +330,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
         source: found.root,
         trace,
         origin: Origin::new(trace.name, options),
-        codec: request.codec,
+        encoding: request.encoding,
         on_bad_row: request.on_bad_row,
         partitions: request.partitions,
         selected: request.parts.clone(),
@@ -503,7 +512,8 @@ fn plan_table(
         .filter(|part| selected(part.number))
         .map(|part| {
             let listed = checksums.and_then(|sums| sums.of(table.name, &part.file.path));
-            part_plan(request.partitions, table, part, listed)
+            let place = (request.partitions, request.encoding.format());
+            part_plan(place, table, part, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -517,7 +527,7 @@ fn plan_table(
 }
 
 fn part_plan(
-    partitions: Partitions,
+    place: (Partitions, Format),
     table: &Table,
     part: &FoundPart,
     sha256: Option<&str>,
@@ -527,7 +537,7 @@ fn part_plan(
         source: part.file.path.clone(),
         bytes: part.file.bytes,
         sha256: sha256.map(str::to_owned),
-        output: output_path(partitions, table, part),
+        output: output_path(place, table, part),
         rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
     }
 }
@@ -593,8 +603,12 @@ fn output_stem(part: &FoundPart) -> String {
     }
 }
 
-fn output_path(partitions: Partitions, table: &Table, part: &FoundPart) -> String {
-    let name = format!("{}.parquet", output_stem(part));
+fn output_path(
+    (partitions, format): (Partitions, Format),
+    table: &Table,
+    part: &FoundPart,
+) -> String {
+    let name = format!("{}.{format}", output_stem(part));
     match partitions {
         Partitions::Hive => format!("{}/file_number={}/{name}", table.name, part.number),
         Partitions::Flat => format!("{}/{name}", table.name),

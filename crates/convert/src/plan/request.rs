@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use tracelake_schema::{Rule, Trace};
 
-use crate::sheet::Codec;
+use crate::output::Encoding;
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
 /// groups, so that each part is some hundred megabytes.
@@ -27,8 +27,8 @@ pub struct Request {
     pub allow_missing: bool,
     /// How the lake is laid out.
     pub partitions: Partitions,
-    /// How column chunks are compressed.
-    pub codec: Codec,
+    /// The format of the output files, and how they are compressed.
+    pub encoding: Encoding,
     /// Which checksums the source is held against.
     pub checksums: ChecksumSource,
     /// What a bad row leads to.
@@ -50,7 +50,7 @@ impl Request {
             parts: None,
             allow_missing: false,
             partitions: Partitions::Hive,
-            codec: Codec::DEFAULT,
+            encoding: Encoding::DEFAULT,
             checksums: ChecksumSource::Auto,
             on_bad_row: OnBadRow::Fail,
             part_rows: PART_ROWS,

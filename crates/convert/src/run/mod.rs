@@ -15,10 +15,10 @@ use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::parquet_file::footer_rows;
 use crate::part::{Converted, Text, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
-use crate::sheet::footer_rows;
-use crate::source::{self, Fingerprint, Interrupt, Member, Source};
+use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{
     Journal, Lake, Progress, Staged, Staging, files, foreign_files, inside, read_manifest,
 };
@@ -434,8 +434,8 @@ impl Run<'_> {
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.lake.stage(&path)?;
             let go_on = || self.go_on();
-            let codec = self.plan.codec;
-            let (made, staging) = derive(derived, &input, codec, staging, &go_on)
+            let encoding = self.plan.encoding;
+            let (made, staging) = derive(derived, &input, encoding, staging, &go_on)
                 .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;
@@ -497,7 +497,7 @@ impl Run<'_> {
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
                 let path = path.join(&member.path);
-                let Some(table) = self.table_of(stream, &member) else {
+                let Some(table) = self.plan.table_of(stream, &member) else {
                     if member.path.ends_with('/') {
                         continue;
                     }
@@ -553,19 +553,6 @@ impl Run<'_> {
             }
         }
         Ok(parts)
-    }
-
-    /// The table that a member of an archive is the text of.
-    fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
-        let name = member.path.rsplit('/').next()?;
-        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
-        tables.find(|&table| {
-            let table = self.plan.tables[table].layout.table;
-            let rest = name
-                .strip_prefix(table.name)
-                .map(|rest| rest.strip_prefix('.'));
-            matches!(rest, Some(Some(extension)) if extension == table.syntax.extension())
-        })
     }
 
     /// Converts the text of a table part by part; false where no more of it was wanted.
@@ -628,7 +615,7 @@ impl Run<'_> {
             text,
             layout,
             schema,
-            self.plan.codec,
+            self.plan.encoding,
             self.lake.stage(&part.output)?,
             &mut |bad_row| match self.plan.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, layout)),

@@ -307,8 +307,8 @@ mod tests {
     use crate::cell::Cell;
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
+    use crate::output::Encoding;
     use crate::part::{Text, convert_part};
-    use crate::sheet::Codec;
     use crate::source::Source;
 
     static JSON: Table = TABLE;
@@ -375,7 +375,7 @@ mod tests {
                 &mut reading,
                 &layout,
                 &arrow_schema(table),
-                Codec::DEFAULT,
+                Encoding::DEFAULT,
                 Vec::new(),
                 &mut |bad| {
                     rejects.extend(bad.to_json()?);

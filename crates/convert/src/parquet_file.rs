@@ -16,12 +16,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_schema::Table;
 
-use crate::column::{ID_PAGE_ROWS, PAGE_ROWS, is_id};
+use crate::column::{Codec, ID_PAGE_ROWS, PAGE_ROWS, is_id};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::open_file;
 use crate::{nested, rows};
-
-pub use crate::column::Codec;
 
 /// How much is written to the disk at once, in bytes.
 const WRITE: usize = 32 << 10;
@@ -33,12 +31,12 @@ pub(crate) enum RowGroup {
 }
 
 /// One Parquet file on its way.
-pub(crate) struct Sheet<W: Write + Send> {
+pub(crate) struct ParquetFile<W: Write + Send> {
     writer: SerializedFileWriter<BufWriter<W>>,
     schema: SchemaRef,
 }
 
-impl<W: Write + Send> Sheet<W> {
+impl<W: Write + Send> ParquetFile<W> {
     /// Starts a file of a table.
     ///
     /// # Errors
@@ -112,7 +110,7 @@ impl<W: Write + Send> Sheet<W> {
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when it is not Parquet, [`ErrorKind::Failed`] when the disk fails.
-pub fn footer_rows(path: &Path) -> Result<u64> {
+pub(crate) fn footer_rows(path: &Path) -> Result<u64> {
     let file = open_file(path)?;
     let footer = ParquetMetaDataReader::new()
         .parse_and_finish(&file)
