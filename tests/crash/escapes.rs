@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::support::{
     Run, Score, Scratch, convert, copy, ensure, finished_lake, good_row, manifest, row_with, run,
+    write_manifest,
     table,
 };
 
@@ -205,14 +206,13 @@ fn strings_of_a_manifest_are_escaped() {
             copy(finished_lake(), &out);
             let mut json = manifest(&out);
             *json.pointer_mut(pointer).unwrap() = Value::from(hostile);
-            let path = out.join("_tracelake/manifest.json");
             let what = format!("{pointer} is {}", hostile.escape_default());
             let (lake, src) = (out.to_str().unwrap(), source.src());
             let src = src.to_str().unwrap();
             for rows in [1, 2] {
                 // With counts that do not fit, the part or the table is named.
                 json["tables"][0]["parts"][0]["rows_in"] = Value::from(rows);
-                fs::write(&path, json.to_string()).unwrap();
+                write_manifest(&out, &json);
                 for arguments in [
                     &["verify", lake][..],
                     &["verify", lake, "--source", src],

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::crash::child::within_time;
 use crate::support::{
     Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
+    write_manifest,
     tree,
 };
 
@@ -127,7 +128,7 @@ fn a_manifest_cannot_name_what_lies_outside() {
             copy(&neighbours.scratch.out(), &out);
             let mut json = manifest(&out);
             json["tables"][0]["parts"][0][place]["path"] = Value::from(&*path);
-            fs::write(out.join(MANIFEST), json.to_string()).unwrap();
+            write_manifest(&out, &json);
             let outcome = refused(&neighbours, &out, 6);
             score.count(&format!("{place} is {path}"), outcome);
             fs::remove_dir_all(&out).unwrap();

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, tree,
+    write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -249,11 +250,7 @@ fn an_obstacle_in_a_lake_is_one_clear_error() {
 fn edit(out: &Path, pointer: &str, value: &str) {
     let mut json = manifest(out);
     *json.pointer_mut(pointer).unwrap() = Value::from(value);
-    fs::write(
-        out.join(MANIFEST),
-        serde_json::to_vec_pretty(&json).unwrap(),
-    )
-    .unwrap();
+    write_manifest(out, &json);
 }
 
 /// What of a lake's identity changed, and how the refusal names it.

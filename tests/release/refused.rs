@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::release::{FILES, release, released, small, there};
-use crate::support::{Scratch, assert_same_tree, good_row, output_path, tree};
+use crate::support::{Scratch, assert_same_tree, good_row, output_path, seal, tree};
 
 /// Exit `code` and a message that says this; the lake is as it was.
 #[track_caller]
@@ -75,7 +75,8 @@ fn a_lake_of_another_version_is_refused() {
     let text = fs::read_to_string(&path).unwrap();
     let this = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&this));
-    fs::write(&path, text.replacen(&this, "\"version\": \"0.0.0\"", 1)).unwrap();
+    let other = text.replacen(&this, "\"version\": \"0.0.0\"", 1);
+    fs::write(&path, seal(&other)).unwrap();
     refused(
         &scratch.out(),
         &["--allow-missing"],

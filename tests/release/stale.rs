@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::release::{FILES, release, released, small, there};
-use crate::support::{assert_same_tree, good_row, run, tree};
+use crate::support::{assert_same_tree, good_row, run, seal, tree};
 
 #[test]
 fn a_release_goes_when_the_lake_changes() {
@@ -43,7 +43,7 @@ fn a_manifest_that_is_written_anew_takes_the_release_along() {
         1,
     );
     assert_ne!(other, text);
-    fs::write(&path, other).unwrap();
+    fs::write(&path, seal(&other)).unwrap();
     scratch.convert_well(&[]);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     assert_eq!(there(&scratch.out()), [""; 0]);

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::streams::two_tables;
-use crate::support::{Run, Scratch, assert_same_tree, gzip, manifest, rows, run, tree};
+use crate::support::{Run, Scratch, assert_same_tree, gzip, manifest, rows, run, seal, tree};
 
 /// The rows of the parts of one table, in order.
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
@@ -217,7 +217,7 @@ fn a_row_of_another_part_is_found() {
             facts["source"]["sha256"].as_str().unwrap().to_owned()
         };
         let json = json.replace(&digest(&wrong), &digest(&scratch));
-        fs::write(wrong.out().join("_tracelake/manifest.json"), json).unwrap();
+        fs::write(wrong.out().join("_tracelake/manifest.json"), seal(&json)).unwrap();
         let run = run([
             "verify".into(),
             wrong.out(),

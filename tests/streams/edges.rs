@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 
 use crate::streams::whole_trace;
-use crate::support::{Run, Scratch, assert_same_tree, manifest, read_output, run, shared, tree};
+use crate::support::{Run, Scratch, assert_same_tree, manifest, read_output, run, seal, shared, tree};
 
 fn dag() -> &'static Derived {
     let mut derived = whole_trace().derived.iter();
@@ -147,7 +147,7 @@ fn it_grows_resumes_and_is_verified() {
         &format!("\"bytes\": {}", bytes(1)),
         &format!("\"bytes\": {}", bytes(0)),
     );
-    fs::write(scratch.out().join("_tracelake/manifest.json"), json).unwrap();
+    fs::write(scratch.out().join("_tracelake/manifest.json"), seal(&json)).unwrap();
     let run = verify(&scratch);
     assert_eq!(run.code, 5, "{}", run.stderr);
     assert!(

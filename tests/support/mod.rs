@@ -26,6 +26,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_schema::{TRACES, Table, Trace};
 
@@ -330,6 +331,27 @@ pub(crate) fn row_groups(path: &Path) -> Vec<u64> {
 pub(crate) fn manifest(out: &Path) -> serde_json::Value {
     let json = fs::read(out.join("_tracelake/manifest.json")).unwrap();
     serde_json::from_slice(&json).unwrap()
+}
+
+/// Writes a changed manifest of a lake with the digest that a manifest ends with, so that a test can
+/// lie in it.
+pub(crate) fn write_manifest(out: &Path, manifest: &serde_json::Value) {
+    let json = serde_json::to_string_pretty(manifest).unwrap();
+    fs::write(out.join("_tracelake/manifest.json"), seal(&json)).unwrap();
+}
+
+/// A manifest, changed as a text, with its digest made right: it covers every line but the last two.
+pub(crate) fn seal(json: &str) -> String {
+    let mut lines: Vec<&str> = json.trim_end().lines().collect();
+    assert_eq!(lines.pop(), Some("}"));
+    if lines.last().unwrap().starts_with("  \"sha256\": ") {
+        lines.pop();
+    }
+    let body = lines.join("\n");
+    let body = body.trim_end_matches(',').to_owned() + ",\n";
+    let digest = Sha256::digest(&body);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}  \"sha256\": \"{digest}\"\n}}\n")
 }
 
 /// Published data beside the workspace; where it is absent, says so and gives `None`.

@@ -1,5 +1,6 @@
 //! What `verify` is for: a lake is changed in one place, and `verify` has to say where.
 
 mod alone;
+mod manifest;
 mod mutations;
 mod patient;

@@ -9,9 +9,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::support::{Run, Scratch, committed_sample, convert, copy, run};
-
-const MANIFEST: &str = "_tracelake/manifest.json";
+use crate::support::{Run, Scratch, committed_sample, convert, copy, run, write_manifest};
 
 /// One table of the sample as a lake, and a copy to do harm to.
 pub(crate) struct Patient {
@@ -42,8 +40,7 @@ impl Patient {
     }
 
     pub(crate) fn write_manifest(&self, manifest: &Value) {
-        let json = serde_json::to_vec_pretty(manifest).unwrap();
-        fs::write(self.lake().join(MANIFEST), json).unwrap();
+        write_manifest(&self.lake(), manifest);
     }
 
     /// Puts other bytes in place of a part's output, and lets the manifest say that they are right;

@@ -1,113 +1,171 @@
-//! The facts of a part and of a lake, and the counting law that they keep.
+//! What a lake records about itself: its origin, its parts, and the counting law they keep.
+//!
+//! A manifest protects itself. Its last two lines are its own digest and the closing brace, and the
+//! digest covers every byte before them, so `head -n -2 manifest.json | sha256sum` checks it by hand.
 
 use std::collections::BTreeSet;
+use std::io::{BufReader, Read, Seek};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
+/// traces. A run checks it before it starts work, so nothing is written that can't be read back.
+pub const MOST_BYTES: u64 = 256 << 20;
+
+/// The most bytes one part takes in a manifest or a journal, apart from its three paths.
+const PART_BYTES: u64 = 1_050;
+
 /// The directory of the rejects files, relative to the lake.
 pub const REJECTS: &str = "_tracelake/rejects";
 
-/// What a lake is: `_tracelake/manifest.json`, written last. It holds no clock and no absolute
+/// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
 /// path, so the same input gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Fields")]
 pub struct Manifest {
-    /// Who made the lake, under which options.
+    /// What made the lake, and with which options.
     #[serde(flatten)]
     pub origin: Origin,
     /// The tables, in the order of the trace.
     pub tables: Vec<TableFacts>,
 }
 
-/// What has to be equal for two runs to work on the same lake.
+/// The fields of a manifest as they are read. serde keeps unknown fields in memory for a flattened
+/// struct, so a hostile manifest could fill it; here they are skipped.
+#[derive(Deserialize)]
+struct Fields {
+    tool: String,
+    version: String,
+    trace: String,
+    #[serde(default)]
+    synthetic: bool,
+    options: Settings,
+    tables: Vec<TableFacts>,
+}
+
+impl From<Fields> for Manifest {
+    fn from(fields: Fields) -> Self {
+        let Fields {
+            tool,
+            version,
+            trace,
+            synthetic,
+            options,
+            tables,
+        } = fields;
+        let origin = Origin {
+            tool,
+            version,
+            trace,
+            synthetic,
+            options,
+        };
+        Self { origin, tables }
+    }
+}
+
+/// What two runs must have in common to work on the same lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// `tracelake`.
     pub tool: String,
     /// Its version.
     pub version: String,
-    /// The trace.
+    /// The name of the trace.
     pub trace: String,
+    /// Whether `tracelake generate` made the source.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub synthetic: bool,
     /// The options that decide the bytes of the outputs.
     pub options: Settings,
 }
 
-/// The options that decide the bytes of the outputs.
+/// The options that decide the bytes of the outputs, as typed on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// `hive` or `flat`.
     pub layout: String,
     /// `parquet`.
     pub format: String,
-    /// As on the command line, with the level: `zstd:3`.
+    /// The codec with its level: `zstd:3`.
     pub compression: String,
     /// `fail` or `reject`.
     pub on_bad_row: String,
-    /// Rows in a part of a table that is published in one file, if the trace has such tables.
+    /// The rows of each part of a table published in one file; `None` if the trace has no such table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_rows: Option<u64>,
 }
 
 impl Origin {
-    /// This version of tracelake with a trace and options.
+    /// This version of tracelake, converting a published trace.
     #[must_use]
     pub fn new(trace: &str, options: Settings) -> Self {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         Self {
             tool: "tracelake".to_owned(),
-            version,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             trace: trace.to_owned(),
+            synthetic: false,
             options,
         }
     }
 
-    /// The first difference to another origin, in words: `compression zstd:3, now snappy`.
+    /// Describes the first difference to the origin of another run: `compression was zstd:3 and is
+    /// now snappy`.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<String> {
-        let rows = |origin: &Self| {
-            origin
-                .options
-                .part_rows
-                .map_or("none".into(), |r| r.to_string())
-        };
-        let (then_rows, now_rows) = (rows(self), rows(now));
-        let pairs = [
-            ("part-rows", &then_rows, &now_rows),
-            ("tool", &self.tool, &now.tool),
-            ("version", &self.version, &now.version),
-            ("trace", &self.trace, &now.trace),
-            ("layout", &self.options.layout, &now.options.layout),
-            ("format", &self.options.format, &now.options.format),
-            (
-                "compression",
-                &self.options.compression,
-                &now.options.compression,
-            ),
-            (
-                "on-bad-row",
-                &self.options.on_bad_row,
-                &now.options.on_bad_row,
-            ),
-        ];
-        pairs
-            .iter()
-            .find(|(_, then, now)| then != now)
-            .map(|(name, then, now)| format!("{name} was {then} and is now {now}"))
+        self.named()
+            .into_iter()
+            .zip(now.named())
+            .find(|((_, then), (_, now))| then != now)
+            .map(|((name, then), (_, now))| format!("{name} was {then} and is now {now}"))
+    }
+
+    /// Every field with its name. A new field doesn't compile until it is listed here.
+    fn named(&self) -> [(&'static str, String); 9] {
+        let Self {
+            tool,
+            version,
+            trace,
+            synthetic,
+            options,
+        } = self;
+        let Settings {
+            layout,
+            format,
+            compression,
+            on_bad_row,
+            part_rows,
+        } = options;
+        let rows = part_rows.map_or_else(|| "none".to_owned(), |rows| rows.to_string());
+        let source = if *synthetic { "synthetic" } else { "published" };
+        [
+            ("part-rows", rows),
+            ("tool", tool.clone()),
+            ("version", version.clone()),
+            ("trace", trace.clone()),
+            ("source", source.to_owned()),
+            ("layout", layout.clone()),
+            ("format", format.clone()),
+            ("compression", compression.clone()),
+            ("on-bad-row", on_bad_row.clone()),
+        ]
     }
 }
 
 /// One table of a lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableFacts {
-    /// The table.
+    /// Its name.
     pub name: String,
-    /// The SHA-256 of its Arrow schema's names, types and nullabilities.
+    /// The SHA-256 of the names, types and nullability in its Arrow schema.
     pub schema_fingerprint: String,
     /// Rows in all outputs.
     pub rows: u64,
-    /// Its parts, by file number.
+    /// Its parts, in the order of their file numbers.
     pub parts: Vec<PartFacts>,
 }
 
@@ -119,8 +177,8 @@ impl TableFacts {
         rows.fold(0, u64::saturating_add)
     }
 
-    /// Whether all parts that were published are there, so that a published count can be held
-    /// against [`TableFacts::rows_in`].
+    /// Whether the lake has every published part, so that [`TableFacts::rows_in`] can be compared with
+    /// a published count.
     #[must_use]
     pub fn is_whole(&self, table: &Table) -> bool {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
@@ -128,8 +186,8 @@ impl TableFacts {
         !numbers.is_empty() && numbers.into_iter().eq(0..cut.unwrap_or(table.parts))
     }
 
-    /// How many rows more than published were read, which is less than 0 where some are missing;
-    /// nothing where there is no published count or the table is not whole.
+    /// How many more rows were read than published, negative if some are missing. `None` without a
+    /// published count, or if the lake doesn't have all parts.
     #[must_use]
     pub fn more_than_published(&self, table: &Table) -> Option<i64> {
         let published = table.published.filter(|_| self.is_whole(table))?;
@@ -144,38 +202,38 @@ impl TableFacts {
 pub struct PartFacts {
     /// The number in the names of the source and of the output.
     pub file_number: u32,
-    /// The input file; the path is relative to SRC. Of one that was not read to its end, as far as it
-    /// was: its first bytes.
+    /// The input file; the path is relative to SRC. If the file wasn't read to its end, size and digest
+    /// are those of the bytes read.
     pub source: FileFacts,
-    /// How many parts of the table its source was cut into, if it was.
+    /// How many parts its source was cut into, if one file holds the whole table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
     /// Rows in the source.
     pub rows_in: u64,
     /// Rows in the output.
     pub rows_out: u64,
-    /// Rows that could not be converted.
+    /// Rows written to the rejects file.
     pub rows_rejected: u64,
-    /// Values that were spelled in another way and mapped to a sentinel.
+    /// Values that were mapped to a sentinel because the file spells it in another way.
     pub sentinels_mapped: u64,
     /// The smallest value of the table's time column, sentinels included.
     pub time_min: Option<i64>,
     /// The largest value of the table's time column, sentinels included.
     pub time_max: Option<i64>,
-    /// Of a derived table, rows of the other one of which none was made, because they say nothing of that
-    /// kind. The source of such a part is a file of the lake, and its rows are those that were made.
+    /// Derived tables only: rows of the input table from which no row was derived. The source of such a
+    /// part is a file of the lake, and `rows_in` counts the rows derived from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
     /// The output file; the path is relative to OUT.
     pub output: FileFacts,
-    /// The file of the rejected rows, if there are any; the path is relative to OUT.
+    /// The rejects file, if any row was rejected; the path is relative to OUT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejects: Option<FileFacts>,
 }
 
 impl PartFacts {
-    /// How many of the first bytes of its source the digest is of: all, unless the source is cut into
-    /// parts and was not read to its end.
+    /// How many bytes of the source its digest covers: all (`u64::MAX`), unless the source is cut into
+    /// parts and wasn't read to its end.
     #[must_use]
     pub fn digested(&self, is_cut: bool) -> u64 {
         if is_cut && self.of.is_none() {
@@ -198,6 +256,44 @@ pub struct FileFacts {
 }
 
 impl Manifest {
+    /// Reads a manifest and checks its digest.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if the content doesn't match the digest, or there is none;
+    /// [`ErrorKind::Refused`] if the digest is right but the content isn't that of a manifest;
+    /// [`ErrorKind::Failed`] if the file can't be read.
+    ///
+    /// # Memory
+    /// The facts of the parts; the file is read in a stream.
+    pub fn read(mut file: impl Read + Seek) -> Result<Self> {
+        let failed = |error| Error::disk("read", error);
+        let damaged = |reason: &str| Error::new(ErrorKind::Corrupt, reason);
+        let bytes = file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let body = bytes.checked_sub(SEAL_BYTES);
+        let body = body.ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        let mut content = file.by_ref().take(body);
+        loop {
+            match content.read(&mut buffer).map_err(failed)? {
+                0 => break,
+                read => digest.update(&buffer[..read]),
+            }
+        }
+        let mut found = Vec::new();
+        file.read_to_end(&mut found).map_err(failed)?;
+        if found != seal(&digest.finalize()).into_bytes() {
+            return Err(damaged(
+                "the manifest is damaged: its content doesn't match the digest at its end",
+            ));
+        }
+        file.rewind().map_err(failed)?;
+        serde_json::from_reader(BufReader::new(file)).map_err(|error| {
+            Error::new(ErrorKind::Refused, format!("not a manifest: {error}")).because(error)
+        })
+    }
+
     /// Checks the counting law, `rows_in = rows_out + rows_rejected`, per part and in total.
     ///
     /// # Errors
@@ -225,7 +321,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// The parts with their table's name, in order.
+    /// All parts in order, each with the name of its table.
     pub fn parts(&self) -> impl Iterator<Item = (&str, &PartFacts)> {
         self.tables.iter().flat_map(|table| {
             table
@@ -235,26 +331,76 @@ impl Manifest {
         })
     }
 
-    /// Every file that belongs to the lake, apart from the manifest.
+    /// All files of the lake except the manifest.
     pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
         self.parts()
             .flat_map(|(_, part)| std::iter::once(&part.output).chain(&part.rejects))
     }
 
-    /// The bytes of `manifest.json`.
+    /// The bytes of `manifest.json`, its digest included.
     ///
     /// # Errors
-    /// Never for a manifest of this crate; serde's signature has one.
+    /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let mut json = serde_json::to_vec_pretty(self).map_err(|error| {
-            Error::new(
-                ErrorKind::Failed,
-                format!("cannot write the manifest: {error}"),
-            )
-        })?;
-        json.push(b'\n');
+        let mut json = serde_json::to_vec_pretty(self)
+            .expect("strings, integers and vectors are always JSON");
+        json.truncate(json.len() - "\n}".len());
+        json.extend(b",\n");
+        let json = with_digest(json);
+        check_bytes(json.len() as u64)?;
         Ok(json)
     }
+}
+
+/// Ends a manifest with the digest of `body`: a JSON object up to the comma and the newline after its
+/// last field.
+#[must_use]
+pub fn with_digest(mut body: Vec<u8>) -> Vec<u8> {
+    let seal = seal(&Sha256::digest(&body));
+    body.extend(seal.into_bytes());
+    body
+}
+
+/// The length of [`seal`] in bytes.
+const SEAL_BYTES: u64 = "  \"sha256\": \"\"\n}\n".len() as u64 + 64;
+
+/// The end of a manifest: the digest of everything before it.
+fn seal(digest: &[u8]) -> String {
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("  \"sha256\": \"{hex}\"\n}}\n")
+}
+
+/// The most bytes that a part with these paths takes in a manifest or a journal.
+#[must_use]
+pub fn most_bytes(paths: [&str; 3]) -> u64 {
+    // A control character becomes six bytes, such as \u001b.
+    let escaped = |path: &str| -> usize {
+        path.bytes()
+            .map(|byte| match byte {
+                b'"' | b'\\' => 2,
+                0..=0x1f => 6,
+                _ => 1,
+            })
+            .sum()
+    };
+    paths.into_iter().fold(PART_BYTES, |bytes, path| {
+        bytes.saturating_add(escaped(path) as u64)
+    })
+}
+
+/// Checks that a manifest of this size can be read back.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it can't.
+pub fn check_bytes(bytes: u64) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!(
+        "too many parts: the manifest could take {bytes} bytes, and at most {MOST_BYTES} are read"
+    );
+    Err(Error::new(ErrorKind::Refused, reason)
+        .hint("select tables or parts, pass a larger --part-rows, or make several lakes"))
 }
 
 #[cfg(test)]
@@ -269,6 +415,10 @@ mod tests {
             bytes: 1,
             sha256: "00".into(),
         }
+    }
+
+    fn read(json: &[u8]) -> Result<Manifest> {
+        Manifest::read(std::io::Cursor::new(json))
     }
 
     fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
@@ -325,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_table_is_held_against_its_published_count() {
+    fn a_whole_table_is_compared_with_its_published_count() {
         let mut table = tracelake_schema::TRACES[0].tables[0];
         let mut facts = manifest(1, 9).tables.remove(0);
         let mut part = facts.parts.remove(0);
@@ -357,9 +507,80 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        let manifest = manifest(1, 9);
+        let mut manifest = manifest(1, 9);
         let json = manifest.to_json().unwrap();
-        assert_eq!(serde_json::from_slice::<Manifest>(&json).unwrap(), manifest);
+        assert_eq!(read(&json).unwrap(), manifest);
+        manifest.origin.synthetic = true;
+        let json = manifest.to_json().unwrap();
+        assert_eq!(read(&json).unwrap(), manifest);
+        assert!(String::from_utf8(json).unwrap().contains("\"synthetic\": true"));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let json = manifest(1, 9).to_json().unwrap();
+        for at in 0..json.len() {
+            for bit in 0..8 {
+                let mut flipped = json.clone();
+                flipped[at] ^= 1 << bit;
+                let error = read(&flipped).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit} of byte {at}");
+            }
+            read(&json[..at]).unwrap_err();
+            let longer = [&json[..at], b" ", &json[at..]].concat();
+            read(&longer).unwrap_err();
+        }
+        read(&[&json[..], b"\n"].concat()).unwrap_err();
+    }
+
+    #[test]
+    fn a_manifest_without_a_digest_is_not_believed() {
+        let json = serde_json::to_vec_pretty(&manifest(1, 9)).unwrap();
+        let error = read(&json).unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
+    }
+
+    #[test]
+    fn unknown_fields_are_skipped() {
+        let manifest = manifest(1, 9);
+        let json = String::from_utf8(serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
+        let json = json.replacen('{', "{\n  \"later\": [{}],", 1);
+        let body = json.strip_suffix("\n}").unwrap().to_owned() + ",\n";
+        assert_eq!(read(&with_digest(body.into_bytes())).unwrap(), manifest);
+    }
+
+    #[test]
+    fn the_bound_of_a_part_holds_for_the_longest_facts() {
+        let mut manifest = manifest(1, 9);
+        let empty = manifest.to_json().unwrap().len() as u64;
+        let path = "a\u{1}\"\\é".repeat(9);
+        let file = FileFacts {
+            path: path.clone(),
+            bytes: u64::MAX,
+            sha256: "0".repeat(64),
+        };
+        manifest.tables[0].parts.push(PartFacts {
+            file_number: u32::MAX,
+            source: file.clone(),
+            of: Some(u32::MAX),
+            rows_in: u64::MAX,
+            rows_out: u64::MAX,
+            rows_rejected: u64::MAX,
+            sentinels_mapped: u64::MAX,
+            time_min: Some(i64::MIN),
+            time_max: Some(i64::MIN),
+            left_out: Some(u64::MAX),
+            output: file.clone(),
+            rejects: Some(file),
+        });
+        let more = manifest.to_json().unwrap().len() as u64 - empty;
+        let most = most_bytes([&path; 3]);
+        assert!(more <= most && most <= more + 300, "{more} {most}");
+        check_bytes(MOST_BYTES).unwrap();
+        assert_eq!(
+            check_bytes(MOST_BYTES + 1).unwrap_err().kind(),
+            ErrorKind::Refused
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tracelake_schema::{Derived, Table};
 use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
-use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
 use crate::parquet_file::footer_rows;
 use crate::part::{Converted, Text, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
@@ -105,6 +105,7 @@ pub fn convert(
         rejected: AtomicU64::new(0),
         interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
         failed,
+        manifest_bytes: AtomicU64::new(0),
         watch,
     };
     match pool.install(|| run.convert()) {
@@ -127,6 +128,8 @@ struct Run<'a> {
     failed: Arc<AtomicBool>,
     /// Fails once a signal arrived or a part failed; sources ask it too.
     interrupt: Interrupt,
+    /// The most bytes that the manifest takes with the parts so far.
+    manifest_bytes: AtomicU64,
     watch: Watcher<'a>,
 }
 
@@ -204,11 +207,17 @@ impl Run<'_> {
         } else {
             self.lake.progress()?
         };
+        if let Some(damaged) = &progress.damaged {
+            (self.watch)(Event::Warning(format!(
+                "{damaged}; parts that can't be checked are converted again"
+            )));
+        }
         self.same_origin(&progress)?;
         self.nothing_foreign()?;
         self.nothing_unknown(&progress)?;
         self.nothing_leads_out()?;
         let mut parts = self.keep(&progress)?;
+        self.fits_manifest(&parts)?;
         let rejected = parts.values().map(|part| part.rows_rejected);
         self.count_rejects(rejected.fold(0, u64::saturating_add))?;
         let todo = self
@@ -318,6 +327,32 @@ impl Run<'_> {
             inside(self.lake.root(), &part.rejects)?;
         }
         Ok(())
+    }
+
+    /// Checks that a manifest of the parts kept and planned can be read back, and counts the kept
+    /// ones. How many parts a stream has is known only at its end.
+    fn fits_manifest(&self, kept: &Parts) -> Result<()> {
+        for facts in kept.values() {
+            self.count_in_manifest(facts)?;
+        }
+        let planned = self.plan.parts().filter(|(table, part)| {
+            let key = self.key(*table, part.file_number);
+            !kept.contains_key(&key)
+        });
+        let planned = planned
+            .map(|(_, part)| manifest::most_bytes([&part.source, &part.output, &part.rejects]));
+        let known = self.manifest_bytes.load(Ordering::Relaxed);
+        let bytes = planned.fold(known, u64::saturating_add);
+        manifest::check_bytes(bytes).map_err(|error| error.at(self.lake.root()))
+    }
+
+    /// Counts one more part in the manifest.
+    fn count_in_manifest(&self, facts: &PartFacts) -> Result<()> {
+        let rejects = facts.rejects.as_ref().map_or("", |file| &file.path);
+        let bytes = manifest::most_bytes([&facts.source.path, &facts.output.path, rejects]);
+        let before = self.manifest_bytes.fetch_add(bytes, Ordering::Relaxed);
+        manifest::check_bytes(before.saturating_add(bytes))
+            .map_err(|error| error.at(self.lake.root()))
     }
 
     /// Whether all selected parts of a stream are there.
@@ -716,6 +751,7 @@ impl Run<'_> {
 
     /// Notes a part that is committed, and tells of it.
     fn finish(&self, shared: &Shared, table: &'static str, facts: &PartFacts) -> Result<()> {
+        self.count_in_manifest(facts)?;
         self.with_journal(shared, |journal| journal.note(table, facts))?;
         tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {

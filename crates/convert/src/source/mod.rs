@@ -381,21 +381,36 @@ pub fn open_file(path: &Path) -> Result<File> {
 /// # Errors
 /// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.
 pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = open_file(path)?;
-    let failed = |error| Error::io("read", path, error);
+    let file = open_small(path, limit)?;
     let mut bytes = Vec::new();
-    if file.metadata().map_err(failed)?.len() <= limit {
-        file.take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes.len() as u64 <= limit {
-            return Ok(bytes);
-        }
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::io("read", path, error))?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(path, limit));
     }
+    Ok(bytes)
+}
+
+/// Opens a file that is at most `limit` bytes long by nature.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] if it is larger; if it can't be opened.
+pub fn open_small(path: &Path, limit: u64) -> Result<File> {
+    let file = open_file(path)?;
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(|error| Error::io("read", path, error))?;
+    if metadata.len() > limit {
+        return Err(too_large(path, limit));
+    }
+    Ok(file)
+}
+
+fn too_large(path: &Path, limit: u64) -> Error {
     let reason = format!("is larger than {limit} bytes, which it never is by nature");
-    Err(Error::new(ErrorKind::Corrupt, reason)
+    Error::new(ErrorKind::Corrupt, reason)
         .at(path)
-        .hint("it is not what its name says: move it away"))
+        .hint("it is not what its name says: move it away")
 }
 
 /// Digests a whole file without decoding it.

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::REJECTS;
-use crate::source::read_small;
+use crate::manifest::{MOST_BYTES, REJECTS};
+use crate::source::{open_small, read_small};
 
 /// Takes the lock of a lake, or says that another process has it.
 pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
@@ -107,15 +107,24 @@ pub(super) fn refuse_symlink(path: &Path) -> Result<()> {
     }
 }
 
-/// The largest manifest or journal that is read, in bytes: some ninety thousand parts.
-const LIMIT: u64 = 64 << 20;
-
-/// Reads a file of the lake's home; `None` when it is not there.
+/// Reads a file of the lake's home; `None` if there is no such file.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     refuse_symlink(path)?;
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == Io::NotFound => Ok(None),
-        _ => read_small(path, LIMIT).map(Some),
+        _ => read_small(path, MOST_BYTES).map(Some),
+    }
+}
+
+/// Opens a file of the lake's home; `None` if there is no such file.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] if it is too large; if it is a link, not a file, or can't be opened.
+pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
+    refuse_symlink(path)?;
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == Io::NotFound => Ok(None),
+        _ => open_small(path, MOST_BYTES).map(Some),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    is_output, lock, make_all, make_directory, read_if_there, remove_all, remove_file,
+    is_output, lock, make_all, make_directory, open_if_there, read_if_there, remove_all, remove_file,
     sync_directory,
 };
 
@@ -52,7 +52,7 @@ pub struct Lake {
 }
 
 /// What is finished in a lake.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Progress {
     /// Who began the lake; `None` when nothing is finished.
     pub origin: Option<Origin>,
@@ -60,6 +60,8 @@ pub struct Progress {
     pub parts: Vec<(String, PartFacts)>,
     /// Whether the manifest is there and the journal is not.
     pub complete: bool,
+    /// Why the manifest can't be believed; nothing then counts as finished.
+    pub damaged: Option<Error>,
 }
 
 /// A line of the journal.
@@ -73,23 +75,31 @@ enum Line {
 /// Reads the manifest of a lake.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] when there is none, or it is not one.
+/// [`ErrorKind::Refused`] if there is none, or the file isn't one; [`ErrorKind::Corrupt`] if it is
+/// damaged.
 pub fn read_manifest(root: &Path) -> Result<Manifest> {
-    let path = root.join(HOME).join(MANIFEST);
-    let json = read_if_there(&path)?.ok_or_else(|| {
-        Error::new(
+    let found = manifest_at(&root.join(HOME).join(MANIFEST))?;
+    found.unwrap_or_else(|| {
+        Err(Error::new(
             ErrorKind::Refused,
             "not a finished lake: it has no manifest",
         )
         .at(root)
-        .hint("run convert on it until it ends well")
-    })?;
-    serde_json::from_slice(&json).map_err(|error| {
-        Error::new(ErrorKind::Refused, format!("not a manifest: {error}"))
-            .at(&path)
-            .hint("run convert again to make it anew")
-            .because(error)
+        .hint("run convert on it until it ends well"))
     })
+}
+
+/// The manifest at `path`, or why it can't be believed; `None` if there is no such file.
+fn manifest_at(path: &Path) -> Result<Option<Result<Manifest>>> {
+    let Some(file) = open_if_there(path)? else {
+        return Ok(None);
+    };
+    match Manifest::read(file).map_err(|error| error.at(path)) {
+        Err(error) if error.kind() == ErrorKind::Failed => Err(error),
+        read => Ok(Some(read.map_err(|error| {
+            error.hint("run convert again to write it again")
+        }))),
+    }
 }
 
 impl Lake {
@@ -143,11 +153,16 @@ impl Lake {
         if let Some(journal) = read_if_there(&self.home(JOURNAL))? {
             return Ok(read_journal(&journal));
         }
-        let Some(json) = read_if_there(&self.home(MANIFEST))? else {
-            return Ok(Progress::default());
-        };
-        let Ok(manifest) = serde_json::from_slice::<Manifest>(&json) else {
-            return Ok(Progress::default());
+        let manifest = match manifest_at(&self.home(MANIFEST))? {
+            None => return Ok(Progress::default()),
+            Some(Ok(manifest)) => manifest,
+            Some(Err(error)) => {
+                let damaged = Some(error);
+                return Ok(Progress {
+                    damaged,
+                    ..Progress::default()
+                });
+            }
         };
         let parts = manifest
             .parts()
@@ -157,6 +172,7 @@ impl Lake {
             origin: Some(manifest.origin),
             parts,
             complete: true,
+            damaged: None,
         })
     }
 
