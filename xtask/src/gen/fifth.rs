@@ -32,6 +32,7 @@ doc = "full"
 [[table]]
 name = "craters"
 summary = "Craters."
+required = "a letter"
 parts = 2
 time = "time"
 [[table.column]]
@@ -69,6 +70,7 @@ doc = "Whether."
 [[table]]
 name = "rovers"
 summary = "Rovers."
+required = "a letter"
 files = "whole"
 [[table.column]]
 name = "rover"
@@ -89,6 +91,7 @@ doc = "How many."
 [[table]]
 name = "signals"
 summary = "Signals."
+required = "a letter"
 files = "shards"
 syntax = "json"
 [[table.column]]
