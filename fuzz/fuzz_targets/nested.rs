@@ -69,6 +69,11 @@ static JSON: Table = Table {
     syntax: Syntax::Json,
     parts: 0,
     published: None,
+    shards: &[],
+    required: None,
+    entity: &[],
+    primary_key: &[],
+    references: &[],
     time: Some(0),
     synthetic: "",
 };

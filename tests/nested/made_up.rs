@@ -57,6 +57,11 @@ pub(crate) static JSON: Table = Table {
     syntax: Syntax::Json,
     parts: 0,
     published: None,
+    shards: &[],
+    required: None,
+    entity: &[],
+    primary_key: &[],
+    references: &[],
     time: Some(1),
     synthetic: "",
 };

@@ -231,10 +231,12 @@ fn views_show_names_seconds_timestamps_and_nulls() {
     scratch.only("machine_attributes", &rows.join(&b'\n'));
     let unknown = row_with(table("machine_events"), "event_type", b"9");
     scratch.only("machine_events", &unknown);
-    let out = scratch.path().join("odd");
-    convert(&scratch.src(), &out, &[]).well();
-    let request = with_views(describe(&scratch.src(), &out), &out, "duckdb");
-    judge(&python, "check_views.py", &request, &out);
+    for layout in ["hive", "flat"] {
+        let out = scratch.path().join(layout);
+        convert(&scratch.src(), &out, &["--layout", layout]).well();
+        let request = with_views(describe(&scratch.src(), &out), &out, "duckdb");
+        judge(&python, "check_views.py", &request, &out);
+    }
 }
 
 #[test]

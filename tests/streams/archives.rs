@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tracelake_schema::Table;
+
 use crate::streams::{tar, two_tables, whole_trace};
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, tree,
@@ -46,7 +48,7 @@ fn every_container_of_a_text_gives_the_same_rows() {
                 .iter()
                 .map(|(path, text)| (&path[..], text.as_bytes()))
                 .collect();
-            let name = format!("{}.{ending}", whole_trace().archive);
+            let name = format!("{}.{ending}", archive_stem());
             all.file(&name, &wrap(raw_tar(&members)));
             for (what, scratch) in [("one for each", single), ("one for all", all)] {
                 scratch.convert_well(&["--part-rows", "200"]);
@@ -162,7 +164,7 @@ fn a_table_that_is_there_twice_is_refused_before_any_work() {
     let path = format!("{table}.csv");
     let archive = gzip(&tar(&[(&path, text.as_bytes())]));
     for other in [
-        format!("{}.tar.gz", whole_trace().archive),
+        format!("{}.tar.gz", archive_stem()),
         format!("{table}.tar.gz"),
     ] {
         let scratch = Scratch::new();
@@ -252,4 +254,36 @@ fn foreign_archives_do_nothing() {
         }
     }
     score.close();
+}
+
+/// The publisher's name of the archive that holds all tables, without its ending.
+fn archive_stem() -> &'static str {
+    let mut archives = whole_trace().archives.iter();
+    let all = archives.find(|archive| archive.table.is_none()).unwrap();
+    all.names[0].strip_suffix(".tar.gz").unwrap()
+}
+
+#[test]
+fn an_archive_is_recognised_by_every_name_it_was_published_under() {
+    let text = |table: &'static Table| rows::sample(table, 0, 5);
+    for archive in whole_trace().archives {
+        let tables = whole_trace().tables.iter();
+        let held = tables.filter(|table| archive.table.is_none_or(|name| name == table.name));
+        let members: Vec<(String, String)> = held
+            .map(|table| (format!("{}.csv", table.name), text(table)))
+            .collect();
+        let members = members
+            .iter()
+            .map(|(path, text)| (&path[..], text.as_bytes()));
+        let bytes = gzip(&tar(&members.clone().collect::<Vec<_>>()));
+        assert!(!archive.names.is_empty());
+        for name in archive.names {
+            let scratch = Scratch::new();
+            scratch.file(name, &bytes);
+            scratch.convert_well(&[]);
+            let found = manifest(&scratch.out());
+            let found = found["tables"].as_array().unwrap();
+            assert_eq!(found.len(), members.len(), "{name}");
+        }
+    }
 }

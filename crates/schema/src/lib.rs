@@ -26,8 +26,8 @@ pub mod render;
 
 pub use catalog::TRACES;
 pub use model::{
-    Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published, Range, Rule, Sentinel,
-    Syntax, Table, Trace,
+    Archive, CellShards, Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published,
+    Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
 /// Finds a trace by its name.

@@ -33,6 +33,7 @@ doc = "full"
 [[table]]
 name = "craters"
 summary = "Craters."
+required = "a letter"
 parts = 2
 time = "time"
 [[table.column]]
@@ -70,6 +71,7 @@ doc = "Whether."
 [[table]]
 name = "rovers"
 summary = "Rovers."
+required = "a letter"
 files = "whole"
 [[table.column]]
 name = "rover"
@@ -90,6 +92,7 @@ doc = "How many."
 [[table]]
 name = "signals"
 summary = "Signals."
+required = "a letter"
 files = "shards"
 syntax = "json"
 [[table.column]]

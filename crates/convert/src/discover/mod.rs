@@ -6,7 +6,7 @@ pub mod schema_csv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracelake_schema::{Files, TRACES, Table, Trace};
+use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
@@ -303,12 +303,22 @@ impl FileName {
         if let Some((number, total)) = part_name(name) {
             return Some(Self::Part { number, total });
         }
-        let archive = |stem: &str| {
-            let ending = name.strip_prefix(stem).filter(|_| !stem.is_empty());
-            ending.is_some_and(|ending| ARCHIVES.contains(&ending))
+        let known_as = |archive: &&Archive| {
+            archive.names.iter().any(|known| {
+                let stem = known.strip_suffix(".tar.gz").unwrap_or(known);
+                let ending = name.strip_prefix(stem);
+                ending.is_some_and(|ending| ARCHIVES.contains(&ending))
+            })
         };
-        if let Some(trace) = traces(trace).find(|trace| archive(trace.archive)) {
-            return Some(Self::Archive(trace));
+        for trace in traces(trace) {
+            if let Some(archive) = trace.archives.iter().find(known_as) {
+                return Some(match archive.table {
+                    None => Self::Archive(trace),
+                    Some(table) => Self::Whole {
+                        table: table.to_owned(),
+                    },
+                });
+            }
         }
         tables(trace).find_map(|table| {
             let rest = name.strip_prefix(table.name)?;

@@ -682,7 +682,7 @@ fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static T
             let mut archives = found.archives.iter();
             archives.all(|(_, of)| match of {
                 Some(of) => of.name == trace.name,
-                None => !trace.archive.is_empty(),
+                None => !trace.archives.is_empty(),
             })
         })
         .collect();
