@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::{directory, options};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use base64::Engine;
@@ -16,10 +17,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use tracelake_convert::error::{ErrorKind, Result};
 use tracelake_convert::layout::Layout;
-use tracelake_convert::part::{Text, convert_part};
 use tracelake_convert::output::{Codec, Encoding, Format};
+use tracelake_convert::part::{Text, convert_part};
 use tracelake_convert::source::Source;
-use super::{directory, options};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
 
@@ -59,7 +59,14 @@ static JSON: Table = Table {
         column(
             "r",
             Kind::List,
-            &[column("item", Kind::Struct, &[column("s", Kind::Text, &[]), column("b", Kind::Boolean, &[])])],
+            &[column(
+                "item",
+                Kind::Struct,
+                &[
+                    column("s", Kind::Text, &[]),
+                    column("b", Kind::Boolean, &[]),
+                ],
+            )],
         ),
     ],
     fields: &[0, 1, 2, 3, 4],
@@ -88,7 +95,11 @@ pub fn run(data: &[u8]) {
     let ([choices], text) = options(data);
     let quoted = choices & 1 > 0;
     let table = if quoted { &QUOTED } else { &JSON };
-    let header: &[u8] = if quoted && choices & 2 == 0 { HEADER } else { b"" };
+    let header: &[u8] = if quoted && choices & 2 == 0 {
+        HEADER
+    } else {
+        b""
+    };
     let text = [header, text].concat();
     let directory = directory();
     let path = directory.path().join("text");
@@ -173,7 +184,11 @@ fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result
         )?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(parquet)).unwrap();
         let schema = reader.schema().clone();
-        let batches: Vec<RecordBatch> = reader.build().unwrap().map(|batch| batch.unwrap()).collect();
+        let batches: Vec<RecordBatch> = reader
+            .build()
+            .unwrap()
+            .map(|batch| batch.unwrap())
+            .collect();
         let rows = arrow::compute::concat_batches(&schema, &batches).unwrap();
         assert_eq!(converted.rows_out as usize, rows.num_rows());
         parts.push(Part {
@@ -194,40 +209,61 @@ fn check_reject(text: &[u8], reject: &Reject) {
 /// Holds the rows against a text without the bad ones.
 fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
     if table.syntax == Syntax::Json {
-        let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let lines = text
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
         let lines: Vec<&[u8]> = lines.collect();
         assert_eq!(lines.len(), rows.num_rows());
         for (row, line) in lines.into_iter().enumerate() {
             let object: Value = serde_json::from_slice(line).unwrap();
             for (column, array) in table.columns.iter().zip(rows.columns()) {
-                assert!(equal(column, &object[column.content], array, row), "{object}");
+                assert!(
+                    equal(column, &object[column.content], array, row),
+                    "{object}"
+                );
             }
         }
         return;
     }
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
-    let records: Vec<csv::ByteRecord> = reader.byte_records().map(|record| record.unwrap()).collect();
+    let records: Vec<csv::ByteRecord> = reader
+        .byte_records()
+        .map(|record| record.unwrap())
+        .collect();
     assert_eq!(records.len(), rows.num_rows());
     for (row, record) in records.iter().enumerate() {
         let field = |index: usize| str::from_utf8(&record[index]).unwrap();
         let time = rows.column(0).as_primitive::<Int64Type>().value(row);
         assert_eq!(field(0).parse(), Ok(time));
         let texts = rows.column(1).as_string::<i32>();
-        let found = if texts.is_null(row) { "" } else { texts.value(row) };
+        let found = if texts.is_null(row) {
+            ""
+        } else {
+            texts.value(row)
+        };
         assert_eq!(found, field(1));
         for index in 2..5 {
             let array = rows.column(index);
-            assert_eq!(array.is_null(row), ["", "None"].contains(&field(index).trim()));
+            assert_eq!(
+                array.is_null(row),
+                ["", "None"].contains(&field(index).trim())
+            );
         }
         let list = rows.column(3).as_list::<i32>();
         if !list.is_null(row) {
-            let numbers = field(3).trim().trim_start_matches('[').trim_end_matches(']');
+            let numbers = field(3)
+                .trim()
+                .trim_start_matches('[')
+                .trim_end_matches(']');
             let numbers = numbers.split(|c: char| c == ',' || c.is_whitespace());
             let numbers: Vec<f64> = numbers
                 .filter(|number| !number.is_empty())
                 .map(|number| number.parse().unwrap())
                 .collect();
-            assert_eq!(list.value(row).as_primitive::<Float64Type>().values(), &numbers[..]);
+            assert_eq!(
+                list.value(row).as_primitive::<Float64Type>().values(),
+                &numbers[..]
+            );
         }
     }
 }
@@ -237,7 +273,9 @@ fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool 
     if value.is_null() || array.is_null(row) {
         return value.is_null() && array.is_null(row);
     }
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
     match column.kind {
         Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
         Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),

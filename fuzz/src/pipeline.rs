@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use super::{directory, options, trace};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use base64::Engine;
@@ -19,11 +20,10 @@ use flate2::{Compression, write::GzEncoder};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::PartFacts;
+use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::plan::{OnBadRow, Partitions, Request, plan};
 use tracelake_convert::run::{Conduct, convert};
-use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::verify::verify;
-use super::{directory, options, trace};
 use tracelake_schema::{Column, Kind, Table};
 
 /// The most rows that a script makes.
@@ -389,7 +389,9 @@ fn check_output(table: &Table, path: &Path, good: &[Vec<Value>]) {
                         Value::Float(array.as_primitive::<Float64Type>().value(row).to_bits())
                     }
                     Kind::Boolean => Value::Boolean(array.as_boolean().value(row)),
-                    Kind::Text | Kind::Struct | Kind::List => Value::Text(array.as_string::<i32>().value(row).to_owned()),
+                    Kind::Text | Kind::Struct | Kind::List => {
+                        Value::Text(array.as_string::<i32>().value(row).to_owned())
+                    }
                 };
                 assert_eq!(found, expected[index], "row {row}, {}", column.name);
             }

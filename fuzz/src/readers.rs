@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use super::{directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
 use tracelake_convert::discover::schema_csv::SchemaCsv;
 use tracelake_convert::error::ErrorKind;
@@ -18,7 +19,6 @@ use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{Conduct, convert};
 use tracelake_convert::store::{Lake, read_manifest};
 use tracelake_convert::verify::verify;
-use super::{directory, options, trace};
 use tracelake_schema::TRACES;
 
 /// Tries one input.

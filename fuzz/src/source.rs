@@ -6,12 +6,12 @@
 
 use std::io::{Read, Write};
 
+use super::{directory, options};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
 use sha2::{Digest, Sha256};
 use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::source::{Chunk, Fingerprint, LINE_LIMIT, Source, hex};
-use super::{directory, options};
 
 /// How much the plain reader reads at once, in bytes.
 const READ: usize = 32 << 10;

@@ -4,10 +4,10 @@
 //!
 //! Input: a byte for the number of fields, a byte for the cuts, the text.
 
+use super::options;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_convert::fault::Fault;
 use tracelake_convert::split::{LineEnding, Records};
-use super::options;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
