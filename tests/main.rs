@@ -13,11 +13,24 @@ mod cli;
 #[cfg(unix)]
 mod crash;
 mod equal;
+#[allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::pedantic,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the targets have a workspace of their own, which does not have these lints"
+)]
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz_targets;
 mod golden;
 mod nested;
 mod readers;
 mod rejects;
 mod release;
+mod seeds;
 mod streams;
 mod support;
 mod verify;

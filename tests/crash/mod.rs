@@ -7,5 +7,6 @@ mod endings;
 mod escapes;
 mod foreign;
 mod links;
+mod numbers;
 mod resume;
 mod signals;

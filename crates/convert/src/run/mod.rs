@@ -259,8 +259,17 @@ impl Run<'_> {
 
     /// Refuses to mix a lake with what other options would make.
     fn same_origin(&self, progress: &Progress) -> Result<()> {
-        let then = progress.origin.as_ref();
-        match then.and_then(|then| then.difference(&self.plan.origin)) {
+        let now = &self.plan.origin;
+        let mut then = progress.origin.clone();
+        // A part without rejected rows has the same bytes under either policy.
+        let rejected = progress
+            .parts
+            .iter()
+            .any(|(_, facts)| facts.rows_rejected > 0);
+        if let Some(then) = then.as_mut().filter(|_| !rejected) {
+            then.options.on_bad_row.clone_from(&now.options.on_bad_row);
+        }
+        match then.and_then(|then| then.difference(now)) {
             None => Ok(()),
             Some(difference) => {
                 let reason = format!("the lake was made with other options: {difference}");
