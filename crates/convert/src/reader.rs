@@ -647,7 +647,10 @@ mod tests {
         let good = "0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493\n";
         std::fs::write(&path, [good, good, "0,5,x,,,\n", good].concat()).unwrap();
         let options = ReadOptions {
-            trace: tracelake_schema::trace(TRACES[0].name),
+            trace: tables()
+                .into_iter()
+                .find_map(|(trace, table)| (table.name == "machine_events").then_some(trace)),
+            table: Some("machine_events".to_owned()),
             on_bad_row,
             batch_rows: 2,
             ..ReadOptions::default()

@@ -178,6 +178,9 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// What the names of outputs end in.
+const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+
 /// The outputs and rejects files of these tables that are on the disk, whether a manifest names
 /// them or not.
 ///
@@ -185,18 +188,20 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
 /// When the disk fails.
 pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     let mut files = Vec::new();
-    let mut list = |directory: &str, suffix: &str| -> Result<()> {
+    let mut list = |directory: &str, suffixes: &[&str]| -> Result<()> {
         let parts = names(&inside(root, directory)?)?.into_iter();
-        let parts = parts.filter(|name| name.starts_with("part-") && name.ends_with(suffix));
+        let parts = parts.filter(|name| {
+            name.starts_with("part-") && suffixes.iter().any(|suffix| name.ends_with(suffix))
+        });
         files.extend(parts.map(|name| format!("{directory}/{name}")));
         Ok(())
     };
     for table in tables {
-        list(table, ".parquet")?;
-        list(&format!("{REJECTS}/{table}"), ".ndjson")?;
+        list(table, OUTPUTS)?;
+        list(&format!("{REJECTS}/{table}"), &[".ndjson"])?;
         for name in names(&inside(root, table)?)? {
             if name.starts_with("file_number=") {
-                list(&format!("{table}/{name}"), ".parquet")?;
+                list(&format!("{table}/{name}"), OUTPUTS)?;
             }
         }
     }
