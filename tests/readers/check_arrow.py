@@ -35,7 +35,7 @@ def by_pyarrow(part, table, compressed):
         before = pyarrow.total_allocated_bytes()
         file = pyarrow.ipc.open_file(mapped)
         found = file.read_all()
-        if not compressed and pyarrow.total_allocated_bytes() != before:
+        if not compressed and pyarrow.total_allocated_bytes() > before:
             findings.append(f"{part['arrow']}: pyarrow copied values of a mapped file")
         if found.schema.remove_metadata() != expected.schema.remove_metadata():
             findings.append(f"{part['arrow']}: pyarrow has the schema {found.schema}")
