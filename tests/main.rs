@@ -9,6 +9,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod arrow_lakes;
 mod cli;
 #[cfg(unix)]
 mod crash;

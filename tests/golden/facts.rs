@@ -62,7 +62,8 @@ pub(crate) fn of_lake(lake: &Path) -> Facts {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let Some(stem) = rest.strip_suffix(".parquet") else {
+        let stem = rest.strip_suffix(".parquet");
+        let Some(stem) = stem.or(rest.strip_suffix(".arrow")) else {
             if rest != "lock" {
                 rest.clone_into(&mut place.part);
                 put(&place, "sha256", sha256);

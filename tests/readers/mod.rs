@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tracelake_schema::Kind;
+use tracelake_schema::{Kind, TRACES};
 
 use crate::support::{
     Scratch, committed_sample, convert, good_row, heads, manifest, row_with, run, shared, table,
@@ -251,5 +251,77 @@ fn a_release_is_read_by_its_descriptions_alone() {
         let released = run(["release", "--allow-missing", out.to_str().unwrap()]);
         assert_eq!(released.code, 0, "{}", released.stderr);
         check(&python, "check_release.py", &committed_sample(), &out);
+    }
+}
+
+/// What a script is told of an Arrow lake and the Parquet lake of the same source.
+fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
+    let [one, other] = [parquet, arrow].map(manifest);
+    let trace = tracelake_schema::trace(one["trace"].as_str().unwrap()).unwrap();
+    let tables = one["tables"].as_array().unwrap().iter();
+    let tables = tables.zip(other["tables"].as_array().unwrap());
+    let tables = tables.map(|(one, other)| {
+        let table = trace.table(one["name"].as_str().unwrap()).unwrap();
+        let columns = table.columns.iter().map(
+            |column| json!({"name": column.name, "comment": column.comment(), "unit": column.unit}),
+        );
+        let path = |lake: &Path, part: &Value| lake.join(part["output"]["path"].as_str().unwrap());
+        let parts = one["parts"].as_array().unwrap().iter();
+        let parts = parts.zip(other["parts"].as_array().unwrap());
+        let parts = parts.map(
+            |(one, other)| json!({"parquet": path(parquet, one), "arrow": path(arrow, other)}),
+        );
+        json!({
+            "name": table.name,
+            "columns": columns.collect::<Vec<_>>(),
+            "parquet": parquet.join(table.name),
+            "arrow": arrow.join(table.name),
+            "parts": parts.collect::<Vec<_>>(),
+        })
+    });
+    let tables: Vec<Value> = tables.collect();
+    json!({"tables": tables, "compressed": codec != "none"})
+}
+
+/// Makes both lakes of a source and has all readers compare them.
+#[track_caller]
+fn check_both(python: &Path, source: &Path, options: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let lake = |name: &str, more: &[&str]| {
+        let out = directory.path().join(name);
+        convert(source, &out, &[options, more].concat()).well();
+        out
+    };
+    let parquet = lake("parquet", &[]);
+    for codec in ["zstd", "none"] {
+        let arrow = lake(codec, &["--format", "arrow", "--compression", codec]);
+        let request = describe_both(&parquet, &arrow, codec);
+        judge(python, "check_arrow.py", &request, &arrow);
+    }
+}
+
+#[test]
+fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
+    let Some(python) = python("duckdb", "cargo xtask readers") else {
+        return;
+    };
+    check_both(&python, &committed_sample(), &[]);
+    check_both(&python, &Scratch::with_sample(2, 400).src(), &[]);
+    for trace in TRACES {
+        if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
+            continue;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().to_str().unwrap();
+        let made = run(["generate", trace.name, source, "--rows", "2000"]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let mut options = vec!["--trace", trace.name, "--checksums", "none"];
+        if !trace.derived.is_empty() {
+            options.extend(["--derive", "dag"]);
+        }
+        check_both(&python, directory.path(), &options);
+    }
+    if let Some(source) = shared("google-2011") {
+        check_both(&python, &source, &["--allow-missing"]);
     }
 }

@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow_ipc::reader::FileReader;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -300,9 +301,25 @@ pub(crate) fn finished_lake() -> &'static Path {
     out
 }
 
-/// One output of a lake.
+/// One output of a lake, in the format that its extension names.
 pub(crate) fn read_output(path: &Path) -> RecordBatch {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "arrow")
+    {
+        let schema = arrow_reader(path).schema();
+        return concat_batches(&schema, &read_arrow(path)).unwrap();
+    }
     read_parquet(fs::File::open(path).unwrap())
+}
+
+/// The record batches of an Arrow file.
+pub(crate) fn read_arrow(path: &Path) -> Vec<RecordBatch> {
+    arrow_reader(path).map(|batch| batch.unwrap()).collect()
+}
+
+fn arrow_reader(path: &Path) -> FileReader<fs::File> {
+    FileReader::try_new(fs::File::open(path).unwrap(), None).unwrap()
 }
 
 /// All rows of a Parquet file.

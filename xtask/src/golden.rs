@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use tracelake_schema::TRACES;
 
 use crate::readers::target;
-use crate::rig::{Score, Scratch, build_with, cargo, difference, text, tree};
+use crate::rig::{FORMATS, Score, Scratch, build_with, cargo, difference, text, tree};
 
 /// Tells the test to write what it would complain of.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
@@ -86,8 +86,15 @@ fn compare_builds(root: &Path) -> Result<()> {
     score.close("builds")
 }
 
-fn convert(program: &Path, source: &Path, lake: &Path) -> Result<()> {
-    well(Command::new(program).arg("convert").arg(source).arg(lake))
+/// Converts a source into a lake of each format.
+fn convert(program: &Path, source: &Path, lakes: &Path) -> Result<()> {
+    fs::create_dir_all(lakes)?;
+    for format in FORMATS {
+        let mut convert = Command::new(program);
+        convert.arg("convert").arg(source).arg(lakes.join(format));
+        well(convert.args(["--format", format]))?;
+    }
+    Ok(())
 }
 
 /// Runs a command, which has to end well.

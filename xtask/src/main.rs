@@ -76,7 +76,7 @@ enum Task {
     Faults,
     /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
     Kill {
-        /// How many runs
+        /// How many runs of each format
         #[arg(long, default_value_t = 200)]
         moments: u32,
     },

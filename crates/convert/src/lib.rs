@@ -19,6 +19,7 @@ pub mod event;
 pub mod fault;
 pub mod inspect;
 mod json;
+mod lake_file;
 pub mod layout;
 pub mod manifest;
 mod nested;

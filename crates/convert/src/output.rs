@@ -11,8 +11,9 @@ use tracelake_schema::Table;
 use crate::arrow_file::{self, ArrowFile};
 use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell::Row;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
+use crate::manifest::Manifest;
 use crate::parquet_file::{self, ParquetFile, RowGroup};
 use crate::rows::Reject;
 use crate::split::Records;
@@ -42,11 +43,26 @@ impl Format {
         }
     }
 
-    /// The format of a file of a lake, by its extension.
+    /// The format in prose.
     #[must_use]
-    pub fn of(path: &str) -> Option<Self> {
-        let (_, extension) = path.rsplit_once('.')?;
-        extension.parse().ok()
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        }
+    }
+
+    /// The format that a manifest names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when it is not known.
+    pub fn of_lake(manifest: &Manifest) -> Result<Self> {
+        let name = &manifest.origin.options.format;
+        name.parse().map_err(|_| {
+            let name = escape(name.as_bytes(), 80);
+            let reason = format!("a lake in the format '{name}', which is not known");
+            Error::new(ErrorKind::Refused, reason).hint("use the version of tracelake that made it")
+        })
     }
 }
 

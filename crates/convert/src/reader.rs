@@ -344,6 +344,11 @@ impl Producer {
     fn read(&self) -> Result<Converted> {
         let path = &self.input.path;
         let mut source = Source::open(path)?;
+        let stop = Arc::clone(&self.stop);
+        source.interrupt_with(Arc::new(move || match stop.load(Ordering::Relaxed) {
+            true => Err(stopped()),
+            false => Ok(()),
+        }));
         let counts = match self.input.plan.streams.first() {
             Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
             _ => self.read_text(path, &mut source)?,
@@ -359,7 +364,6 @@ impl Producer {
         let table = self.input.plan.tables[0].layout.table.name;
         let mut counts = None;
         while let Some(member) = source.next_member()? {
-            self.go_on()?;
             if self.input.plan.table_of(stream, &member).is_none() {
                 continue;
             }
@@ -402,19 +406,12 @@ impl Producer {
                     Err(bad_row.to_error(path, &table.layout))
                 }
             },
-            &mut |_| self.go_on(),
+            &mut |_| Ok(()),
         )
     }
 
     fn send(&self, message: Message) -> Result<()> {
         self.messages.send(message).map_err(|_| stopped())
-    }
-
-    fn go_on(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(stopped());
-        }
-        Ok(())
     }
 }
 
@@ -647,7 +644,10 @@ mod tests {
         let good = "0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493\n";
         std::fs::write(&path, [good, good, "0,5,x,,,\n", good].concat()).unwrap();
         let options = ReadOptions {
-            trace: tracelake_schema::trace(TRACES[0].name),
+            trace: tables()
+                .into_iter()
+                .find_map(|(trace, table)| (table.name == "machine_events").then_some(trace)),
+            table: Some("machine_events".to_owned()),
             on_bad_row,
             batch_rows: 2,
             ..ReadOptions::default()

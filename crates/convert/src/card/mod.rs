@@ -11,11 +11,9 @@ use tracelake_schema::{Files, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::output::Format;
 use crate::source::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
-
-/// The MIME type of the outputs, as the readers of Croissant know it.
-const PARQUET: &str = "application/x-parquet";
 
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]
@@ -161,12 +159,15 @@ fn total(path: &str) -> Option<u32> {
 struct Facts<'a> {
     trace: &'a Trace,
     manifest: &'a Manifest,
+    format: Format,
     tables: Vec<(&'a Table, &'a TableFacts)>,
     gaps: Gaps,
 }
 
 impl<'a> Facts<'a> {
     fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
+        let format = Format::of_lake(manifest)?;
+        let suffix = format!(".{format}");
         let mut tables = Vec::new();
         for facts in &manifest.tables {
             let table = trace
@@ -178,7 +179,7 @@ impl<'a> Facts<'a> {
                     "hive" => format!("{}/file_number={}", table.name, part.file_number),
                     _ => table.name.to_owned(),
                 };
-                check_place(output, &folder, ".parquet")?;
+                check_place(output, &folder, &suffix)?;
                 if let Some(rejects) = rejects {
                     let folder = format!("{REJECTS}/{}", table.name);
                     check_place(&rejects.path, &folder, ".ndjson")?;
@@ -189,6 +190,7 @@ impl<'a> Facts<'a> {
         Ok(Self {
             trace,
             manifest,
+            format,
             tables,
             gaps: gaps(trace, manifest),
         })
@@ -197,8 +199,16 @@ impl<'a> Facts<'a> {
     /// A pattern of all outputs of a table.
     fn pattern(&self, table: &Table) -> String {
         match self.manifest.origin.options.layout.as_str() {
-            "hive" => format!("{}/*/*.parquet", table.name),
-            _ => format!("{}/*.parquet", table.name),
+            "hive" => format!("{}/*/*.{}", table.name, self.format),
+            _ => format!("{}/*.{}", table.name, self.format),
+        }
+    }
+
+    /// The MIME type of the outputs, as readers of Croissant know it.
+    fn mime_type(&self) -> &'static str {
+        match self.format {
+            Format::Parquet => "application/x-parquet",
+            Format::Arrow => "application/vnd.apache.arrow.file",
         }
     }
 
@@ -216,8 +226,11 @@ impl<'a> Facts<'a> {
             (false, _) => " This is not the whole trace.",
         };
         format!(
-            "{}, converted to Parquet by {} {}.{incomplete}",
-            self.trace.title, self.manifest.origin.tool, self.manifest.origin.version
+            "{}, converted to {} by {} {}.{incomplete}",
+            self.trace.title,
+            self.format.title(),
+            self.manifest.origin.tool,
+            self.manifest.origin.version
         )
     }
 }

@@ -5,6 +5,7 @@ use tracelake_schema::render;
 
 use super::{Facts, Gaps, spdx};
 use crate::manifest::{PartFacts, REJECTS};
+use crate::output::Format;
 use crate::store::SUMS;
 
 /// The card as Markdown with front matter.
@@ -135,10 +136,15 @@ fn completeness(lake: &Facts<'_>) -> String {
 fn making(lake: &Facts<'_>) -> String {
     let origin = &lake.manifest.origin;
     let options = &origin.options;
+    // Parquet needs no option.
+    let format = match lake.format {
+        Format::Parquet => String::new(),
+        format => format!(" --format {format}"),
+    };
     format!(
         "\n## How it was made\n\nBy {} {} from the published files of `{}`:\n\n\
-         ```sh\ntracelake convert SRC OUT --layout {} --compression {} --on-bad-row {}\n```\n\n\
-         One published file became one Parquet file. The same version makes the same bytes from the \
+         ```sh\ntracelake convert SRC OUT --layout {}{format} --compression {} --on-bad-row {}\n```\n\n\
+         One published file became one {} file. The same version makes the same bytes from the \
          same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \
          Every file of the lake\nwas held against the manifest before this card was written. \
          `sha256sum --check {SUMS}` or\n`tracelake verify .` in this directory does it again.\n",
@@ -148,6 +154,7 @@ fn making(lake: &Facts<'_>) -> String {
         options.layout,
         options.compression,
         options.on_bad_row,
+        lake.format.title(),
     )
 }
 

@@ -14,8 +14,8 @@ use tracelake_schema::{Derived, Table};
 use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Watcher};
+use crate::lake_file::LakeFile;
 use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
-use crate::parquet_file::footer_rows;
 use crate::part::{Converted, Text, convert_part};
 use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
 use crate::source::{self, Fingerprint, Interrupt, Source};
@@ -799,7 +799,7 @@ impl Run<'_> {
     fn check_footers(&self, manifest: &Manifest) -> Result<()> {
         for (table, part) in manifest.parts() {
             let path = inside(self.lake.root(), &part.output.path)?;
-            let rows = footer_rows(&path)?;
+            let rows = LakeFile::open(&path, self.plan.encoding.format())?.rows(&path)?;
             if rows != part.rows_out {
                 let reason = format!(
                     "its footer says {rows} rows, but {} were counted",

@@ -178,6 +178,13 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// The extensions of outputs, in any format.
+const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+
+fn ends_in(name: &str, suffixes: &[&str]) -> bool {
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// The outputs and rejects files of these tables that are on the disk, whether a manifest names
 /// them or not.
 ///
@@ -185,18 +192,18 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
 /// When the disk fails.
 pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     let mut files = Vec::new();
-    let mut list = |directory: &str, suffix: &str| -> Result<()> {
+    let mut list = |directory: &str, suffixes: &[&str]| -> Result<()> {
         let parts = names(&inside(root, directory)?)?.into_iter();
-        let parts = parts.filter(|name| name.starts_with("part-") && name.ends_with(suffix));
+        let parts = parts.filter(|name| name.starts_with("part-") && ends_in(name, suffixes));
         files.extend(parts.map(|name| format!("{directory}/{name}")));
         Ok(())
     };
     for table in tables {
-        list(table, ".parquet")?;
-        list(&format!("{REJECTS}/{table}"), ".ndjson")?;
+        list(table, OUTPUTS)?;
+        list(&format!("{REJECTS}/{table}"), &[".ndjson"])?;
         for name in names(&inside(root, table)?)? {
             if name.starts_with("file_number=") {
-                list(&format!("{table}/{name}"), ".parquet")?;
+                list(&format!("{table}/{name}"), OUTPUTS)?;
             }
         }
     }
@@ -221,7 +228,7 @@ pub fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>
                     foreign.push(file);
                     continue;
                 }
-                if shown.starts_with(['.', '_']) && !shown.ends_with(".parquet") {
+                if shown.starts_with(['.', '_']) && !ends_in(&shown, OUTPUTS) {
                     continue;
                 }
                 let is_directory = path
@@ -243,14 +250,17 @@ pub fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>
 /// `file_number=17`, or its rejects file.
 pub(super) fn is_output(file: &str) -> bool {
     let (directory, name) = file.rsplit_once('/').unwrap_or_default();
-    let (extension, key) = match directory.strip_prefix(REJECTS) {
-        Some(table) => (".ndjson", table.strip_prefix('/').map(|_| None)),
+    let (suffixes, key) = match directory.strip_prefix(REJECTS) {
+        Some(table) => (&[".ndjson"][..], table.strip_prefix('/').map(|_| None)),
         None => match directory.split_once('/') {
-            Some((_, key)) => (".parquet", key.strip_prefix("file_number=").map(Some)),
-            None => (".parquet", Some(None)),
+            Some((_, key)) => (OUTPUTS, key.strip_prefix("file_number=").map(Some)),
+            None => (OUTPUTS, Some(None)),
         },
     };
-    let number = name.strip_suffix(extension).and_then(part_number);
+    let mut stems = suffixes
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix));
+    let number = stems.next().and_then(part_number);
     // A padded number is written in one way alone.
     matches!((number, key), (Some(number), Some(key)) if key.is_none_or(|key| key == number.to_string()))
 }

@@ -1,18 +1,18 @@
 //! A derived table against the table that it is made of, which is read and split by other means than
 //! those that made it.
 
-use std::fs::File;
 use std::path::Path;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use csv::ByteRecord;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_schema::{Derived, Rule};
 
-use super::{AGAIN, corrupt, open_parquet, verify_file};
+use super::{AGAIN, corrupt, verify_file};
 use crate::error::Result;
+use crate::lake_file::LakeFile;
 use crate::manifest::PartFacts;
+use crate::output::Format;
 
 /// A row of edges: job, task, number, and the number that it waits for.
 type Edge = (Option<String>, Option<String>, i64, i64);
@@ -23,7 +23,7 @@ pub(super) fn verify_derived(
     derived: &'static Derived,
     part: &PartFacts,
     output: &Path,
-    reader: ParquetRecordBatchReaderBuilder<File>,
+    (lake, format): (LakeFile, Format),
 ) -> Result<u64> {
     let Rule::Dag = derived.rule;
     let source = verify_file(root, &part.source)?;
@@ -34,10 +34,11 @@ pub(super) fn verify_derived(
             .field(derived.table.name)
             .hint(AGAIN)
     };
-    let mut made = Batches::open(reader)
+    let mut made = Batches::open(lake)
         .ok_or_else(|| wrong("cannot be compared with"))?
         .flat_map(|batch| edges(&batch));
-    let others = Batches::open(open_parquet(&source)?).ok_or_else(|| wrong("cannot be read:"))?;
+    let others =
+        Batches::open(LakeFile::open(&source, format)?).ok_or_else(|| wrong("cannot be read:"))?;
     let (mut compared, mut left_out) = (0, 0);
     for batch in others {
         let (jobs, names) = (text(&batch, "job_name"), text(&batch, "task_name"));
@@ -67,11 +68,11 @@ pub(super) fn verify_derived(
 }
 
 /// Batches up to the first that cannot be read: what is missing then is found missing.
-struct Batches(parquet::arrow::arrow_reader::ParquetRecordBatchReader);
+struct Batches(crate::lake_file::Batches);
 
 impl Batches {
-    fn open(reader: ParquetRecordBatchReaderBuilder<File>) -> Option<Self> {
-        reader.build().ok().map(Self)
+    fn open(lake: LakeFile) -> Option<Self> {
+        lake.batches(None).ok().map(Self)
     }
 }
 

@@ -9,20 +9,18 @@ mod release;
 mod values;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
+use crate::lake_file::LakeFile;
 use crate::manifest::{FileFacts, Manifest, PartFacts};
+use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
@@ -118,6 +116,7 @@ pub(crate) fn verify_lake(
     let lake = LakeView {
         root,
         trace,
+        format: Format::of_lake(&manifest).map_err(|error| error.at(root))?,
         manifest: &manifest,
         plan,
         watch,
@@ -223,6 +222,7 @@ fn corrupt(reason: impl Into<String>) -> Error {
 struct LakeView<'a> {
     root: &'a Path,
     trace: &'static Trace,
+    format: Format,
     manifest: &'a Manifest,
     plan: Option<&'a Plan>,
     watch: Watcher<'a>,
@@ -266,63 +266,45 @@ impl LakeView<'_> {
             Some(rejects) => Some(verify_file(root, rejects)?),
             None => None,
         };
-        let reader = open_parquet(&path)?;
-        let rows = reader.metadata().file_metadata().num_rows();
-        if u64::try_from(rows) != Ok(part.rows_out) {
+        let lake = LakeFile::open(&path, self.format)?;
+        let rows = lake.rows(&path)?;
+        if rows != part.rows_out {
             let reason = format!(
                 "its footer says {rows} rows, the manifest {}",
                 part.rows_out
             );
             return Err(corrupt(reason).at(path).hint(AGAIN));
         }
-        if fingerprint(reader.schema()) != fingerprint(&arrow_schema(table)) {
+        if fingerprint(lake.schema()) != fingerprint(&arrow_schema(table)) {
             return Err(corrupt(format!("has not the schema of {}", table.name))
                 .at(path)
                 .hint(AGAIN));
         }
-        verify_times(table, part, &path, &reader)?;
+        verify_times(table, part, &path, &lake)?;
         verify_rejects(part, rejects.as_deref())?;
         let Some(plan) = self.plan else {
             return Ok(0);
         };
         let mut derived = self.trace.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
-            return verify_derived(root, derived, part, &path, reader);
+            return verify_derived(root, derived, part, &path, (lake, self.format));
         }
         let original = match original {
             Some(original) => original,
             None => original.insert(Original::find(plan, self.manifest, table, of_source)?),
         };
-        verify_values(original, table, part, (&path, rejects.as_deref()), reader)
+        verify_values(original, table, part, (&path, rejects.as_deref()), lake)
     }
 }
 
-/// Compares the range of time with the statistics of the row groups.
-fn verify_times(
-    table: &Table,
-    part: &PartFacts,
-    path: &Path,
-    reader: &ParquetRecordBatchReaderBuilder<File>,
-) -> Result<()> {
+/// Compares the range of time with the statistics of a Parquet file or the values of an Arrow file.
+fn verify_times(table: &Table, part: &PartFacts, path: &Path, lake: &LakeFile) -> Result<()> {
     let Some(time) = table.time else {
         return Ok(());
     };
-    // A struct before it has several column chunks.
-    let is_time = |chunk: &&ColumnChunkMetaData| {
-        let path = chunk.column_path().parts();
-        path.len() == 1 && path[0] == table.columns[time].name
-    };
-    let groups = reader.metadata().row_groups().iter();
-    let ranges =
-        groups.filter_map(
-            |group| match group.columns().iter().find(is_time)?.statistics() {
-                Some(Statistics::Int64(range)) => Some((*range.min_opt()?, *range.max_opt()?)),
-                _ => None,
-            },
-        );
-    let found = ranges.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unzip();
+    let found = lake.range(table.columns[time].name)?.unzip();
     if found != (part.time_min, part.time_max) {
-        let reason = "its range of time is another one than the manifest says";
+        let reason = "its range of time differs from the manifest's";
         return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
     }
     Ok(())
@@ -369,13 +351,4 @@ fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
         return Err(corrupt(reason).at(path).hint(AGAIN));
     }
     Ok(path)
-}
-
-fn open_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let file = open_file(path)?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| {
-        corrupt(format!("is not Parquet: {error}"))
-            .at(path)
-            .because(error)
-    })
 }

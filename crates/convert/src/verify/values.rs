@@ -1,20 +1,19 @@
 //! Every value of a part against its source, by the standard library.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use csv::ByteRecord;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
 use super::corrupt;
 use super::nested;
 use super::plain::{GoodLines, PlainRows, open_text};
 use crate::error::{Result, escape};
+use crate::lake_file::LakeFile;
 use crate::layout::Layout;
 use crate::manifest::{Manifest, PartFacts};
 use crate::plan::Plan;
@@ -106,7 +105,7 @@ pub(super) fn verify_values(
     table: &'static Table,
     part: &PartFacts,
     (output, rejects): (&Path, Option<&Path>),
-    reader: ParquetRecordBatchReaderBuilder<File>,
+    lake: LakeFile,
 ) -> Result<u64> {
     let length = part.digested(original.is_cut);
     let now = original.fingerprints.get(&length).map(|now| &now.sha256);
@@ -124,7 +123,7 @@ pub(super) fn verify_values(
     };
     let rows = original.rows(part);
     let mut rows = PlainRows::new(text, &original.path, original.layout, rows, rejects)?;
-    let compared = compare_rows(original, table, part, output, reader, &mut rows);
+    let compared = compare_rows(original, table, part, output, lake, &mut rows);
     original.text = Some(rows.into_text());
     compared
 }
@@ -135,13 +134,14 @@ fn compare_rows(
     table: &'static Table,
     part: &PartFacts,
     output: &Path,
-    reader: ParquetRecordBatchReaderBuilder<File>,
+    lake: LakeFile,
     rows: &mut PlainRows,
 ) -> Result<u64> {
     let field_of = |index| layout.fields.iter().position(|field| field.index == index);
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let broken = |error: String| corrupt(format!("cannot be read: {error}")).at(output);
-    let batches = reader.build().map_err(|error| broken(error.to_string()))?;
+    let batches = lake.batches(None);
+    let batches = batches.map_err(|error| broken(error.to_string()))?;
     let (mut seen, mut mapped) = (0, 0);
     for batch in batches {
         let batch = batch.map_err(|error| broken(error.to_string()))?;
@@ -300,14 +300,13 @@ fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use tracelake_schema::arrow::arrow_schema;
 
     use super::*;
     use crate::cell::Cell;
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
-    use crate::output::Encoding;
+    use crate::output::{Encoding, Format};
     use crate::part::{Text, convert_part};
     use crate::source::Source;
 
@@ -426,11 +425,10 @@ mod tests {
                 part_rows: None,
                 text: None,
             };
-            let lake = File::open(path("lake")).unwrap();
-            let reader = ParquetRecordBatchReaderBuilder::try_new(lake).unwrap();
-            let (lake, rejects) = (path("lake"), path("rejects"));
-            let files = (lake.as_path(), Some(rejects.as_path()));
-            verify_values(&mut original, self.layout.table, &self.part, files, reader)
+            let (output, rejects) = (path("lake"), path("rejects"));
+            let lake = LakeFile::open(&output, Format::Parquet).unwrap();
+            let files = (output.as_path(), Some(rejects.as_path()));
+            verify_values(&mut original, self.layout.table, &self.part, files, lake)
         }
     }
 
