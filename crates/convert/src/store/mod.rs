@@ -25,8 +25,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    is_output, lock, make_all, make_directory, open_if_there, read_if_there, remove_all, remove_file,
-    sync_directory,
+    is_output, lock, make_all, make_directory, open_if_there, read_if_there, remove_all,
+    remove_file, sync_directory,
 };
 
 pub use disk::{files, foreign_files, inside};
