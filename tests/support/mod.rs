@@ -349,9 +349,13 @@ pub(crate) fn seal(json: &str) -> String {
     }
     let body = lines.join("\n");
     let body = body.trim_end_matches(',').to_owned() + ",\n";
-    let digest = Sha256::digest(&body);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{body}  \"sha256\": \"{digest}\"\n}}\n")
+    format!("{body}  \"sha256\": \"{}\"\n}}\n", sha256(body.as_bytes()))
+}
+
+/// The SHA-256 of bytes as lower-case hex digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Published rows in ../shared/data, for tests that are marked `published_data`.

@@ -1,4 +1,4 @@
-//! What goes with a release of the program: man pages, shell completions, and the checks before it.
+//! Releases of the program: man pages, shell completions, and the checks before a release.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ const SHELLS: [(&str, &str); 5] = [
     ("zsh", "_tracelake"),
 ];
 
-/// Writes the man pages and shell completions into the build directory, and returns where.
+/// Writes the man pages and shell completions to the build directory, and returns their folder.
 pub(crate) fn pages(root: &Path) -> Result<PathBuf> {
     let folder = target(root).join("dist");
-    // What an earlier version had and this one has not must not be given out.
+    // Pages of commands that no longer exist must not be released.
     if folder.exists() {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
@@ -71,7 +71,7 @@ pub(crate) fn check(root: &Path, tag: Option<&str>) -> Result<()> {
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     let mut cargo = cargo(root);
     cargo.args(["package", "--workspace", "--exclude", "xtask", "--locked"]);
-    // A crate is built by every other check; here it is asked what goes into its package.
+    // Other checks build the crates; this one only makes their packages.
     cargo.args(["--offline", "--no-verify", "--allow-dirty", "--quiet"]);
     run(&mut cargo)
 }
@@ -100,7 +100,7 @@ struct Package {
     version: String,
 }
 
-/// Where the version is not the same everywhere, in words.
+/// The places where the version differs, as messages.
 fn versions(
     manifest: &str,
     changelog: &str,
