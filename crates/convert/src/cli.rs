@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Convert a downloaded trace into a lake; run it again to go on where it stopped.
@@ -168,6 +170,22 @@ pub(crate) struct GenerateArgs {
     /// The seed: the same one gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+}
+
+/// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print a man page: that of tracelake, or of one of its commands; `tracelake man | man -l -` shows it
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A command, such as convert
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

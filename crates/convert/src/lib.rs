@@ -24,6 +24,8 @@ pub mod layout;
 pub mod manifest;
 mod nested;
 pub mod output;
+#[cfg(feature = "program")]
+mod pages;
 mod parquet_file;
 pub mod part;
 pub mod plan;

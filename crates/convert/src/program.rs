@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::run::{self, Conduct};
 use crate::verify::Verdict;
-use crate::{cli, inspect, plan, release, report, verify};
+use crate::{cli, inspect, pages, plan, release, report, verify};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -17,8 +17,8 @@ use signal_hook::flag;
 use tracelake_schema::render;
 
 use crate::cli::{
-    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, ReleaseArgs, SchemaArgs, SchemaForm,
-    VerifyArgs,
+    Cli, Command, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs, ReleaseArgs,
+    SchemaArgs, SchemaForm, VerifyArgs,
 };
 use crate::report::Reporter;
 
@@ -55,17 +55,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
+        Command::Completions(args) => completions(&args),
+        Command::Man(args) => man(&args),
     };
     outcome.unwrap_or_else(|error| {
         report::error(&error);
         exit_code(error.kind())
     })
-}
-
-/// The arguments of the program, for man pages and shell completions.
-#[must_use]
-pub fn command() -> clap::Command {
-    Cli::command()
 }
 
 /// Prints the help, the version or what is wrong with the arguments.
@@ -223,6 +219,22 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
         Error::new(kind, error.to_string()).because(error)
     })?;
     report::generated(&made, begun.elapsed());
+    Ok(DONE)
+}
+
+fn completions(args: &CompletionsArgs) -> Result<u8> {
+    print(&pages::completions(Cli::command(), args.shell))?;
+    Ok(DONE)
+}
+
+fn man(args: &ManArgs) -> Result<u8> {
+    let name = args.command.as_deref();
+    let page = pages::man(Cli::command(), name).ok_or_else(|| {
+        let name = name.unwrap_or_default();
+        Error::new(ErrorKind::Usage, format!("there is no command {name:?}"))
+            .hint("`tracelake --help` lists the commands")
+    })?;
+    print(&page)?;
     Ok(DONE)
 }
 

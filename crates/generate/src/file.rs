@@ -10,7 +10,7 @@ use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 use tracelake_schema::{Files, Table, Trace};
 
-use crate::Error;
+use crate::error::Error;
 
 /// What a table's thread is told.
 pub(crate) enum Message {

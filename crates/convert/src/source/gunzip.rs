@@ -264,12 +264,11 @@ mod tests {
 
     /// Streams of other people's test suites, each with what zlib makes of it.
     #[test]
+    #[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
     fn the_suites_streams_come_out_or_are_refused() {
         let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites");
-        let Ok(index) = std::fs::read_to_string(suites.join("INDEX.tsv")) else {
-            return eprintln!("skipped: the suites are not beside the checkout");
-        };
-        let mut tried = 0;
+        let index = std::fs::read_to_string(suites.join("INDEX.tsv")).unwrap();
+        let mut tried = 0_u32;
         for line in index.lines() {
             let fields: Vec<&str> = line.split('\t').collect();
             let path = suites.join(fields[0]);
@@ -293,6 +292,6 @@ mod tests {
             }
             tried += 1;
         }
-        eprintln!("{tried} gzip streams tried, all right");
+        assert!(tried > 0);
     }
 }
