@@ -5,6 +5,8 @@ mod arguments;
 mod bad_out;
 mod bad_rows;
 mod bad_source;
+mod hints;
 mod published;
+mod recognised;
 mod refusal;
 mod rejects;

@@ -342,8 +342,8 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let mut json = serde_json::to_vec_pretty(self)
-            .expect("strings, integers and vectors are always JSON");
+        let mut json =
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
         json.truncate(json.len() - "\n}".len());
         json.extend(b",\n");
         let json = with_digest(json);
@@ -513,7 +513,11 @@ mod tests {
         manifest.origin.synthetic = true;
         let json = manifest.to_json().unwrap();
         assert_eq!(read(&json).unwrap(), manifest);
-        assert!(String::from_utf8(json).unwrap().contains("\"synthetic\": true"));
+        assert!(
+            String::from_utf8(json)
+                .unwrap()
+                .contains("\"synthetic\": true")
+        );
     }
 
     #[test]

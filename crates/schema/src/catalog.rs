@@ -1167,7 +1167,9 @@ mod alibaba_2018 {
                 size: "20G",
             },
         ],
-        download: Some("About 48 GB in archives and 280 GB unpacked, as the publisher's page says."),
+        download: Some(
+            "About 48 GB in archives and 280 GB unpacked, as the publisher's page says.",
+        ),
         creators: &["Alibaba Group"],
         url: Some("https://github.com/alibaba/clusterdata/tree/master/cluster-trace-v2018"),
         published: None,
@@ -3863,7 +3865,9 @@ mod borg_2019 {
         licence: "CC-BY-4.0",
         citation: "John Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., Mountain View, CA, USA, April 2020.",
         archives: &[],
-        download: Some("About 2.4 TiB compressed for all eight cells, as the publisher's page says."),
+        download: Some(
+            "About 2.4 TiB compressed for all eight cells, as the publisher's page says.",
+        ),
         creators: &["John Wilkes"],
         url: Some("https://github.com/google/cluster-data/blob/master/ClusterData2019.md"),
         published: None,
@@ -3896,7 +3900,9 @@ mod borg_2019 {
                         rows: None,
                     },
                 ],
-                required: Some("Only the items of lists: a repeated field of the publisher's proto has no empty items."),
+                required: Some(
+                    "Only the items of lists: a repeated field of the publisher's proto has no empty items.",
+                ),
                 entity: &["collection_id"],
                 primary_key: &[],
                 references: &[
@@ -3935,7 +3941,9 @@ mod borg_2019 {
                         rows: None,
                     },
                 ],
-                required: Some("Only the items of lists: a repeated field of the publisher's proto has no empty items."),
+                required: Some(
+                    "Only the items of lists: a repeated field of the publisher's proto has no empty items.",
+                ),
                 entity: &["collection_id", "instance_index"],
                 primary_key: &[],
                 references: &[
@@ -3979,7 +3987,9 @@ mod borg_2019 {
                         rows: None,
                     },
                 ],
-                required: Some("Only the items of lists: a repeated field of the publisher's proto has no empty items."),
+                required: Some(
+                    "Only the items of lists: a repeated field of the publisher's proto has no empty items.",
+                ),
                 entity: &["collection_id", "instance_index"],
                 primary_key: &[],
                 references: &[
@@ -4092,7 +4102,9 @@ mod borg_2019 {
                     source: "Counted in the published file; two other readers agree. The rows take 1,324,695 lines.",
                 }),
                 shards: &[],
-                required: Some("Only the items of lists, which come from repeated fields of the publisher's proto."),
+                required: Some(
+                    "Only the items of lists, which come from repeated fields of the publisher's proto.",
+                ),
                 entity: &["cluster", "collection_id", "instance_index"],
                 primary_key: &[],
                 references: &[],
