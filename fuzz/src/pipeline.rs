@@ -21,7 +21,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::PartFacts;
 use tracelake_convert::output::{Codec, Encoding, Format};
-use tracelake_convert::plan::{OnBadRow, Partitions, Request, plan};
+use tracelake_convert::options::{Layout, OnBadRow};
+use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{Conduct, convert};
 use tracelake_convert::verify::verify;
 use tracelake_schema::{Column, Kind, Table};
@@ -56,7 +57,7 @@ pub fn run(data: &[u8]) {
     let codec = codecs[usize::from(choices >> 5) % 4];
     request.encoding = Encoding::new(Format::Parquet, codec).unwrap();
     if choices & 128 > 0 {
-        request.partitions = Partitions::Flat;
+        request.layout = Layout::Flat;
     }
     let stop = Arc::new(AtomicUsize::new(0));
     let conduct = |threads| Conduct {

@@ -17,7 +17,7 @@ use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::{Manifest, with_digest};
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{Conduct, convert};
-use tracelake_convert::store::{Lake, read_manifest};
+use tracelake_convert::store::{Lake, read_manifest, Progress};
 use tracelake_convert::verify::verify;
 use tracelake_schema::TRACES;
 
@@ -88,11 +88,11 @@ fn journal(root: &Path, bytes: &[u8]) {
     };
     // A line that is torn takes nothing away that was there before it.
     fs::write(&path, [bytes, b"\n{\"part\":{\"ta"].concat()).unwrap();
-    assert_eq!(lake.progress().unwrap(), progress);
+    assert_same(&lake.progress().unwrap(), &progress);
     // What is begun with this reads back as this.
     fs::write(&path, b"").unwrap();
     drop(lake.begin(origin, &progress.parts).unwrap());
-    assert_eq!(lake.progress().unwrap(), progress);
+    assert_same(&lake.progress().unwrap(), &progress);
 }
 
 fn schema_csv(path: &Path, bytes: &[u8]) {
@@ -251,4 +251,12 @@ fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
         }
     }
     replaced
+}
+
+/// Both lakes are equally far.
+fn assert_same(one: &Progress, other: &Progress) {
+    assert_eq!(one.origin, other.origin);
+    assert_eq!(one.parts, other.parts);
+    assert_eq!(one.complete, other.complete);
+    assert_eq!(one.damaged.is_some(), other.damaged.is_some());
 }

@@ -23,6 +23,7 @@ mod lake_file;
 pub mod layout;
 pub mod manifest;
 mod nested;
+pub mod options;
 pub mod output;
 #[cfg(feature = "program")]
 mod pages;
@@ -44,3 +45,4 @@ pub mod split;
 pub mod store;
 pub mod value;
 pub mod verify;
+pub mod words;

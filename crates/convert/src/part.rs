@@ -12,7 +12,7 @@ use tracelake_schema::Syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::output::{Block, Encoding, OutputFile, Rows};
-use crate::reject::BadRow;
+use crate::reject::{BadRow, BadShare};
 use crate::rows::Reject;
 use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
@@ -114,6 +114,8 @@ struct Place {
     rows: u64,
     lines: u64,
     bytes: u64,
+    /// How much of the chunk at hand is bad, while that is the first one of the text.
+    first_chunk: Option<BadShare>,
 }
 
 impl<'a> Text<'a> {
@@ -220,6 +222,10 @@ impl<'a, 'b> Filler<'a, 'b> {
                 || syntax::push(&mut self.rows, now.chunk.lines(), &now.records, layout),
             );
             let rejects = rejects?;
+            place.first_chunk = (place.rows == 0).then(|| BadShare {
+                bad: rejects.len() as u64,
+                rows: now.records.count(),
+            });
             for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
                 for reject in rejects {
                     (self.on_bad_row)(&place.of(now.chunk.lines(), reject))?;
@@ -335,6 +341,7 @@ impl Place {
             column: reject.column,
             inner: &reject.inner,
             fault: reject.fault,
+            first_chunk: self.first_chunk,
             field: &chunk[reject.field.clone()],
             raw: &chunk[reject.row.clone()],
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::run::{self, Conduct};
 use crate::verify::Verdict;
-use crate::{cli, inspect, pages, plan, release, report, verify};
+use crate::{cli, discover, inspect, pages, plan, release, report, verify};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -82,15 +82,10 @@ fn exit_code(kind: ErrorKind) -> u8 {
 }
 
 fn convert(args: &ConvertArgs) -> Result<u8> {
-    let plan = plan::plan(&args.request()?)?;
+    let plan = plan::plan(&args.request()?).map_err(|error| hint_swapped(error, args))?;
     let reporter = Reporter::new(args.progress, plan.bytes());
     for warning in &plan.warnings {
         reporter.show(Event::Warning(warning.clone()));
-    }
-    if args.dry_run {
-        reporter.finish();
-        print(&report::plan_text(&plan))?;
-        return Ok(DONE);
     }
     let stop = stop_on_signals()?;
     let conduct = Conduct {
@@ -100,6 +95,13 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
         max_rejects: args.max_rejects,
         stop: &stop,
     };
+    discover::refuse_inside(&args.source, &args.out)?;
+    if args.dry_run {
+        let found = run::look(&plan, &args.out, conduct)?;
+        reporter.finish();
+        print(&report::plan_text(&plan, &found))?;
+        return Ok(DONE);
+    }
     let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
     reporter.finish();
     let outcome = outcome?;
@@ -109,6 +111,14 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
         .parts()
         .any(|(_, part)| part.rows_rejected > 0);
     Ok(if rejected { REJECTED } else { DONE })
+}
+
+/// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
+fn hint_swapped(error: Error, args: &ConvertArgs) -> Error {
+    if args.source.exists() || !discover::is_source(&args.out) {
+        return error;
+    }
+    error.hint("OUT is a source: name the source first, as in tracelake convert SRC OUT")
 }
 
 /// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once. A signal that the

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::fault::Fault;
 use crate::part::{Converted, Text, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
-use crate::reject::BadRow;
+use crate::reject::{BadRow, BadShare};
 use crate::source::Source;
 
 pub use crate::batch::BATCH_ROWS;
@@ -251,6 +251,7 @@ struct OwnedBadRow {
     column: Option<&'static Column>,
     inner: String,
     fault: Fault,
+    first_chunk: Option<BadShare>,
     /// The bytes of the field in the row.
     field: Range<usize>,
     raw: Vec<u8>,
@@ -266,6 +267,7 @@ impl OwnedBadRow {
             column: bad_row.column,
             inner: bad_row.inner.to_owned(),
             fault: bad_row.fault,
+            first_chunk: bad_row.first_chunk,
             field: start..start + bad_row.field.len(),
             raw: bad_row.raw.to_owned(),
         }
@@ -279,6 +281,7 @@ impl OwnedBadRow {
             column: self.column,
             inner: &self.inner,
             fault: self.fault,
+            first_chunk: self.first_chunk,
             field: &self.raw[self.field.clone()],
             raw: &self.raw,
         }

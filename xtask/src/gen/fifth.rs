@@ -153,7 +153,7 @@ fn a_fifth_trace_takes_one_description() {
     );
     let mut request = Request::new(source.clone());
     request.trace = Some(trace);
-    request.part_rows = 2;
+    request.part_rows = Some(2);
     let plan = plan(&request).unwrap();
     let conduct = Conduct {
         threads: 1,

@@ -1,6 +1,7 @@
 //! A plan carried out: parts over threads, resume, cancel, and what a bad row leads to.
 
 mod keep;
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -12,16 +13,20 @@ use rayon::prelude::*;
 use tracelake_schema::{Derived, Table};
 
 use crate::derive::derive;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
 use crate::lake_file::LakeFile;
 use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::options::OnBadRow;
 use crate::part::{Converted, Text, convert_part};
-use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
+use crate::plan::{PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
+use crate::reject::BadRow;
 use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{
     Journal, Lake, Progress, Staged, Staging, files, foreign_files, inside, read_manifest,
 };
+
+pub use look::{Found, look};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -97,17 +102,7 @@ pub fn convert(
         .because(error)
     })?;
     let lake = Lake::open(out)?;
-    let failed = Arc::new(AtomicBool::new(false));
-    let run = Run {
-        plan,
-        lake: &lake,
-        conduct,
-        rejected: AtomicU64::new(0),
-        interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
-        failed,
-        manifest_bytes: AtomicU64::new(0),
-        watch,
-    };
+    let run = Run::new(plan, &lake, conduct, watch);
     match pool.install(|| run.convert()) {
         Ok(outcome) => Ok(outcome),
         Err(error) => {
@@ -130,7 +125,26 @@ struct Run<'a> {
     interrupt: Interrupt,
     /// The most bytes that the manifest takes with the parts so far.
     manifest_bytes: AtomicU64,
+    /// Tables of which a file was said to be in doubt; once for each is enough.
+    doubted: Mutex<BTreeSet<usize>>,
     watch: Watcher<'a>,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, lake: &'a Lake, conduct: Conduct<'a>, watch: Watcher<'a>) -> Self {
+        let failed = Arc::new(AtomicBool::new(false));
+        Self {
+            plan,
+            lake,
+            conduct,
+            rejected: AtomicU64::new(0),
+            interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
+            failed,
+            manifest_bytes: AtomicU64::new(0),
+            doubted: Mutex::default(),
+            watch,
+        }
+    }
 }
 
 /// A file to convert.
@@ -212,10 +226,10 @@ impl Run<'_> {
                 "{damaged}; parts that can't be checked are converted again"
             )));
         }
-        self.same_origin(&progress)?;
-        self.nothing_foreign()?;
-        self.nothing_unknown(&progress)?;
-        self.nothing_leads_out()?;
+        self.refuse(&progress)?;
+        let finished = progress.parts.iter();
+        let finished = finished.map(|(table, facts)| (table.clone(), facts.file_number));
+        look::check_derived(self.plan, &finished.collect())?;
         let mut parts = self.keep(&progress)?;
         self.fits_manifest(&parts)?;
         let rejected = parts.values().map(|part| part.rows_rejected);
@@ -255,6 +269,14 @@ impl Run<'_> {
             converted: manifest.parts().count().saturating_sub(kept),
             manifest,
         })
+    }
+
+    /// Refuses whatever must not be changed, while the lake is still as it was.
+    fn refuse(&self, progress: &Progress) -> Result<()> {
+        self.same_origin(progress)?;
+        self.nothing_foreign()?;
+        self.nothing_unknown(progress)?;
+        self.nothing_leads_out()
     }
 
     /// Refuses to mix a lake with what other options would make.
@@ -546,7 +568,7 @@ impl Run<'_> {
                         continue;
                     }
                     (self.watch)(Event::Warning(format!(
-                        "{} is passed over: not a table of {}",
+                        "{} is skipped: it is not a table of {}",
                         path.display(),
                         self.plan.trace.name
                     )));
@@ -664,6 +686,9 @@ impl Run<'_> {
             &mut |bad_row| match self.plan.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, layout)),
                 OnBadRow::Reject => {
+                    if rejects.is_none() {
+                        self.doubt(table, path, bad_row);
+                    }
                     self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
                         Some(file) => file,
@@ -695,6 +720,18 @@ impl Run<'_> {
             output: staging.close()?,
             rejects,
         })
+    }
+
+    /// Warns that a file is hardly one of its table, for the first such file of a table.
+    fn doubt(&self, table: usize, path: &Path, bad_row: &BadRow<'_>) {
+        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].layout) else {
+            return;
+        };
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        if doubted.insert(table) {
+            let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
+            (self.watch)(Event::Warning(format!("{path}: {doubt}")));
+        }
     }
 
     fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {

@@ -9,6 +9,7 @@ use crc32fast::Hasher;
 use super::Raw;
 use super::inflate::{Inflate, Stop};
 use super::input::Input;
+use super::magic::Magic;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A decoder of all members of a gzip file.
@@ -216,17 +217,14 @@ impl Gunzip {
         if start.starts_with(&[0x1f]) {
             return None;
         }
-        let page = [&b"<!doc"[..], b"<html", b"<?xml"];
-        let lower = start[..start.len().min(5)].to_ascii_lowercase();
         let again = "download it again";
+        if let Some(magic) = Magic::of(start) {
+            let reason = format!("not gzip but {}", magic.is);
+            return Some(Error::new(ErrorKind::Corrupt, reason).hint(magic.remedy));
+        }
         let (what, hint) = match start {
-            [] => ("the file is empty, it holds not even a gzip header", again),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd, not gzip", "recompress it with gzip"),
-            [0xfd, b'7', b'z', b'X', b'Z', ..] => ("xz, not gzip", "recompress it with gzip"),
-            [b'P', b'K', 3 | 5, ..] => ("a zip archive, not gzip", "unpack it first"),
-            [b'B', b'Z', b'h', ..] => ("bzip2, not gzip", "recompress it with gzip"),
-            _ if page.contains(&&*lower) => (
-                "a web page, not gzip; a server's error message may have been saved",
+            [] => (
+                "the file is empty: it doesn't even have a gzip header",
                 again,
             ),
             _ if start

@@ -4,6 +4,7 @@ mod archive;
 mod gunzip;
 mod inflate;
 mod input;
+mod magic;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,6 +19,7 @@ use crate::split::LineEnding;
 use archive::Archive;
 pub use archive::Member;
 use gunzip::Gunzip;
+pub use magic::Magic;
 
 /// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
 /// while each column of it is read in turn.
@@ -374,6 +376,15 @@ pub fn open_file(path: &Path) -> Result<File> {
             .hint("put a file in its place"));
     }
     File::open(path).map_err(|error| Error::io("open", path, error))
+}
+
+/// The first bytes of a file, at most 4 KiB of them; `None` where there is no file that can be read.
+#[must_use]
+pub fn read_start(path: &Path) -> Option<Vec<u8>> {
+    let mut start = Vec::new();
+    let file = open_file(path).ok()?;
+    file.take(4 << 10).read_to_end(&mut start).ok()?;
+    Some(start)
 }
 
 /// Reads a file that has a meaning as a whole and is small by nature.

@@ -31,10 +31,7 @@ pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
             Ok(()) if is_at(&file, path) => return Ok(file),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let reason = "another tracelake is working on this lake";
-                return Err(Error::new(ErrorKind::Refused, reason)
-                    .at(root)
-                    .hint("wait for it to end, or name another directory"));
+                return Err(super::busy(root));
             }
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }

@@ -10,6 +10,7 @@
 //! ```
 
 mod disk;
+mod peek;
 mod release;
 
 use std::collections::BTreeSet;
@@ -30,6 +31,7 @@ use disk::{
 };
 
 pub use disk::{files, foreign_files, inside};
+pub use peek::unfinished;
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, facts, manifest_facts, release_sums, sums_line,
 };
@@ -46,7 +48,7 @@ const LOCK: &str = "lock";
 pub struct Lake {
     root: PathBuf,
     /// Holds the lock.
-    _lock: File,
+    _lock: Option<File>,
     /// Directories that were made to open the lake, outermost first.
     made: Vec<PathBuf>,
 }
@@ -114,11 +116,7 @@ impl Lake {
         if fs::symlink_metadata(&home).is_err() {
             let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
             if !names.is_empty() {
-                return Err(
-                    Error::new(ErrorKind::Refused, "the directory holds something else")
-                        .at(root)
-                        .hint("name an empty or new directory for the lake"),
-                );
+                return Err(something_else(root));
             }
         }
         if make_directory(&home)? {
@@ -127,7 +125,7 @@ impl Lake {
         let lock = lock(&home.join(LOCK), root)?;
         let lake = Self {
             root: root.to_owned(),
-            _lock: lock,
+            _lock: Some(lock),
             made,
         };
         remove_all(&lake.home(STAGING))?;
@@ -309,6 +307,21 @@ impl Lake {
         self.commit(staging.close()?)?;
         Ok(())
     }
+}
+
+fn something_else(root: &Path) -> Error {
+    Error::new(ErrorKind::Refused, "the directory holds something else")
+        .at(root)
+        .hint("name an empty or new directory for the lake")
+}
+
+fn busy(root: &Path) -> Error {
+    Error::new(
+        ErrorKind::Refused,
+        "another tracelake is working on this lake",
+    )
+    .at(root)
+    .hint("wait for it to end, or name another directory")
 }
 
 /// The list of finished parts of an unfinished lake.
