@@ -306,7 +306,7 @@ fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
 #[test]
 #[cfg_attr(
     not(all(readers, published_data)),
-    ignore = "needs `cargo xtask readers` and the published data in ../shared/data"
+    ignore = "needs `cargo xtask readers` and the published rows in ../shared/data"
 )]
 fn readers_of_arrow_files_agree_on_published_rows() {
     check_both(&python(), &shared("google-2011"), &["--allow-missing"]);
