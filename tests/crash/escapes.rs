@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::support::{
     Run, Score, Scratch, convert, copy, ensure, finished_lake, good_row, manifest, row_with, run,
-    write_manifest,
-    table,
+    table, write_manifest,
 };
 
 /// What a terminal would obey, or what would make a line read as another.

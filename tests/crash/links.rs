@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::crash::child::within_time;
 use crate::support::{
     Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
-    write_manifest,
-    tree,
+    tree, write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";

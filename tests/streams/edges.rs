@@ -8,7 +8,9 @@ use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 
 use crate::streams::whole_trace;
-use crate::support::{Run, Scratch, assert_same_tree, manifest, read_output, run, seal, shared, tree};
+use crate::support::{
+    Run, Scratch, assert_same_tree, manifest, read_output, run, seal, shared, tree,
+};
 
 fn dag() -> &'static Derived {
     let mut derived = whole_trace().derived.iter();

@@ -33,9 +33,8 @@ fn every_reader_notices_a_flipped_bit() {
         let outcome = ensure(run.code == 0 && run.stderr.contains("warning: "), || {
             format!("exit {}: {}", run.code, run.stderr)
         });
-        let outcome = outcome.and_then(|()| {
-            ensure(tree(&lake) == right, || "another lake".to_owned())
-        });
+        let outcome =
+            outcome.and_then(|()| ensure(tree(&lake) == right, || "another lake".to_owned()));
         score.count(&format!("byte {at}, convert"), outcome);
     }
     score.close();
@@ -48,6 +47,13 @@ fn a_manifest_without_a_digest_is_refused() {
     fs::write(patient.lake().join(MANIFEST), json).unwrap();
     let run = patient.verify();
     assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.message().contains("the manifest is damaged"), "{}", run.stderr);
-    assert!(run.message().ends_with("run convert again to write it again"));
+    assert!(
+        run.message().contains("the manifest is damaged"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.message()
+            .ends_with("run convert again to write it again")
+    );
 }

@@ -99,9 +99,15 @@ pub(crate) struct VerifyArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// What the lake was made from; compare every value with it
+    /// The source that the lake was made from: compare every value with it
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
 }
 
 /// Verify a finished lake and write what it needs to be published: checksums and descriptions.

@@ -321,6 +321,20 @@ impl Manifest {
         Ok(())
     }
 
+    /// The rows of all tables.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let rows = self.tables.iter().map(|table| table.rows);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// The rejected rows of all tables.
+    #[must_use]
+    pub fn rows_rejected(&self) -> u64 {
+        let rows = self.parts().map(|(_, part)| part.rows_rejected);
+        rows.fold(0, u64::saturating_add)
+    }
+
     /// All parts in order, each with the name of its table.
     pub fn parts(&self) -> impl Iterator<Item = (&str, &PartFacts)> {
         self.tables.iter().flat_map(|table| {
@@ -342,8 +356,8 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let mut json = serde_json::to_vec_pretty(self)
-            .expect("strings, integers and vectors are always JSON");
+        let mut json =
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
         json.truncate(json.len() - "\n}".len());
         json.extend(b",\n");
         let json = with_digest(json);
@@ -513,7 +527,11 @@ mod tests {
         manifest.origin.synthetic = true;
         let json = manifest.to_json().unwrap();
         assert_eq!(read(&json).unwrap(), manifest);
-        assert!(String::from_utf8(json).unwrap().contains("\"synthetic\": true"));
+        assert!(
+            String::from_utf8(json)
+                .unwrap()
+                .contains("\"synthetic\": true")
+        );
     }
 
     #[test]

@@ -25,7 +25,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    lock, make_all, make_directory, open_if_there, read_if_there, remove_file, remove_files, sync_directory,
+    lock, make_all, make_directory, open_if_there, read_if_there, remove_file, remove_files,
+    sync_directory,
 };
 
 pub use disk::{files, inside};

@@ -7,7 +7,7 @@ use tracelake_schema::Trace;
 
 use super::corrupt;
 use crate::card::{release, sums};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifest;
 use crate::source::hex;
 use crate::store::{CROISSANT, RELEASE, SUMS, facts, manifest_facts, release_sums};
@@ -45,6 +45,12 @@ pub(super) fn verify_release(
         let file = match facts(root, name) {
             Ok(file) => file,
             Err(error) => {
+                let is_file = root.join(name).is_file();
+                let error = if is_file {
+                    error
+                } else {
+                    error.of_kind(ErrorKind::Corrupt)
+                };
                 findings.push(error.hint(AGAIN));
                 continue;
             }
