@@ -17,6 +17,8 @@ pub struct Inventory {
     pub what: &'static str,
     /// The trace.
     pub trace: String,
+    /// Whether `tracelake generate` made it, or the source of the lake.
+    pub synthetic: bool,
     /// Its tables, in the order of the trace.
     pub tables: Vec<TableInventory>,
     /// Tables of the trace that are not there.
@@ -85,6 +87,7 @@ fn inspect_lake(path: &Path) -> Result<Inventory> {
     let absent = absent.map(str::to_owned).collect();
     Ok(Inventory {
         what: "lake",
+        synthetic: manifest.origin.synthetic,
         trace: manifest.origin.trace,
         tables,
         absent,
@@ -117,6 +120,7 @@ fn inspect_source(path: &Path) -> Result<Inventory> {
     });
     Ok(Inventory {
         what: "source",
+        synthetic: plan.origin.synthetic,
         trace: plan.trace.name.to_owned(),
         tables: tables.collect(),
         absent: plan.absent.iter().map(|name| (*name).to_owned()).collect(),

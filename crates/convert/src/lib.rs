@@ -1,5 +1,4 @@
 //! Published cluster traces to a typed, partitioned Parquet lake.
-pub mod card;
 mod cell;
 #[cfg(feature = "program")]
 mod cli;
@@ -22,6 +21,7 @@ pub mod program;
 mod quoted;
 pub mod reject;
 pub mod release;
+pub mod release_files;
 #[cfg(feature = "program")]
 mod report;
 mod rows;

@@ -380,6 +380,9 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
 
 /// How the rows of each table that is whole compare with the published count, on stderr.
 fn against_published(trace: &Trace, manifest: &Manifest) {
+    if manifest.origin.synthetic {
+        return say("synthetic: tracelake generate made the source");
+    }
     for facts in &manifest.tables {
         let Some(table) = trace
             .table(&facts.name)
@@ -567,8 +570,13 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             time(table.time_max),
         ]);
     }
+    let synthetic = if inventory.synthetic {
+        "synthetic "
+    } else {
+        ""
+    };
     let mut text = format!(
-        "{} of {}\n{}\n",
+        "{synthetic}{} of {}\n{}\n",
         inventory.what,
         shown(&inventory.trace),
         aligned(&rows)

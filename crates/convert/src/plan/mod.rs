@@ -316,7 +316,10 @@ pub fn plan(request: &Request) -> Result<Plan> {
     Ok(Plan {
         source: found.root,
         trace,
-        origin: Origin::new(trace.name, options),
+        origin: Origin {
+            synthetic: found.synthetic,
+            ..Origin::new(trace.name, options)
+        },
         codec: request.codec,
         on_bad_row: request.on_bad_row,
         partitions: request.partitions,
