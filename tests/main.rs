@@ -9,15 +9,43 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod arrow_lakes;
 mod cli;
+mod closeness;
 #[cfg(unix)]
 mod crash;
 mod equal;
+#[allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::pedantic,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the targets have a workspace of their own, which does not have these lints"
+)]
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz_targets;
 mod golden;
 mod nested;
 mod readers;
 mod rejects;
 mod release;
+mod seeds;
 mod streams;
 mod support;
 mod verify;
+
+/// What was absent when the tests were built may have appeared since. The build script can't see that,
+/// so the tests that need it would still be ignored.
+#[test]
+fn what_the_ignored_tests_need_is_absent() {
+    for (folder, known) in [("data", cfg!(published_data)), ("suites", cfg!(suites))] {
+        assert_eq!(
+            support::outside(folder).exists(),
+            known,
+            "../shared/{folder} has changed: run `touch crates/convert/build.rs` and test again"
+        );
+    }
+}

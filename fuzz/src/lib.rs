@@ -1,8 +1,41 @@
-//! What several targets need: a directory in memory, and options in front of the input proper.
+//! The fuzz targets, each a function of its input. libFuzzer calls them from `fuzz_targets`; the project's
+//! tests include this file and call them with every seed.
+
+pub mod lakes;
+pub mod nested;
+pub mod pipeline;
+pub mod readers;
+pub mod source;
+pub mod split;
+pub mod value;
 
 use std::path::Path;
 
 use tempfile::TempDir;
+use tracelake_schema::{TRACES, Trace};
+
+/// The name of a target, which is that of its seeds too, and the target.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 7] = [
+    ("lakes", lakes::run),
+    ("nested", nested::run),
+    ("pipeline", pipeline::run),
+    ("readers", readers::run),
+    ("source", source::run),
+    ("split", split::run),
+    ("value", value::run),
+];
+
+/// The trace that targets convert: the first of the catalog that is published in parts alone.
+#[must_use]
+pub fn trace() -> &'static Trace {
+    let mut traces = TRACES.iter();
+    traces
+        .find(|trace| trace.in_parts())
+        .expect("a trace in parts")
+}
 
 /// A directory that goes away when dropped; in memory where the system offers that.
 #[must_use]

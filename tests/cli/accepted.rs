@@ -4,12 +4,11 @@ use std::fs;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
-use sha2::{Digest, Sha256};
 
 use crate::cli::bad_source::schema_csv;
 use crate::support::{
     Scratch, convert, good_row, gzip, manifest, output_path, part_path, read_output, row_with,
-    rows, table, trace,
+    rows, sha256, table, trace,
 };
 
 /// The only part of a table, from a scratch lake.
@@ -304,21 +303,15 @@ fn both_versions_give_one_schema() {
 
 #[test]
 fn checksums_that_agree_are_silent() {
-    let hex = |bytes: &[u8]| -> String {
-        Sha256::digest(bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    };
     let scratch = Scratch::with_sample(2, 5);
     scratch.file("schema.csv", schema_csv().as_bytes());
-    let mut list = format!("{}  schema.csv\n", hex(schema_csv().as_bytes()));
+    let mut list = format!("{}  schema.csv\n", sha256(schema_csv().as_bytes()));
     for table in trace().tables {
         let total = table.parts.min(2);
         for number in 0..total {
             let path = part_path(table.name, number, total);
             let bytes = fs::read(scratch.src().join(&path)).unwrap();
-            list += &format!("{}  {path}\n", hex(&bytes));
+            list += &format!("{}  {path}\n", sha256(&bytes));
         }
     }
     scratch.file("SHA256SUM", list.as_bytes());

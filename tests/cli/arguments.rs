@@ -254,3 +254,236 @@ fn verify_tells_a_source_that_changed() {
             .contains("job_events/part-00000-of-00001.csv.gz: ")
     );
 }
+
+#[test]
+fn sizes_and_lists_are_read_as_people_write_them() {
+    let scratch = Scratch::with_sample(1, 3);
+    scratch.convert_well(&["--memory", "1G", "--tables", "job_events, task_events"]);
+    let manifest = crate::support::manifest(&scratch.out());
+    assert_eq!(manifest["tables"].as_array().unwrap().len(), 2);
+    scratch.convert_well(&["--memory", "300M"]);
+}
+
+#[test]
+fn a_part_of_no_rows_is_refused_in_a_sentence() {
+    let run = unusable(&["--part-rows", "0"]);
+    assert!(run.stderr.contains("at least 1 row"), "{}", run.stderr);
+    assert!(
+        !run.stderr.contains("18446744073709551615"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn one_of_something_has_no_s() {
+    let scratch = Scratch::with_sample(1, 1);
+    let plan = scratch.convert(&["--dry-run"]);
+    assert!(
+        plan.stdout.contains("job_events: 1 part, "),
+        "{}",
+        plan.stdout
+    );
+    assert!(!plan.stdout.contains("1 parts"), "{}", plan.stdout);
+    scratch.convert_well(&[]);
+    let out = scratch.out();
+    let lone = run(["verify", out.to_str().unwrap()]);
+    assert!(
+        !lone.stderr.contains("1 parts") && !lone.stderr.contains("1 rows"),
+        "{}",
+        lone.stderr
+    );
+}
+
+#[test]
+fn options_that_cannot_apply_are_refused() {
+    for arguments in [&["--part-rows", "5"][..], &["--derive", "dag"]] {
+        let run = unusable(arguments);
+        assert!(
+            run.message()
+                .contains(&format!("leave {} out", arguments[0])),
+            "{}",
+            run.stderr
+        );
+    }
+    // A rule whose table is neither selected nor in the lake.
+    let archive = tracelake_schema::TRACES
+        .iter()
+        .find(|trace| !trace.derived.is_empty())
+        .unwrap();
+    let from = archive.derived[0].from;
+    let other = archive
+        .tables
+        .iter()
+        .find(|table| table.name != from)
+        .unwrap();
+    let scratch = Scratch::new();
+    scratch.file(&format!("{}.csv", other.name), b"");
+    let rule = archive.derived[0].rule.name();
+    for more in [&[][..], &["--dry-run"]] {
+        let run = scratch.convert(&[&["--derive", rule], more].concat());
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(run.message().contains(from), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn parts_that_are_not_there_are_answered_with_those_that_are() {
+    let scratch = Scratch::with_sample(3, 3);
+    let run = scratch.convert(&["--tables", "job_events", "--parts", "5"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.message().contains("job_events has parts 0-2"),
+        "{}",
+        run.message()
+    );
+}
+
+#[test]
+fn a_lake_inside_its_source_is_refused() {
+    let scratch = Scratch::with_sample(1, 3);
+    let before = tree(scratch.path());
+    for out in ["lake", "job_events/lake", "new/lake"] {
+        for more in [&[][..], &["--dry-run"]] {
+            let run = crate::support::convert(&scratch.src(), &scratch.src().join(out), more);
+            assert_eq!(run.code, 6, "{out}: {}", run.stderr);
+            assert!(
+                run.message().contains("OUT is inside SRC"),
+                "{}",
+                run.stderr
+            );
+        }
+    }
+    assert_same_tree(&tree(scratch.path()), &before, "inside");
+}
+
+#[test]
+fn a_dry_run_looks_at_the_lake() {
+    let scratch = Scratch::with_sample(2, 3);
+    scratch.convert_well(&["--tables", "job_events", "--parts", "1"]);
+    let done = tree(scratch.path());
+    let plan = scratch.convert(&["--dry-run"]);
+    assert_eq!(plan.code, 0, "{}", plan.stderr);
+    let output = output_path("job_events", 1, 2);
+    assert!(
+        plan.stdout.contains(&format!("{output}  (done)\n")),
+        "{}",
+        plan.stdout
+    );
+    assert_eq!(plan.stdout.matches("(done)").count(), 1, "{}", plan.stdout);
+    assert!(plan.stdout.contains("job_events: 2 parts") && plan.stdout.contains("1 done"));
+    let other = scratch.convert(&["--dry-run", "--compression", "snappy"]);
+    assert_eq!(other.code, 6, "{}", other.stderr);
+    assert_eq!(
+        other.message(),
+        scratch.convert(&["--compression", "snappy"]).message()
+    );
+    assert_same_tree(&tree(scratch.path()), &done, "dry run");
+    let something_else = crate::support::convert(&scratch.src(), scratch.path(), &["--dry-run"]);
+    assert_eq!(something_else.code, 6, "{}", something_else.stderr);
+}
+
+#[test]
+fn a_dry_run_names_the_outputs_of_a_file_that_is_cut() {
+    let (scratch, table) = whole_table();
+    let plan = scratch.convert(&["--dry-run", "--part-rows", "2"]);
+    assert_eq!(plan.code, 0, "{}", plan.stderr);
+    for number in 0..2 {
+        let output = format!("{0}/file_number={number}/part-0000{number}.parquet", table);
+        assert!(plan.stdout.contains(&output), "{}", plan.stdout);
+    }
+    scratch.convert_well(&["--part-rows", "2"]);
+    let plan = scratch.convert(&["--dry-run", "--part-rows", "2"]);
+    assert!(plan.stdout.contains("(2 parts done)"), "{}", plan.stdout);
+}
+
+/// A source of a table that is published in one file, with three rows of nothing.
+fn whole_table() -> (Scratch, &'static str) {
+    let tables = tracelake_schema::TRACES
+        .iter()
+        .flat_map(|trace| trace.tables);
+    let optional =
+        |table: &&tracelake_schema::Table| table.columns.iter().all(|column| !column.mandatory);
+    let mut whole = tables.filter(|table| {
+        table.files == tracelake_schema::Files::Whole
+            && table.syntax == tracelake_schema::Syntax::Csv
+    });
+    let table = whole.find(optional).or(whole.next()).unwrap();
+    let row = table
+        .fields
+        .iter()
+        .map(|&index| match table.columns[index].kind {
+            _ if !table.columns[index].mandatory => "",
+            tracelake_schema::Kind::Text => "x",
+            _ => "1",
+        });
+    let row = row.collect::<Vec<_>>().join(",") + "\n";
+    let scratch = Scratch::new();
+    scratch.file(&format!("{}.csv", table.name), row.repeat(3).as_bytes());
+    (scratch, table.name)
+}
+
+#[test]
+fn inspect_shows_what_is_missing_rejected_and_left() {
+    let scratch = Scratch::with_sample(3, 5);
+    let bad = [
+        crate::support::rows::sample(crate::support::table("job_events"), 1, 5),
+        "x\n".to_owned(),
+    ];
+    scratch.part("job_events", 1, 3, bad.concat().as_bytes());
+    let reject = ["--on-bad-row", "reject"];
+    let run_all = scratch.convert(&[&reject[..], &["--parts", "0-1", "--allow-missing"]].concat());
+    assert_eq!(run_all.code, 3, "{}", run_all.stderr);
+    let out = scratch.out();
+    let path = out.to_str().unwrap();
+    let json = |path: &str| {
+        let shown = run(["inspect", "--json", path]);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        serde_json::from_str::<Value>(&shown.stdout).unwrap()
+    };
+    let found = json(path);
+    assert_eq!(found["finished"], true);
+    let jobs = &found["tables"][0];
+    assert_eq!(
+        (&jobs["name"], &jobs["rejected"]),
+        (&"job_events".into(), &1.into())
+    );
+    assert!(
+        jobs["missing"].as_array().unwrap().contains(&2.into()),
+        "{jobs}"
+    );
+    let text = run(["inspect", path]).stdout;
+    assert!(
+        text.contains("rejected") && text.contains("missing: 2"),
+        "{text}"
+    );
+    // A run that fails leaves a lake that isn't finished.
+    scratch.part("task_usage", 2, 3, b"x\n");
+    let unfinished = scratch.path().join("unfinished");
+    let failed = crate::support::convert(
+        &scratch.src(),
+        &unfinished,
+        &["--tables", "machine_events,task_usage", "--threads", "1"],
+    );
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    let found = json(unfinished.to_str().unwrap());
+    assert_eq!(found["finished"], false);
+    let done: u64 = found["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|table| table["parts"].as_u64().unwrap())
+        .sum();
+    assert!(done > 0, "{found}");
+    let shown = run(["inspect", unfinished.to_str().unwrap()]);
+    assert!(
+        shown.stdout.starts_with("unfinished lake of "),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("run the same convert command again"),
+        "{}",
+        shown.stdout
+    );
+}

@@ -5,6 +5,8 @@ mod bombs;
 mod child;
 mod endings;
 mod escapes;
+mod foreign;
 mod links;
+mod numbers;
 mod resume;
 mod signals;

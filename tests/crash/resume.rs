@@ -273,11 +273,6 @@ const IDENTITIES: &[(&str, &str, &str)] = &[
         "zstd:9",
         "compression was zstd:9 and is now zstd:3",
     ),
-    (
-        "/options/on_bad_row",
-        "reject",
-        "on-bad-row was reject and is now fail",
-    ),
 ];
 
 /// Of a finished lake and of an unfinished one, whose journal says the same.

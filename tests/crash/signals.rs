@@ -6,9 +6,12 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::crash::child::{AT_ONCE, HANGS, Working, busy};
+use tracelake_schema::{Files, Syntax, TRACES};
+
+use crate::crash::child::{AT_ONCE, HANGS, Working, busy, within_time};
 use crate::support::{
-    Score, Scratch, assert_same_tree, convert, ensure, part_path, program, run, tree,
+    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, part_path, program, run,
+    tree,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -25,7 +28,9 @@ fn resumed(out: &Path) -> Result<(), String> {
 
 /// What is visible in `out` is whole, and there is no manifest of what is not finished.
 fn nothing_half_made(out: &Path) -> Result<(), String> {
-    let (left, clean) = (tree(out).unwrap(), tree(&busy().out()).unwrap());
+    // A run that stopped before it finished a part leaves nothing at all.
+    let left = tree(out).unwrap_or_default();
+    let clean = tree(&busy().out()).unwrap();
     for (name, bytes) in &left {
         let visible = !name.starts_with("_tracelake");
         ensure(!visible || clean.get(name) == Some(bytes), || {
@@ -91,6 +96,92 @@ fn a_signal_stops_at_once_and_leaves_a_lake_to_go_on_with() {
     score.close();
 }
 
+/// What a file is sparse up to: the program would read it for minutes.
+const ENDLESS: u64 = 1 << 40;
+
+/// Sources that keep the program busy for long without a row: what they are, the file, its start and
+/// its length.
+fn slow_sources() -> Vec<(&'static str, String, Vec<u8>, u64)> {
+    let whole = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut whole =
+        whole.filter(|table| table.files == Files::Whole && table.syntax == Syntax::Csv);
+    let table = whole.next().unwrap().name;
+    let mut member = tar::Header::new_ustar();
+    member.set_path("notes").unwrap();
+    member.set_size(ENDLESS);
+    member.set_cksum();
+    let rows = format!("{}{}", "\n".repeat(131_072), ",,,,,\n".repeat(21_845));
+    vec![
+        (
+            "rows to reject",
+            part_path("job_events", 0, 1),
+            gzip(rows.repeat(8).as_bytes()),
+            0,
+        ),
+        (
+            "padding after a member",
+            part_path("job_events", 0, 1),
+            gzip(b""),
+            ENDLESS,
+        ),
+        (
+            "a member that is skipped",
+            format!("{table}.tar"),
+            member.as_bytes().to_vec(),
+            ENDLESS,
+        ),
+    ]
+}
+
+/// No input keeps a run from stopping: not one that is all rejects, and not one without any text.
+#[test]
+fn a_signal_stops_a_run_that_reads_without_end() {
+    let mut score = Score::new("stops while nothing is converted");
+    for (what, path, start, length) in slow_sources() {
+        let scratch = Scratch::new();
+        scratch.file(&path, &start);
+        let file = fs::File::options()
+            .write(true)
+            .open(scratch.src().join(path));
+        file.unwrap()
+            .set_len(length.max(start.len() as u64))
+            .unwrap();
+        let arguments = ["--on-bad-row", "reject"];
+        let working = Working::start(&scratch.src(), &scratch.out(), &arguments);
+        sleep(Duration::from_secs(1));
+        working.signal("TERM");
+        let (ended, took) = working.end();
+        let outcome = (|| {
+            ensure(ended.code == 143, || {
+                format!("exit {}: {}", ended.code, ended.stderr)
+            })?;
+            ensure(took < AT_ONCE, || format!("took {took:?}"))?;
+            ensure(ended.stderr.contains("error: stopped;"), || {
+                ended.stderr.clone()
+            })
+        })();
+        score.count(what, outcome);
+    }
+    score.close();
+}
+
+/// The time for N chunks of rejected rows grows with N, not with N².
+#[test]
+fn rejecting_rows_takes_time_in_proportion_to_them() {
+    let chunk = format!("{}{}", "\n".repeat(131_072), ",,,,,\n".repeat(21_845));
+    let scratch = Scratch::new();
+    scratch.only("job_events", chunk.repeat(4).as_bytes());
+    let (src, out) = (scratch.src(), scratch.out());
+    let arguments = ["convert", src.to_str().unwrap(), out.to_str().unwrap()];
+    let run = within_time(&[&arguments[..], &["--on-bad-row", "reject"]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let rows = chunk.lines().count() * 4;
+    assert_eq!(
+        manifest(&out)["tables"][0]["parts"][0]["rows_rejected"],
+        rows
+    );
+}
+
 /// Two signals one after the other, and the exit code.
 const TWICE: &[([&str; 2], i32)] = &[
     (["INT", "INT"], 130),
@@ -133,6 +224,36 @@ fn asked_twice(
     resumed(out)
 }
 
+/// A caller that ignores a signal, as `nohup` does, wants the run to go on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_was_ignored_stays_ignored() {
+    let mut score = Score::new("inherited dispositions");
+    for signal in ["INT", "TERM"] {
+        let scratch = Scratch::new();
+        let out = scratch.out();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("trap '' {signal}; exec \"$0\" \"$@\"")]);
+        shell.arg(program().get_program()).env_remove("RUST_LOG");
+        let mut working = Working::start_under(shell, &busy().src(), &out, &[]);
+        working.wait_for("\"read\"");
+        working.signal(signal);
+        let (ended, _) = working.end();
+        let outcome = ensure(ended.code == 0, || {
+            format!("exit {}: {}", ended.code, ended.stderr)
+        });
+        score.count(
+            signal,
+            outcome.and_then(|()| {
+                ensure(tree(&out) == tree(&busy().out()), || {
+                    "another lake".to_owned()
+                })
+            }),
+        );
+    }
+    score.close();
+}
+
 /// Held by a pipe that nobody reads, at the next event that it tells.
 #[test]
 fn a_second_signal_ends_a_run_that_nobody_listens_to() {
@@ -154,14 +275,8 @@ fn a_second_signal_ends_a_run_that_nobody_listens_to() {
 /// Held by a call that is interrupted whenever it is made again, so that it never returns; as a
 /// read from a disk that hangs, and with no delay of a tracer in the way of the end.
 #[test]
+#[cfg_attr(not(strace), ignore = "needs strace and the permission to trace")]
 fn a_second_signal_does_not_wait_for_a_call_that_never_returns() {
-    let traces = Command::new("strace")
-        .args(["-qq", "-o", "/dev/null", "true"])
-        .output();
-    if !traces.is_ok_and(|said| said.status.success()) {
-        eprintln!("skipped: strace is not installed, or may not trace");
-        return;
-    }
     let last = busy().src().join(part_path("job_events", 3, 4));
     let last = last.to_str().unwrap();
     // Late enough that parts are finished by then.

@@ -129,13 +129,13 @@ fn any_number_of_threads_with_row_groups_and_rejects() {
 }
 
 #[test]
+#[cfg_attr(
+    not(published_data),
+    ignore = "needs the published rows in ../shared/data"
+)]
 fn any_number_of_threads_on_published_data() {
-    if let Some(source) = shared("google-2011") {
-        same_with_any_threads(&source);
-    }
-    if let Some(scratch) = heads() {
-        same_with_any_threads(&scratch.src());
-    }
+    same_with_any_threads(&shared("google-2011"));
+    same_with_any_threads(&heads().src());
 }
 
 /// The directory that the program is started in, and what the shell has set.
@@ -246,8 +246,9 @@ fn any_order_of_files() {
             assert_same_tree(&tree(&out), &expected, &format!("{place:?}, order {index}"));
         }
     }
-    if listed.len() == 1 {
-        eprintln!("skipped: every file system here lists names in one order");
+    // A file system in memory lists names by age, so there was more than one order.
+    if cfg!(target_os = "linux") {
+        assert!(listed.len() > 1, "every file was found in the same order");
     }
 }
 

@@ -103,10 +103,12 @@ fn assert_equal(source: &Path, out: &Path) -> usize {
 }
 
 #[test]
+#[cfg_attr(
+    not(published_data),
+    ignore = "needs the published rows in ../shared/data"
+)]
 fn published_data_equals_its_plain_reading() {
-    let Some(source) = shared("google-2011") else {
-        return;
-    };
+    let source = shared("google-2011");
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("lake");
     convert(&source, &out, &["--allow-missing"]).well();
@@ -131,8 +133,12 @@ fn published_data_equals_its_plain_reading() {
 }
 
 #[test]
+#[cfg_attr(
+    not(published_data),
+    ignore = "needs the published rows in ../shared/data"
+)]
 fn published_heads_equal_their_plain_reading() {
-    let Some(scratch) = heads() else { return };
+    let scratch = heads();
     scratch.convert_well(&["--allow-missing"]);
     assert_eq!(assert_equal(&scratch.src(), &scratch.out()), 1800);
     let trace = manifest(&scratch.out())["trace"]

@@ -7,10 +7,9 @@ use std::path::Path;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat, is_null, nullif};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use sha2::{Digest, Sha256};
 use tracelake_schema::arrow::fingerprint;
 
-use crate::support::{read_output, tree};
+use crate::support::{read_output, sha256, tree};
 
 /// What is told of a lake, in the order of its page.
 pub(crate) type Facts = Vec<Fact>;
@@ -58,11 +57,9 @@ pub(crate) fn of_lake(lake: &Path) -> Facts {
             let (place, name) = (place.clone(), name.to_owned());
             facts.push(Fact { place, name, value });
         };
-        let sha256: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let Some(stem) = rest.strip_suffix(".parquet") else {
+        let sha256 = sha256(&bytes);
+        let stem = rest.strip_suffix(".parquet");
+        let Some(stem) = stem.or(rest.strip_suffix(".arrow")) else {
             if rest != "lock" {
                 rest.clone_into(&mut place.part);
                 put(&place, "sha256", sha256);

@@ -25,6 +25,9 @@ const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
 /// the same.
 const GENERATE: [&str; 6] = ["--parts", "2", "--rows", "12000", "--seed", "20110501"];
 
+/// The formats, and what they add to the name of a page.
+const FORMATS: [(&str, &str); 2] = [("parquet", ""), ("arrow", "-arrow")];
+
 /// The name of the page of the committed sample.
 const SAMPLE: &str = "sample";
 
@@ -34,10 +37,10 @@ fn pages() -> PathBuf {
 
 /// Converts a source and reads the lake back. Checksums would tell of a change as well, but not
 /// where it is.
-fn facts_of(source: &Path, trace: Option<&Trace>) -> Facts {
+fn facts_of(source: &Path, trace: Option<&Trace>, format: &str) -> Facts {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("lake");
-    let mut options = vec!["--checksums", "none"];
+    let mut options = vec!["--checksums", "none", "--format", format];
     options.extend(trace.iter().flat_map(|trace| ["--trace", trace.name]));
     convert(source, &out, &options).well();
     of_lake(&out)
@@ -65,19 +68,25 @@ fn say(text: &str) {
 
 #[test]
 fn every_lake_is_what_it_was() {
-    let mut lakes = vec![(
-        SAMPLE.to_owned(),
-        "tests/sample".to_owned(),
-        facts_of(&committed_sample(), None),
-    )];
+    let mut lakes = Vec::new();
+    let mut add = |name: &str, made: &str, source: &Path, trace: Option<&Trace>| {
+        for (format, suffix) in FORMATS {
+            let facts = facts_of(source, trace, format);
+            let made = match suffix {
+                "" => made.to_owned(),
+                _ => format!("{made}, --format {format}"),
+            };
+            lakes.push((format!("{name}{suffix}"), made, facts));
+        }
+    };
+    add(SAMPLE, "tests/sample", &committed_sample(), None);
     for trace in TRACES {
         let Some(source) = generated(trace) else {
             say(&format!("golden: {} cannot be generated", trace.name));
             continue;
         };
         let made = format!("tracelake generate {} {}", trace.name, GENERATE.join(" "));
-        let facts = facts_of(source.path(), Some(trace));
-        lakes.push((trace.name.to_owned(), made, facts));
+        add(trace.name, &made, source.path(), Some(trace));
     }
     let update = std::env::var_os(UPDATE).is_some();
     let mut wrong = String::new();
@@ -155,7 +164,7 @@ fn change(source: &Path, name: &str, column: &str, value: &str) -> String {
 /// the digests of its file and of the manifest.
 #[test]
 fn a_changed_value_is_named() {
-    let before = facts_of(&committed_sample(), None);
+    let before = facts_of(&committed_sample(), None, "parquet");
     let changes = [
         ("job_events", "scheduling_class", "7", "max was"),
         ("task_usage", "cpu_rate", "", "nulls was"),
@@ -179,7 +188,7 @@ fn a_changed_value_is_named() {
         let source = tempfile::tempdir().unwrap();
         copy(&committed_sample(), source.path());
         let part = change(source.path(), name, column, value);
-        let told = differences(&before, &facts_of(source.path(), None));
+        let told = differences(&before, &facts_of(source.path(), None, "parquet"));
         let start = format!("  {name}, {part}, {column}: ");
         let named = |line: &&String| line.starts_with(&start);
         let sizes = (told.iter().filter(named).count(), told.len());

@@ -122,6 +122,20 @@ fn peak_memory_does_not_grow_with_the_file() {
     assert!(large <= small + GROWTH, "{shown}");
 }
 
+/// A batch has few rows, so the smaller file fills one.
+#[test]
+fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
+    let [small, large] = [200_000, 2_000_000].map(|rows| {
+        let scratch = Scratch::new();
+        write_usage(&scratch, rows);
+        peak(&scratch, &["--threads", "1", "--format", "arrow"], rows)
+    });
+    let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
+    eprintln!("peak memory, Arrow: {shown}");
+    assert!(large <= BOUND, "{shown}");
+    assert!(large <= small + 16 * MIB, "{shown}");
+}
+
 #[test]
 fn the_bound_holds_where_no_value_repeats() {
     // Enough rows for a whole row group, which 64 MiB end here.
@@ -132,6 +146,8 @@ fn the_bound_holds_where_no_value_repeats() {
         (&["--threads", "1"][..], 1),
         (&["--threads", "2"], 2),
         (&["--threads", "2", "--memory", "256MB"], 1),
+        (&["--threads", "1", "--format", "arrow"], 1),
+        (&["--threads", "2", "--format", "arrow"], 2),
     ] {
         let _ = fs::remove_dir_all(scratch.out());
         let bound = (1 + parts) * 128_000_000;

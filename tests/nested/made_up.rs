@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::Value;
 use tracelake_convert::error::{Error, Result};
 use tracelake_convert::layout::Layout;
+use tracelake_convert::output::Encoding;
 use tracelake_convert::part::{Converted, Text, convert_part};
-use tracelake_convert::sheet::Codec;
 use tracelake_convert::source::Source;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
@@ -57,6 +57,11 @@ pub(crate) static JSON: Table = Table {
     syntax: Syntax::Json,
     parts: 0,
     published: None,
+    shards: &[],
+    required: None,
+    entity: &[],
+    primary_key: &[],
+    references: &[],
     time: Some(1),
     synthetic: "",
 };
@@ -120,7 +125,7 @@ pub(crate) fn convert(
             &mut text,
             &layout,
             &arrow_schema(table),
-            Codec::DEFAULT,
+            Encoding::DEFAULT,
             Vec::new(),
             &mut |bad| {
                 // A strict run would say this.

@@ -1,39 +1,25 @@
 //! Other people's readers read a lake as it is, and agree with each other and with the source.
 //!
-//! They come with `cargo xtask readers` (and `--spark`); where they are not, the tests skip, saying
-//! so. TRACELAKE_PYTHON names another interpreter that has them.
+//! `cargo xtask readers` (and `--spark`) installs them; without them, these tests are ignored.
+//! TRACELAKE_PYTHON names another interpreter that has them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tracelake_schema::Kind;
+use tracelake_schema::{Kind, TRACES};
 
 use crate::support::{
     Scratch, committed_sample, convert, good_row, heads, manifest, row_with, run, shared, table,
 };
 
-/// An interpreter that has the modules; `None` where there is none, saying how to make one.
-fn python(module: &str, how: &str) -> Option<PathBuf> {
-    // A build's scratch directory lies beside the directory that the task fills.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+/// The interpreter of TRACELAKE_PYTHON, or else the one that `cargo xtask readers` makes. The build
+/// script looks for it in the same place.
+fn python() -> PathBuf {
     let named = std::env::var_os("TRACELAKE_PYTHON").map(PathBuf::from);
-    let python = named
-        .clone()
-        .unwrap_or_else(|| target.join("readers/bin/python"));
-    let look =
-        format!("import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)");
-    let has = Command::new(&python).args(["-c", &look]).status();
-    if has.is_ok_and(|status| status.success()) {
-        return Some(python);
-    }
-    assert!(
-        named.is_none(),
-        "the interpreter of TRACELAKE_PYTHON has no {module}"
-    );
-    eprintln!("skipped: there is no {module}; make it with: {how}");
-    None
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    named.unwrap_or_else(|| target.join("readers/bin/python"))
 }
 
 /// What a script is told of a lake and its source.
@@ -146,10 +132,9 @@ fn sample() -> Scratch {
 }
 
 #[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn four_readers_agree_with_the_source() {
-    let Some(python) = python("duckdb", "cargo xtask readers") else {
-        return;
-    };
+    let python = python();
     let scratch = sample();
     check(&python, "check.py", &scratch.src(), &scratch.out());
     let out = scratch.path().join("committed");
@@ -164,28 +149,27 @@ fn four_readers_agree_with_the_source() {
 }
 
 #[test]
+#[cfg_attr(
+    not(all(readers, published_data)),
+    ignore = "needs `cargo xtask readers` and the published rows in ../shared/data"
+)]
 fn four_readers_agree_with_the_published_source() {
-    let Some(python) = python("duckdb", "cargo xtask readers") else {
-        return;
-    };
-    if let Some(source) = shared("google-2011") {
-        let directory = tempfile::tempdir().unwrap();
-        let out = directory.path().join("lake");
-        convert(&source, &out, &["--allow-missing"]).well();
-        check(&python, "check.py", &source, &out);
-    }
-    if let Some(scratch) = heads() {
-        scratch.convert_well(&["--allow-missing"]);
-        check(&python, "check.py", &scratch.src(), &scratch.out());
-    }
+    let python = python();
+    let source = shared("google-2011");
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("lake");
+    convert(&source, &out, &["--allow-missing"]).well();
+    check(&python, "check.py", &source, &out);
+    let scratch = heads();
+    scratch.convert_well(&["--allow-missing"]);
+    check(&python, "check.py", &scratch.src(), &scratch.out());
 }
 
 /// The comparison is worth nothing unless it finds what it should: one other digit, one NULL.
 #[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn the_comparison_finds_a_changed_value() {
-    let Some(python) = python("duckdb", "cargo xtask readers") else {
-        return;
-    };
+    let python = python();
     let good = good_row("task_events");
     for (column, value) in [("memory_request", "0.07447"), ("machine_id", "")] {
         let scratch = Scratch::new();
@@ -208,10 +192,9 @@ fn the_comparison_finds_a_changed_value() {
 }
 
 #[test]
+#[cfg_attr(not(spark), ignore = "needs `cargo xtask readers --spark`")]
 fn spark_reads_schema_comments_and_partitions() {
-    let Some(python) = python("pyspark", "cargo xtask readers --spark") else {
-        return;
-    };
+    let python = python();
     let scratch = sample();
     let out = scratch.out();
     let request = with_views(describe(&scratch.src(), &out), &out, "spark");
@@ -220,10 +203,9 @@ fn spark_reads_schema_comments_and_partitions() {
 
 /// The rows of the sample, and codes and texts that are nearly something else.
 #[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn views_show_names_seconds_timestamps_and_nulls() {
-    let Some(python) = python("duckdb", "cargo xtask readers") else {
-        return;
-    };
+    let python = python();
     let scratch = sample();
     let attributes = table("machine_attributes");
     let values = ["-3", "+3", "3.0", "12a", "", "9223372036854775808", "007"];
@@ -231,17 +213,18 @@ fn views_show_names_seconds_timestamps_and_nulls() {
     scratch.only("machine_attributes", &rows.join(&b'\n'));
     let unknown = row_with(table("machine_events"), "event_type", b"9");
     scratch.only("machine_events", &unknown);
-    let out = scratch.path().join("odd");
-    convert(&scratch.src(), &out, &[]).well();
-    let request = with_views(describe(&scratch.src(), &out), &out, "duckdb");
-    judge(&python, "check_views.py", &request, &out);
+    for layout in ["hive", "flat"] {
+        let out = scratch.path().join(layout);
+        convert(&scratch.src(), &out, &["--layout", layout]).well();
+        let request = with_views(describe(&scratch.src(), &out), &out, "duckdb");
+        judge(&python, "check_views.py", &request, &out);
+    }
 }
 
 #[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn a_release_is_read_by_its_descriptions_alone() {
-    let Some(python) = python("mlcroissant", "cargo xtask readers") else {
-        return;
-    };
+    let python = python();
     let directory = tempfile::tempdir().unwrap();
     for layout in ["hive", "flat"] {
         let out = directory.path().join(layout);
@@ -250,4 +233,81 @@ fn a_release_is_read_by_its_descriptions_alone() {
         assert_eq!(released.code, 0, "{}", released.stderr);
         check(&python, "check_release.py", &committed_sample(), &out);
     }
+}
+
+/// What a script is told of an Arrow lake and the Parquet lake of the same source.
+fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
+    let [one, other] = [parquet, arrow].map(manifest);
+    let trace = tracelake_schema::trace(one["trace"].as_str().unwrap()).unwrap();
+    let tables = one["tables"].as_array().unwrap().iter();
+    let tables = tables.zip(other["tables"].as_array().unwrap());
+    let tables = tables.map(|(one, other)| {
+        let table = trace.table(one["name"].as_str().unwrap()).unwrap();
+        let columns = table.columns.iter().map(
+            |column| json!({"name": column.name, "comment": column.comment(), "unit": column.unit}),
+        );
+        let path = |lake: &Path, part: &Value| lake.join(part["output"]["path"].as_str().unwrap());
+        let parts = one["parts"].as_array().unwrap().iter();
+        let parts = parts.zip(other["parts"].as_array().unwrap());
+        let parts = parts.map(
+            |(one, other)| json!({"parquet": path(parquet, one), "arrow": path(arrow, other)}),
+        );
+        json!({
+            "name": table.name,
+            "columns": columns.collect::<Vec<_>>(),
+            "parquet": parquet.join(table.name),
+            "arrow": arrow.join(table.name),
+            "parts": parts.collect::<Vec<_>>(),
+        })
+    });
+    let tables: Vec<Value> = tables.collect();
+    json!({"tables": tables, "compressed": codec != "none"})
+}
+
+/// Makes both lakes of a source and has all readers compare them.
+#[track_caller]
+fn check_both(python: &Path, source: &Path, options: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let lake = |name: &str, more: &[&str]| {
+        let out = directory.path().join(name);
+        convert(source, &out, &[options, more].concat()).well();
+        out
+    };
+    let parquet = lake("parquet", &[]);
+    for codec in ["zstd", "none"] {
+        let arrow = lake(codec, &["--format", "arrow", "--compression", codec]);
+        let request = describe_both(&parquet, &arrow, codec);
+        judge(python, "check_arrow.py", &request, &arrow);
+    }
+}
+
+#[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
+fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
+    let python = python();
+    check_both(&python, &committed_sample(), &[]);
+    check_both(&python, &Scratch::with_sample(2, 400).src(), &[]);
+    for trace in TRACES {
+        if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
+            continue;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().to_str().unwrap();
+        let made = run(["generate", trace.name, source, "--rows", "2000"]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let mut options = vec!["--trace", trace.name, "--checksums", "none"];
+        if !trace.derived.is_empty() {
+            options.extend(["--derive", "dag"]);
+        }
+        check_both(&python, directory.path(), &options);
+    }
+}
+
+#[test]
+#[cfg_attr(
+    not(all(readers, published_data)),
+    ignore = "needs `cargo xtask readers` and the published data in ../shared/data"
+)]
+fn readers_of_arrow_files_agree_on_published_rows() {
+    check_both(&python(), &shared("google-2011"), &["--allow-missing"]);
 }

@@ -2,6 +2,7 @@
 `tracelake schema --as json` and the rows as pyarrow reads them."""
 
 import datetime
+import math
 import re
 
 import pyarrow.parquet
@@ -36,6 +37,11 @@ def show(column, value, epoch, shown):
     elif column["codes"]:
         names = {code["value"]: code["name"] for code in column["codes"]}
         shown[name] = None if value is None else names.get(value, str(value))
+    elif column["ranges"]:
+        bounds = [(one["from"], math.inf if one["to"] is None else one["to"], one["name"]) for one in column["ranges"]]
+        named = [label for low, high, label in bounds if value is not None and low <= value <= high]
+        shown[f"{name}_range"] = named[0] if named else None
+        shown[name] = value
     elif column["format"].endswith("_OR_INTEGER"):
         integer = int(value) if value is not None and re.fullmatch("-?[0-9]+", value) else None
         fits = integer is not None and -(2**63) <= integer < 2**63

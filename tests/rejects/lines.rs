@@ -413,3 +413,21 @@ fn the_counting_law_holds_for_every_table() {
     }
     score.close();
 }
+
+/// The limit is that of a line without its ending, whichever ending it is.
+#[test]
+fn a_line_of_one_mebibyte_is_read_with_either_ending() {
+    const MIB: usize = 1 << 20;
+    for ending in ["\n", "\r\n"] {
+        for (length, code) in [(MIB, 0), (MIB + 1, 4)] {
+            let scratch = Scratch::new();
+            let row = good_row("job_events");
+            let filler = "u".repeat(length - (row.len() - "usr=".len()));
+            let row = row.replace("usr=", &filler);
+            assert_eq!(row.len(), length);
+            scratch.only("job_events", format!("{row}{ending}").as_bytes());
+            let run = scratch.convert(&[]);
+            assert_eq!(run.code, code, "{length} {ending:?}: {}", run.stderr);
+        }
+    }
+}

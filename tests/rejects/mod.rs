@@ -4,5 +4,6 @@
 mod account;
 mod gzip_streams;
 mod lines;
+mod policy;
 mod repair;
 mod suites;

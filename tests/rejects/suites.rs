@@ -3,24 +3,15 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::bufread::MultiGzDecoder;
 use serde_json::Value;
 
 use crate::rejects::account::account;
-use crate::support::{Score, Scratch, ensure, part_path, table, trace};
+use crate::support::{Score, Scratch, ensure, part_path, suites, table, trace};
 
 const TABLE: &str = "machine_attributes";
-
-/// The suites, where they are beside the workspace.
-fn suites() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites");
-    if !found.exists() {
-        eprintln!("skipped: the suites are not beside the workspace");
-    }
-    found.exists().then_some(found)
-}
 
 /// Converts a file and holds what comes of it against its text, if there is one.
 fn fed(file: &[u8], text: Option<&[u8]>) -> Result<(), String> {
@@ -68,8 +59,9 @@ fn count(score: &mut Score, name: &str, input: &[u8]) {
 }
 
 #[test]
+#[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
 fn cases_of_csv_suites_are_never_changed() {
-    let Some(suites) = suites() else { return };
+    let suites = suites();
     let mut score = Score::new("cases of csv suites");
     // Bytes that are no UTF-8 stand there as lone surrogates, which JSON cannot hold.
     let cases = fs::read_to_string(suites.join("csv/go-cases.json")).unwrap();
@@ -100,8 +92,9 @@ fn cases_of_csv_suites_are_never_changed() {
 }
 
 #[test]
+#[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
 fn streams_of_gzip_suites_are_read_or_refused() {
-    let Some(suites) = suites() else { return };
+    let suites = suites();
     let mut score = Score::new("streams of gzip suites");
     let index = fs::read_to_string(suites.join("INDEX.tsv")).unwrap();
     for line in index.lines() {

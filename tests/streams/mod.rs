@@ -3,6 +3,8 @@
 mod archives;
 mod cuts;
 mod edges;
+mod quoted;
+mod tar_readers;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 

@@ -1,7 +1,7 @@
-//! What the end-to-end tests share: making a source, running the program, reading a lake.
+//! Helpers of the end-to-end tests: make a source, run the program, read a lake.
 //!
-//! Published data is never copied into the project; a test that wants it takes it from [`shared`]
-//! and says so where it is absent.
+//! Published data is never copied into the project. A test that needs it, or another program, says
+//! so in an attribute (`cfg_attr(not(published_data), ignore = "…")`); build.rs looks for both.
 #![allow(
     dead_code,
     clippy::panic,
@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow_ipc::reader::FileReader;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -30,7 +31,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_schema::{TRACES, Table, Trace};
 
-/// The trace that most tests are about: the first of the catalog that is published in parts alone.
+/// The trace that most tests use: the first in the catalog that is published only in parts.
 pub(crate) fn trace() -> &'static Trace {
     TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
@@ -40,7 +41,7 @@ pub(crate) fn table(name: &str) -> &'static Table {
     trace().table(name).unwrap()
 }
 
-/// A good row of each table, which the bad ones are made from.
+/// A good row of a table. Tests make bad rows from it.
 pub(crate) fn good_row(table: &str) -> &'static str {
     match table {
         "job_events" => "600,,3418309,0,usr=,2,name=,logical=",
@@ -56,7 +57,7 @@ pub(crate) fn good_row(table: &str) -> &'static str {
     }
 }
 
-/// The row with the field of one column replaced.
+/// That row with the field of one column replaced.
 pub(crate) fn row_with(table: &Table, column: &str, value: &[u8]) -> Vec<u8> {
     let (index, _) = table.column(column).unwrap();
     let position = table
@@ -72,7 +73,7 @@ pub(crate) fn row_with(table: &Table, column: &str, value: &[u8]) -> Vec<u8> {
     fields.join(&b","[..])
 }
 
-/// Where in that row the column's field starts, from 1.
+/// The byte at which the column's field starts in that row, from 1.
 pub(crate) fn byte_of(table: &Table, column: &str) -> usize {
     let (index, _) = table.column(column).unwrap();
     let position = table
@@ -91,7 +92,7 @@ pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A directory of its own with a source and room for a lake; it goes away when dropped.
+/// A temporary directory with a source and room for a lake; dropping it removes the directory.
 pub(crate) struct Scratch {
     directory: TempDir,
 }
@@ -128,7 +129,7 @@ impl Scratch {
         self.path().join("out")
     }
 
-    /// Writes a file of the source as it is.
+    /// Writes a file of the source.
     pub(crate) fn file(&self, path: &str, bytes: &[u8]) {
         let path = self.src().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -145,12 +146,12 @@ impl Scratch {
         self.part(table, 0, 1, text);
     }
 
-    /// Runs `tracelake convert SRC OUT` with more arguments.
+    /// Runs `tracelake convert SRC OUT` with these arguments.
     pub(crate) fn convert(&self, arguments: &[&str]) -> Run {
         convert(&self.src(), &self.out(), arguments)
     }
 
-    /// The same, which has to end well.
+    /// The same, and expects success.
     #[track_caller]
     pub(crate) fn convert_well(&self, arguments: &[&str]) {
         self.convert(arguments).well();
@@ -167,7 +168,7 @@ pub(crate) fn output_path(table: &str, number: u32, total: u32) -> String {
     format!("{table}/file_number={number}/part-{number:05}-of-{total:05}.parquet")
 }
 
-/// What a run of the program came to.
+/// The outcome of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -176,14 +177,14 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// It ended well and kept stdout, which is for data, empty.
+    /// Expects success, and nothing on stdout, which is for data.
     #[track_caller]
     pub(crate) fn well(&self) {
         assert_eq!(self.code, 0, "{}", self.stderr);
         assert_eq!(self.stdout, "");
     }
 
-    /// Its message: the only line that is no warning.
+    /// The error message: the only line that isn't a warning.
     #[track_caller]
     pub(crate) fn message(&self) -> &str {
         let lines: Vec<&str> = self
@@ -199,7 +200,7 @@ impl Run {
     }
 }
 
-/// The program, ready for arguments; it says what it has to say, whatever the tests run under.
+/// The program, ready for arguments. The environment of the tests doesn't change what it prints.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracelake"));
     command.env_remove("RUST_LOG");
@@ -211,7 +212,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ru
     ended(program().args(arguments).output().unwrap())
 }
 
-/// What a finished process came to.
+/// The outcome of a finished process.
 pub(crate) fn ended(output: Output) -> Run {
     Run {
         code: output.status.code().unwrap_or(-1),
@@ -226,8 +227,8 @@ pub(crate) fn convert(source: &Path, out: &Path, arguments: &[&str]) -> Run {
     run(fixed.into_iter().chain(arguments.iter().map(OsStr::new)))
 }
 
-/// Everything below a directory by its path; a directory has no bytes, and `None` stands for a
-/// directory that is not there.
+/// Everything below a directory by path, with `None` for directories; `None` if the directory doesn't
+/// exist.
 pub(crate) fn tree(root: &Path) -> Option<BTreeMap<String, Option<Vec<u8>>>> {
     if !root.exists() {
         return None;
@@ -255,7 +256,7 @@ pub(crate) fn tree(root: &Path) -> Option<BTreeMap<String, Option<Vec<u8>>>> {
     Some(found)
 }
 
-/// Says where two trees differ, without printing what is in the files.
+/// Expects two trees to be equal, and names the first file that differs without printing its bytes.
 #[track_caller]
 pub(crate) fn assert_same_tree(
     found: &Option<BTreeMap<String, Option<Vec<u8>>>>,
@@ -285,7 +286,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A finished lake of two tables; made once, never changed.
+/// A finished lake of two tables, made once. Tests must not change it.
 pub(crate) fn finished_lake() -> &'static Path {
     static LAKE: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
     let (_, out) = LAKE.get_or_init(|| {
@@ -300,9 +301,25 @@ pub(crate) fn finished_lake() -> &'static Path {
     out
 }
 
-/// One output of a lake.
+/// One output of a lake, in the format that its extension names.
 pub(crate) fn read_output(path: &Path) -> RecordBatch {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "arrow")
+    {
+        let schema = arrow_reader(path).schema();
+        return concat_batches(&schema, &read_arrow(path)).unwrap();
+    }
     read_parquet(fs::File::open(path).unwrap())
+}
+
+/// The record batches of an Arrow file.
+pub(crate) fn read_arrow(path: &Path) -> Vec<RecordBatch> {
+    arrow_reader(path).map(|batch| batch.unwrap()).collect()
+}
+
+fn arrow_reader(path: &Path) -> FileReader<fs::File> {
+    FileReader::try_new(fs::File::open(path).unwrap(), None).unwrap()
 }
 
 /// All rows of a Parquet file.
@@ -349,21 +366,32 @@ pub(crate) fn seal(json: &str) -> String {
     }
     let body = lines.join("\n");
     let body = body.trim_end_matches(',').to_owned() + ",\n";
-    let digest = Sha256::digest(&body);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{body}  \"sha256\": \"{digest}\"\n}}\n")
+    format!("{body}  \"sha256\": \"{}\"\n}}\n", sha256(body.as_bytes()))
 }
 
-/// Published data beside the workspace; where it is absent, says so and gives `None`.
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data")
-        .join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    eprintln!("skipped: the published data {path} is not beside the workspace");
-    None
+/// The SHA-256 of bytes as lower-case hex digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Published rows in ../shared/data, for tests that are marked `published_data`.
+pub(crate) fn shared(path: &str) -> PathBuf {
+    let found = outside("data").join(path);
+    assert!(found.exists(), "../shared/data has no {path}");
+    found
+}
+
+/// Test suites of other projects in ../shared/suites, for tests that are marked `suites`.
+pub(crate) fn suites() -> PathBuf {
+    outside("suites")
+}
+
+/// A folder of ../shared, which is next to the workspace and not a part of it.
+pub(crate) fn outside(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(folder)
 }
 
 /// The small synthetic trace that is part of the project.
@@ -371,18 +399,18 @@ pub(crate) fn committed_sample() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sample")
 }
 
-/// The first rows of three tables in a source of their own, gzipped into part names.
-pub(crate) fn heads() -> Option<Scratch> {
-    let heads = shared("google-2011-heads")?;
+/// A source with the first published rows of three tables.
+pub(crate) fn heads() -> Scratch {
+    let heads = shared("google-2011-heads");
     let scratch = Scratch::new();
     for name in ["task_events", "task_usage", "machine_attributes"] {
         let text = fs::read(heads.join(format!("{name}.csv"))).unwrap();
         scratch.part(name, 0, table(name).parts, &text);
     }
-    Some(scratch)
+    scratch
 }
 
-/// Counts the cases of a test and tells them in one line; all are tried before any is complained of.
+/// Counts the cases of a test, so that one failure doesn't hide the others.
 pub(crate) struct Score {
     name: &'static str,
     tried: u64,
@@ -403,7 +431,7 @@ impl Score {
         }
     }
 
-    /// Tells the counts, which the test harness does not hold back, and fails if any was wrong.
+    /// Prints the counts, past the test harness's capture, and fails if any case was wrong.
     #[track_caller]
     pub(crate) fn close(self) {
         let (tried, wrong) = (self.tried, self.wrong.len() as u64);
@@ -418,7 +446,7 @@ impl Score {
     }
 }
 
-/// An outcome of a case: right where `holds`, else what `says`.
+/// The outcome of a case: right if it `holds`, else what `says` returns.
 pub(crate) fn ensure(holds: bool, says: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(says()) }
 }

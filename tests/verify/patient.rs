@@ -7,9 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use crate::support::{Run, Scratch, committed_sample, convert, copy, run, write_manifest};
+use crate::support::{Run, Scratch, committed_sample, convert, copy, run, sha256, write_manifest};
 
 /// One table of the sample as a lake, and a copy to do harm to.
 pub(crate) struct Patient {
@@ -69,11 +68,9 @@ impl Patient {
         let table = part.rsplit_once("/parts/").unwrap().0.to_owned();
         let facts = manifest.pointer_mut(part).unwrap();
         let path = facts["output"]["path"].as_str().unwrap().to_owned();
-        let digest = Sha256::digest(bytes);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let before = facts["rows_out"].as_u64().unwrap();
         facts["output"]["bytes"] = Value::from(bytes.len());
-        facts["output"]["sha256"] = Value::from(digest);
+        facts["output"]["sha256"] = Value::from(sha256(bytes));
         facts["time_min"] = Value::from(time_min);
         facts["time_max"] = Value::from(time_max);
         facts["rows_in"] = Value::from(rows);

@@ -1,4 +1,4 @@
-//! What goes with a release of the program: man pages, shell completions, and the checks before it.
+//! Releases of the program: man pages, shell completions, and the checks before a release.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,52 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::readers::{run, target};
+use crate::rig::{build_with, text};
 
-/// Writes the man pages and shell completions into the build directory, and returns where.
+/// The shells, each with the name that it expects of the file of completions.
+const SHELLS: [(&str, &str); 5] = [
+    ("bash", "tracelake.bash"),
+    ("elvish", "tracelake.elv"),
+    ("fish", "tracelake.fish"),
+    ("powershell", "_tracelake.ps1"),
+    ("zsh", "_tracelake"),
+];
+
+/// Writes the man pages and shell completions to the build directory, and returns their folder.
 pub(crate) fn pages(root: &Path) -> Result<PathBuf> {
     let folder = target(root).join("dist");
-    // What an earlier version had and this one has not must not be given out.
+    // Pages of commands that no longer exist must not be released.
     if folder.exists() {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let mut cargo = cargo(root);
-    cargo.args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package",
-        "tracelake-convert",
-    ]);
-    run(cargo.args(["--example", "pages", "--"]).arg(&folder))?;
+    let program = build_with(root, &["--locked"], "--bin", "tracelake")?;
+    let write = |path: &str, arguments: &[&str]| {
+        let output = Command::new(&program).args(arguments).output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", text(&output));
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().context("a path in a folder")?)?;
+        fs::write(&path, &output.stdout)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        anyhow::Ok(String::from_utf8(output.stdout)?)
+    };
+    let page = write("man/tracelake.1", &["man"])?;
+    for name in documented(&page) {
+        write(&format!("man/tracelake-{name}.1"), &["man", name])?;
+    }
+    for (shell, file) in SHELLS {
+        write(&format!("completions/{file}"), &["completions", shell])?;
+    }
     Ok(folder)
+}
+
+/// The commands that the man page of the program refers to, as `tracelake\-convert(1)`.
+fn documented(page: &str) -> Vec<&str> {
+    let names = page.lines().filter_map(|line| {
+        let name = line.strip_prefix("tracelake\\-")?;
+        name.strip_suffix("(1)")
+    });
+    names.collect()
 }
 
 /// Checks that the versions agree, with a tag as well if one is given, and that every crate that is
@@ -44,7 +71,7 @@ pub(crate) fn check(root: &Path, tag: Option<&str>) -> Result<()> {
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     let mut cargo = cargo(root);
     cargo.args(["package", "--workspace", "--exclude", "xtask", "--locked"]);
-    // A crate is built by every other check; here it is asked what goes into its package.
+    // Other checks build the crates; this one only makes their packages.
     cargo.args(["--offline", "--no-verify", "--allow-dirty", "--quiet"]);
     run(&mut cargo)
 }
@@ -73,7 +100,7 @@ struct Package {
     version: String,
 }
 
-/// Where the version is not the same everywhere, in words.
+/// The places where the version differs, as messages.
 fn versions(
     manifest: &str,
     changelog: &str,
@@ -128,6 +155,13 @@ mod tests {
                             ours = { path = \"ours\", version = \"1.2.3\" }\ntheirs = \"1.2\"\n";
     const CHANGELOG: &str = "# Log\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-31\n";
     const README: &str = "**Status:** version 1.2.3.\n";
+
+    #[test]
+    fn the_commands_are_found_in_a_man_page() {
+        let page =
+            ".SH SUBCOMMANDS\n.TP\ntracelake\\-convert(1)\nConvert\n.TP\ntracelake\\-man(1)\n";
+        assert_eq!(documented(page), ["convert", "man"]);
+    }
 
     #[test]
     fn the_versions_of_the_workspace_agree() {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::rig::{Rig, Score, text};
+use crate::rig::{FORMATS, Rig, Score, text};
 
 /// Rows of the largest table: few, since every system call of a run is a run of its own here.
 const ROWS: u64 = 2_000;
@@ -33,21 +33,27 @@ const FAULTS: &[(&str, &str)] = &[
 /// Sweeps through all faults.
 pub(crate) fn faults(root: &Path) -> Result<()> {
     need_strace()?;
-    let rig = Rig::new(root, "faults", ROWS)?;
     let mut score = Score::default();
+    for format in FORMATS {
+        println!("{format}:");
+        sweep(&Rig::new(root, "faults", ROWS, format)?, &mut score)?;
+    }
+    score.close("faults")
+}
+
+fn sweep(rig: &Rig, score: &mut Score) -> Result<()> {
     for (call, error) in FAULTS {
         let before = score.tried;
         for nth in 1.. {
-            if !inject(&rig, call, error, nth, &mut score)? {
+            if !inject(rig, call, error, nth, score)? {
                 break;
             }
         }
         println!("{call} {error}: {} calls", score.tried - before);
     }
-    limits(&rig, &mut score)?;
-    small_disk(&rig, &mut score)?;
-    read_only(&rig, &mut score)?;
-    score.close("faults")
+    limits(rig, score)?;
+    small_disk(rig, score)?;
+    read_only(rig, score)
 }
 
 /// Lets the `nth` call fail; false when the run made fewer calls.

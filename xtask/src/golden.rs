@@ -1,4 +1,4 @@
-//! `cargo xtask golden`: lakes of fixed inputs are what they were, and are so from any build.
+//! `cargo xtask golden`: compares lakes of fixed inputs with earlier ones, and those of two builds.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 use tracelake_schema::TRACES;
 
 use crate::readers::target;
-use crate::rig::{Score, Scratch, build_with, cargo, difference, text, tree};
+use crate::rig::{FORMATS, Score, Scratch, build_with, cargo, difference, text, tree};
 
-/// Tells the test to write what it would complain of.
+/// Makes the test write the differences instead of failing.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
 
 const SAMPLE: &str = "tests/sample";
@@ -18,12 +18,12 @@ const SAMPLE: &str = "tests/sample";
 /// Rows of the largest generated table.
 const ROWS: &str = "20000";
 
-/// Runs the test `golden`, and compares two builds if that is wanted.
+/// Runs the test `golden`, and compares two builds if `builds` is set.
 pub(crate) fn golden(root: &Path, update: bool, builds: bool) -> Result<()> {
     let mut test = cargo();
     test.args(["test", "--quiet", "--package", "tracelake-convert"]);
     test.args(["--test", "e2e", "golden::"]).current_dir(root);
-    // What differs is to be read, not where the test noticed it.
+    // The differences are of interest, not where the test noticed them.
     test.env("RUST_BACKTRACE", "0");
     if update {
         test.env(UPDATE, "1");
@@ -42,7 +42,7 @@ fn compare_builds(root: &Path) -> Result<()> {
     let scratch = Scratch::new("golden")?;
     let copy = scratch.join("workspace");
     copy_workspace(root, &copy)?;
-    // What cargo has built for the copy stays, so that a second run is quick.
+    // The build of the copy is kept, so that a second run is quick.
     let elsewhere = target(root).join("elsewhere");
     let elsewhere = elsewhere.to_str().context("the path is not UTF-8")?;
     let tested = build_with(root, &["--locked"], "--bin", "tracelake")?;
@@ -86,11 +86,18 @@ fn compare_builds(root: &Path) -> Result<()> {
     score.close("builds")
 }
 
-fn convert(program: &Path, source: &Path, lake: &Path) -> Result<()> {
-    well(Command::new(program).arg("convert").arg(source).arg(lake))
+/// Converts a source into a lake of each format.
+fn convert(program: &Path, source: &Path, lakes: &Path) -> Result<()> {
+    fs::create_dir_all(lakes)?;
+    for format in FORMATS {
+        let mut convert = Command::new(program);
+        convert.arg("convert").arg(source).arg(lakes.join(format));
+        well(convert.args(["--format", format]))?;
+    }
+    Ok(())
 }
 
-/// Runs a command, which has to end well.
+/// Runs a command and expects success.
 fn well(command: &mut Command) -> Result<()> {
     let ended = command.output()?;
     ensure!(ended.status.success(), "{command:?}: {}", text(&ended));
@@ -106,7 +113,7 @@ fn same(one: &Path, other: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies what git knows or would add, as it is now.
+/// Copies the files that git tracks or would add, as they are now.
 fn copy_workspace(root: &Path, to: &Path) -> Result<()> {
     let mut list = Command::new("git");
     list.args([

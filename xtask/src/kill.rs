@@ -9,19 +9,26 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::rig::{Rig, Score};
+use crate::rig::{FORMATS, Rig, Score};
 
 /// Rows of the largest table: enough for some tenths of a second of work.
 const ROWS: u64 = 60_000;
 
-/// Kills `moments` runs.
+/// Kills `moments` runs of each format.
 pub(crate) fn kill(root: &Path, moments: u32) -> Result<()> {
-    let rig = Rig::new(root, "kill", ROWS)?;
+    let mut score = Score::default();
+    for format in FORMATS {
+        let rig = Rig::new(root, "kill", ROWS, format)?;
+        kill_runs(&rig, format, moments, &mut score)?;
+    }
+    score.close("kill")
+}
+
+fn kill_runs(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result<()> {
     let out = rig.scratch.join("out");
     let begun = Instant::now();
     rig.convert(&out).output()?;
     let whole = begun.elapsed();
-    let mut score = Score::default();
     let mut finished = 0;
     for moment in 0..moments {
         if out.exists() {
@@ -43,10 +50,10 @@ pub(crate) fn kill(root: &Path, moments: u32) -> Result<()> {
         }
         let outcome = rig.check_left(&out).and_then(|()| rig.check_resumed(&out));
         score.count(
-            &format!("killed after {:.0} % of the time", share * 100.0),
+            &format!("{format}: killed after {:.0} % of the time", share * 100.0),
             outcome,
         );
     }
-    println!("{finished} of these runs had ended before they were killed");
-    score.close("kill")
+    println!("{format}: {finished} of the runs had ended before they were killed");
+    Ok(())
 }

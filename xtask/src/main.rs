@@ -33,21 +33,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Make the catalog and the data dictionary from schemas/*.toml
+    /// Generate the catalog and the data dictionary from schemas/*.toml
     Gen {
         /// Write nothing; fail and name the files that are stale
         #[arg(long)]
         check: bool,
     },
-    /// Install the readers that the test `readers` compares with, into target/readers
+    /// Install the readers that the tests compare with, into target/readers
     Readers {
-        /// Spark as well; it is large and wants Java 17
+        /// Install Spark too; it is large and needs Java 17
         #[arg(long)]
         spark: bool,
     },
     /// Convert fixed inputs and compare every count, range, sum and digest with tests/golden
     Golden {
-        /// Write what differs into tests/golden, to be reviewed
+        /// Write the differences to tests/golden, for review
         #[arg(long)]
         update: bool,
         /// Then build in two profiles and directories, and compare their lakes byte for byte
@@ -59,7 +59,7 @@ enum Task {
         /// Rows of the largest table, in two parts
         #[arg(long, default_value_t = 4_800_000)]
         rows: u64,
-        /// Rounds; in each of them every system runs once
+        /// Rounds; every system runs once in each
         #[arg(long, default_value_t = 5)]
         rounds: u32,
     },
@@ -68,15 +68,15 @@ enum Task {
         /// Write nothing; check that the versions agree and that every crate can be packaged
         #[arg(long)]
         check: bool,
-        /// The tag of a release, which has to be that of this version
+        /// The tag of a release, which must match the version
         #[arg(long, requires = "check")]
         tag: Option<String>,
     },
-    /// Make every system call fail in turn and hold what is left against an undisturbed run
+    /// Make every system call fail in turn and compare what is left with an undisturbed run
     Faults,
-    /// Kill runs at moments spread over their time and hold what is left against an undisturbed one
+    /// Kill runs at many moments and compare what is left with an undisturbed run
     Kill {
-        /// How many runs
+        /// How many runs of each format
         #[arg(long, default_value_t = 200)]
         moments: u32,
     },

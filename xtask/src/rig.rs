@@ -16,10 +16,15 @@ pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
 /// A program and an input of which the right lake is known.
 pub(crate) struct Rig {
     pub(crate) program: PathBuf,
-    /// Everything the rig makes lies here.
+    /// Everything that the rig makes is here.
     pub(crate) scratch: Scratch,
+    /// The format of the lakes.
+    format: &'static str,
     clean: Tree,
 }
+
+/// The formats of lakes, each of which is disturbed.
+pub(crate) const FORMATS: [&str; 2] = ["parquet", "arrow"];
 
 /// The trace that is measured and disturbed: the first of the catalog that is published in parts alone.
 pub(crate) fn published_in_parts() -> Result<&'static Trace> {
@@ -36,12 +41,13 @@ const LOADER: i32 = 127;
 impl Rig {
     /// Builds the program, generates an input of `rows` rows of the largest table with a bad row
     /// in each part, and converts it undisturbed.
-    pub(crate) fn new(root: &Path, name: &str, rows: u64) -> Result<Self> {
+    pub(crate) fn new(root: &Path, name: &str, rows: u64, format: &'static str) -> Result<Self> {
         let program = build(root, "--bin", "tracelake")?;
         let scratch = Scratch::new(name)?;
         let mut rig = Self {
             program,
             scratch,
+            format,
             clean: Tree::new(),
         };
         let mut generate = Command::new(&rig.program);
@@ -78,6 +84,8 @@ impl Rig {
         let mut arguments: Vec<std::ffi::OsString> = vec!["convert".into(), self.source().into()];
         arguments.push(out.into());
         let options = [
+            "--format",
+            self.format,
             "--on-bad-row",
             "reject",
             "--checksums",

@@ -10,8 +10,8 @@ use tracelake_schema::TRACES;
 /// The only Rust file that may name a trace; a new trace is a TOML file and no code.
 const CATALOG: &str = "crates/schema/src/catalog.rs";
 
-/// The rooms of the converter, and the table that says what each of them knows.
-const ROOMS: &str = "crates/convert/src";
+/// The modules of the converter, and the table of what each of them uses.
+const MODULES: &str = "crates/convert/src";
 const ARCHITECTURE: &str = "docs/architecture.md";
 const EXIT_CODES: &str = "docs/exit-codes.md";
 
@@ -49,49 +49,101 @@ fn only_the_catalog_names_a_trace() {
 }
 
 #[test]
-fn rooms_know_what_the_architecture_says() {
+fn modules_use_what_the_architecture_says() {
     let root = crate::root().unwrap();
-    let rooms = rooms(&root.join(ROOMS));
-    let table = table_of_rooms(&read(&root, ARCHITECTURE));
+    let modules = modules(&root.join(MODULES));
+    let table = table_of_modules(&read(&root, ARCHITECTURE));
     let mut wrong = Vec::new();
-    for room in rooms.keys() {
-        if !table.iter().any(|(name, _)| name == room) {
+    for module in modules.keys() {
+        if !table.iter().any(|(name, _)| name == module) {
             wrong.push(format!(
-                "{room} is missing: add its row above every room that uses it"
+                "{module} is missing: add its row above those of the modules that use it"
             ));
         }
     }
-    for (place, (room, knows)) in table.iter().enumerate() {
-        let Some(uses) = rooms.get(room) else {
-            wrong.push(format!("{room} does not exist: take its row out"));
+    for (place, (module, allowed)) in table.iter().enumerate() {
+        let Some(used) = modules.get(module) else {
+            wrong.push(format!("{module} does not exist: remove its row"));
             continue;
         };
-        for used in uses.difference(knows) {
+        for extra in used.difference(allowed) {
             wrong.push(format!(
-                "{room} uses {used}: if it may, name {used} in its row, else take the use out"
+                "{module} uses {extra}: name {extra} in its row if that is right, else remove the use"
             ));
         }
-        for unused in knows.difference(uses) {
+        for unused in allowed.difference(used) {
             wrong.push(format!(
-                "{room} does not use {unused}: take it out of the row"
+                "{module} does not use {unused}: remove it from the row"
             ));
         }
-        for known in knows {
-            if table[place..].iter().any(|(above, _)| above == known) {
+        for name in allowed {
+            if table[place..].iter().any(|(below, _)| below == name) {
                 wrong.push(format!(
-                    "{room} stands before {known}, which it knows: move the row of {known} up; \
-                     if that cannot be, the two rooms know each other, so move what they share down"
+                    "{module} is above {name}, which it uses: move the row of {name} up; if you \
+                     can't, the two modules use each other, so move what they share to one below"
                 ));
             }
         }
     }
-    assert_tidy(&wrong, &format!("{ARCHITECTURE} against {ROOMS}"));
+    assert_tidy(&wrong, &format!("{ARCHITECTURE} against {MODULES}"));
 }
 
 #[test]
-fn every_room_file_says_what_it_is() {
+fn the_modules_of_a_crate_form_no_circle() {
     let root = crate::root().unwrap();
-    let silent: Vec<String> = rust_files(&root.join(ROOMS))
+    let mut wrong = Vec::new();
+    for name in ["schema", "generate", "convert"] {
+        let mut left = modules(&root.join("crates").join(name).join("src"));
+        assert!(left.len() > 2, "the modules of {name} were not found");
+        // Take away modules that use none of the others, until nothing changes. What remains is on a
+        // circle, or uses one that is.
+        loop {
+            let others: BTreeSet<String> = left.keys().cloned().collect();
+            let before = left.len();
+            left.retain(|_, used| used.intersection(&others).next().is_some());
+            if left.len() == before {
+                break;
+            }
+        }
+        if !left.is_empty() {
+            let names: Vec<String> = left.into_keys().collect();
+            wrong.push(format!("{name}: {}", names.join(", ")));
+        }
+    }
+    assert_tidy(
+        &wrong,
+        "modules that use each other, or that use such modules",
+    );
+}
+
+/// A test that can't run is marked as ignored, so that the test runner counts it.
+#[test]
+fn no_test_passes_by_saying_that_it_was_skipped() {
+    let root = crate::root().unwrap();
+    let mut sources = rust_files(&root.join("tests"));
+    sources.extend(rust_files(&root.join("crates")));
+    assert!(sources.len() > 50, "the sources were not found");
+    let skips = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        ["println!(\"skip", "print!(\"skip"]
+            .iter()
+            .any(|skip| text.contains(skip))
+    };
+    let found: Vec<String> = sources
+        .into_iter()
+        .filter(skips)
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_tidy(
+        &found,
+        "tests that skip themselves; use `cfg_attr(not(…), ignore = \"…\")` and build.rs",
+    );
+}
+
+#[test]
+fn every_module_starts_with_its_purpose() {
+    let root = crate::root().unwrap();
+    let silent: Vec<String> = rust_files(&root.join(MODULES))
         .into_iter()
         .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
         .map(|path| path.display().to_string())
@@ -127,7 +179,7 @@ fn no_file_is_large() {
 }
 
 #[test]
-fn every_relative_link_leads_somewhere() {
+fn every_relative_link_has_a_target() {
     let root = crate::root().unwrap();
     let mut pages = vec![root.join("README.md")];
     for entry in fs::read_dir(root.join("docs")).unwrap() {
@@ -214,18 +266,18 @@ fn read(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The rooms of a crate, each with the rooms that it uses outside of its tests.
-fn rooms(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
+/// The modules of a crate, each with the modules that it uses outside of its tests.
+fn modules(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in rust_files(folder) {
         let first = path.strip_prefix(folder).unwrap().iter().next().unwrap();
-        let room = first.to_str().unwrap().trim_end_matches(".rs").to_owned();
-        files.entry(room).or_default().push(path);
+        let module = first.to_str().unwrap().trim_end_matches(".rs").to_owned();
+        files.entry(module).or_default().push(path);
     }
-    // The root of the library lists the rooms and is none.
+    // The root of the library lists the modules and is not one of them.
     files.remove("lib");
     let names: BTreeSet<String> = files.keys().cloned().collect();
-    let uses_of = |(room, paths): (String, Vec<PathBuf>)| {
+    let uses_of = |(module, paths): (String, Vec<PathBuf>)| {
         let mut used = BTreeSet::new();
         for path in &paths {
             let inner = path.parent() != Some(folder) && !path.ends_with("mod.rs");
@@ -233,8 +285,8 @@ fn rooms(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
             let text = fs::read_to_string(path).unwrap();
             used.extend(uses(&text, root));
         }
-        used.retain(|name| *name != room && names.contains(name));
-        (room, used)
+        used.retain(|name| *name != module && names.contains(name));
+        (module, used)
     };
     files.into_iter().map(uses_of).collect()
 }
@@ -284,9 +336,9 @@ fn first_names(path: &str) -> Vec<String> {
     names
 }
 
-/// The rooms in the order of the architecture's table, each with those that it knows.
-fn table_of_rooms(page: &str) -> Vec<(String, BTreeSet<String>)> {
-    let rows = rows_below(page, "| room | knows | holds |");
+/// The modules in the order of the architecture's table, each with those that it uses.
+fn table_of_modules(page: &str) -> Vec<(String, BTreeSet<String>)> {
+    let rows = rows_below(page, "| module | uses | holds |");
     let words = |cell: &str| -> BTreeSet<String> {
         let words = cell.split([' ', ',', '`']).filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()

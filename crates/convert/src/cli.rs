@@ -1,22 +1,46 @@
-//! The command line: what can be typed, and what it means. The only room that knows clap.
+//! The command line: what can be typed, and what it means. The only module that knows clap.
 
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::plan::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
+use crate::options::{Layout, OnBadRow};
+use crate::output::{Codec, Encoding, Format};
+use crate::plan::{ChecksumSource, PartSet, Request};
 use crate::release::Allow;
 use crate::run::parts_within;
-use crate::sheet::Codec;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
 
-/// Turns published cluster traces into a typed, partitioned Parquet lake.
-///
-/// Exit codes: 0 done; 1 failed; 2 usage; 3 done, some rows rejected; 4 bad row, or a file that
-/// does not fit its table; 5 corrupt input; 6 refused; 130, 143 stopped by a signal.
+/// The groups of options in `--help`.
+const INPUT: &str = "Input";
+const OUTPUT: &str = "Output";
+const BAD_ROWS: &str = "Bad rows";
+const PERFORMANCE: &str = "Performance and progress";
+
+/// Turn published cluster traces into a typed, partitioned Parquet lake.
 #[derive(Debug, Parser)]
-#[command(name = "tracelake", version, max_term_width = 100)]
+#[command(
+    name = "tracelake",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  tracelake schema                              list the known traces
+  tracelake convert clusterdata-2011-2 lake     convert a download
+  tracelake verify lake                         check the result
+
+Exit codes:
+  0    done
+  1    failed: reading, writing, or something is missing
+  2    wrong arguments
+  3    done, but some rows were rejected
+  4    a bad row, or a file that doesn't match its table
+  5    corrupt input or a damaged lake
+  6    refused: OUT is locked, is something else, or was made with other options
+  130  stopped by Ctrl-C (143 by SIGTERM)"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -30,76 +54,101 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
-/// Convert a downloaded trace into a lake; run it again to go on where it stopped.
+/// Convert a downloaded trace into a lake. Run it again to resume or to add to the lake.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake convert clusterdata-2011-2 lake --dry-run
+      Show what would be done.
+  tracelake convert clusterdata-2011-2 lake --tables task_usage --parts 0-9
+      Convert ten parts of one table.
+  tracelake convert alibaba lake --derive dag --memory 2GiB
+      Convert archives in 2 GiB of memory, and derive the edges of the task graph.
+  tracelake convert clusterdata-2011-2 lake --on-bad-row reject --max-rejects 100
+      Set bad rows aside in lake/_tracelake/rejects, at most 100 of them.")]
 pub(crate) struct ConvertArgs {
-    /// A directory laid out as published, one table's directory, or one file, which is taken alone
+    /// The trace: a directory laid out as published, the directory of one table, or one file
     #[arg(value_name = "SRC")]
-    source: PathBuf,
-    /// The directory of the lake: new, empty, or a lake that is not finished
+    pub(crate) source: PathBuf,
+    /// The lake: a new or empty directory, or an existing lake to resume or add to
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    #[arg(long, value_name = "NAME", help = format!(
-        "The trace ({}); recognised from names, column counts and schema.csv if left out",
+    #[arg(long, help_heading = INPUT, value_name = "NAME", help = format!(
+        "Name of the trace: {} [default: recognised from file names, first rows and schema.csv]",
         trace_names()
     ))]
     trace: Option<String>,
-    /// Only these tables, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Convert only these tables, for example job_events,task_events
+    #[arg(long, help_heading = INPUT, value_name = "NAMES", value_delimiter = ',', value_parser = table_name)]
     tables: Vec<String>,
-    /// Only these file numbers, such as 0-9,17
-    #[arg(long, value_name = "NUMBERS")]
+    /// Convert only the parts with these file numbers, for example 0-9,17
+    #[arg(long, help_heading = INPUT, value_name = "NUMBERS")]
     parts: Option<PartSet>,
-    /// Threads; all processors if left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// The most memory, such as 512MB or 2GiB; 128 MB and 128 MB a thread if left out
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    memory: Option<u64>,
-    /// What a bad row leads to: it ends the run, or is set aside with its place and reason
-    #[arg(long, value_name = "WHAT", default_value = "fail")]
-    on_bad_row: OnBadRowArg,
-    /// End the run when more rows than this are rejected
-    #[arg(long, value_name = "N")]
-    pub(crate) max_rejects: Option<u64>,
-    /// Convert what is there although parts are missing
-    #[arg(long)]
+    /// Convert what there is even if parts are missing
+    #[arg(long, help_heading = INPUT)]
     allow_missing: bool,
-    /// Where the files of a table lie: in a directory for each file number, or side by side
-    #[arg(long, value_name = "NAME", default_value = "hive")]
-    layout: LayoutArg,
-    /// How column chunks are compressed: zstd, zstd:1 to zstd:22, snappy, none
-    #[arg(long, value_name = "CODEC", default_value = "zstd")]
-    compression: Codec,
-    /// Rows in a part of a table that is published in one file
-    #[arg(long, value_name = "N", default_value_t = PART_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
-    part_rows: u64,
-    /// Also make a table out of another one: dag, of the tasks that tasks of batch jobs wait for
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    derive: Vec<RuleArg>,
-    /// A file of SHA-256 checksums, or none; SHA256SUM in SRC if left out and there
-    #[arg(long, value_name = "FILE|none")]
+    /// File of SHA-256 checksums to check the source against, or none [default: SHA256SUM in SRC, if
+    /// there is one]
+    #[arg(long, help_heading = INPUT, value_name = "FILE|none")]
     checksums: Option<PathBuf>,
-    /// Replace the lake in OUT; anything that is not a lake is still refused
-    #[arg(long)]
+    /// Directories of the lake: hive (one file_number=N directory per part) or flat
+    #[arg(long, help_heading = OUTPUT, value_name = "LAYOUT", default_value = "hive", hide_possible_values = true,
+        value_parser = names::<Layout>(Layout::ALL.iter().map(|layout| layout.name())))]
+    layout: Layout,
+    /// Format of the output files: parquet, or arrow for Arrow IPC files (Feather v2)
+    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT", default_value = "parquet", hide_possible_values = true)]
+    format: Format,
+    /// Compression: zstd, zstd:1 to zstd:22, snappy (Parquet only) or none
+    #[arg(long, help_heading = OUTPUT, value_name = "CODEC", default_value = "zstd")]
+    compression: Codec,
+    /// Rows per part, for tables that are published in one file [default: 16777216]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = rows)]
+    part_rows: Option<u64>,
+    /// Derive another table: dag makes batch_task_edges from the task dependencies encoded in task
+    /// names
+    #[arg(long, help_heading = OUTPUT, value_name = "RULE", value_delimiter = ',', value_parser = rule)]
+    derive: Vec<Rule>,
+    /// Replace the lake in OUT. A directory that isn't a lake is still refused
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) overwrite: bool,
-    /// Print what would be done and do nothing
-    #[arg(long)]
+    /// Print what would be done, and check OUT, without changing anything
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
-    /// How progress is shown on stderr: a bar on a terminal, lines, JSON lines, or not at all
-    #[arg(long, value_name = "HOW", default_value = "auto")]
+    /// What to do with a row that can't be converted: fail stops the run, reject writes the row to a
+    /// rejects file with its position and the reason
+    #[arg(long, help_heading = BAD_ROWS, value_name = "POLICY", default_value = "fail", hide_possible_values = true,
+        value_parser = names::<OnBadRow>(OnBadRow::ALL.iter().map(|policy| policy.name())))]
+    on_bad_row: OnBadRow,
+    /// Stop the run when the lake has more rejected rows than this
+    #[arg(long, help_heading = BAD_ROWS, value_name = "N")]
+    pub(crate) max_rejects: Option<u64>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory limit, for example 512M or 2GiB [default: 128 MB plus 128 MB per thread]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+    /// How to show progress on stderr: auto (a bar on a terminal), plain (a line per part), json (JSON
+    /// lines) or none
+    #[arg(long, help_heading = PERFORMANCE, value_name = "HOW", default_value = "auto", hide_possible_values = true)]
     pub(crate) progress: ProgressArg,
 }
 
-/// Check a finished lake: files, footers, counts, checksums; and every value against its source.
+/// Check a finished lake: files, row counts and checksums, and with --source every value.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake verify lake
+  tracelake verify lake --source clusterdata-2011-2")]
 pub(crate) struct VerifyArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// The source that the lake was made from: compare every value with it
+    /// Also compare every value with the source that the lake was made from
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
     /// Print the result as JSON on stdout
@@ -110,84 +159,102 @@ pub(crate) struct VerifyArgs {
     pub(crate) progress: ProgressArg,
 }
 
-/// Verify a finished lake and write what it needs to be published: checksums and descriptions.
+/// Verify a finished lake and add what it needs to be published: checksums and descriptions.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Writes SHA256SUMS, README.md, croissant.json and datapackage.json into the lake.")]
 pub(crate) struct ReleaseArgs {
-    /// The lake; SHA256SUMS, README.md, croissant.json and datapackage.json are written into it
+    /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Release it although rows were rejected; the card says how many
+    /// Release the lake even if rows were rejected; the card says how many
     #[arg(long)]
     allow_rejects: bool,
-    /// Release it although parts or tables of the trace are missing; the card says which
+    /// Release the lake even if parts or tables of the trace are missing; the card says which
     #[arg(long)]
     allow_missing: bool,
 }
 
-/// Show what is in a lake or in a source: tables, parts, rows, bytes, time range.
+/// Show what a lake or a source contains: tables, parts, rows, bytes and time range.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake inspect clusterdata-2011-2      what was downloaded, and which parts are missing
+  tracelake inspect lake                    what was converted; of an unfinished lake, what is left")]
 pub(crate) struct InspectArgs {
     /// A lake or a source
     #[arg(value_name = "OUT|SRC")]
     pub(crate) path: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show the traces, the tables of a trace, and what their columns mean.
+/// Describe the known traces, their tables and their columns.
 #[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  tracelake schema
+  tracelake schema {0} job_events
+  tracelake schema {0} --as duckdb > views.sql", example()))]
 pub(crate) struct SchemaArgs {
     #[arg(value_name = "TRACE", help = format!(
-        "A trace ({}); all of them in short if left out",
+        "Name of the trace: {} [default: a list of all traces]",
         trace_names()
     ))]
     trace: Option<String>,
-    /// One of its tables; all of them if left out
+    /// One of its tables [default: all]
     #[arg(value_name = "TABLE")]
     table: Option<String>,
-    /// As a text, JSON, Markdown, or the statements that create the tables in DuckDB or Spark
-    #[arg(long = "as", value_name = "FORM", default_value = "text")]
+    /// Format: text, json, markdown, or SQL for duckdb or spark
+    #[arg(
+        long = "as",
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true
+    )]
     pub(crate) form: SchemaForm,
 }
 
-/// Make a synthetic trace with the real one's format and shape.
+/// Make a synthetic trace in the published format, for tests and benchmarks.
 #[derive(Debug, Args)]
+#[command(after_help = format!("\
+Example:
+  tracelake generate {} made --parts 4 --rows 1000000 --seed 7", example()))]
 pub(crate) struct GenerateArgs {
     #[arg(value_name = "TRACE", help = format!(
-        "The trace whose format and shape to follow ({})",
+        "Name of the trace to imitate: {}",
         trace_names()
     ))]
     trace: String,
     /// A new or empty directory
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Parts of each table that is published in several
+    /// Number of parts of each table that is published in several
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     parts: u32,
-    /// Rows of the largest table, over all of its parts
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of rows of the largest table, over all its parts
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = rows)]
     rows: u64,
-    /// The seed: the same one gives the same bytes
+    /// Seed of the random numbers; the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LayoutArg {
-    Hive,
-    Flat,
+/// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum OnBadRowArg {
-    Fail,
-    Reject,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RuleArg {
-    Dag,
+/// Print a man page: that of tracelake, or of one of its commands; `tracelake man | man -l -` shows it
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A command, such as convert
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 /// How progress is shown.
@@ -209,15 +276,32 @@ pub(crate) enum SchemaForm {
     Markdown,
 }
 
-/// The trace of a name that was typed.
+/// Accepts the names of an option's values and nothing else.
+fn names<T>(
+    names: impl Iterator<Item = &'static str>,
+) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: std::str::FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    use clap::builder::TypedValueParser;
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+}
+
+/// The trace with this name.
 fn find_trace(name: &str) -> Result<&'static Trace> {
     tracelake_schema::trace(name).ok_or_else(|| {
         Error::new(
             ErrorKind::Usage,
             format!("there is no trace '{}'", escape(name.as_bytes(), 80)),
         )
-        .hint(format!("known are {}", trace_names()))
+        .hint(format!("the known traces are {}", trace_names()))
     })
+}
+
+/// The trace that examples are about.
+fn example() -> &'static str {
+    let trace = TRACES.iter().find(|trace| trace.in_parts());
+    trace.map_or("TRACE", |trace| trace.name)
 }
 
 fn trace_names() -> String {
@@ -226,47 +310,34 @@ fn trace_names() -> String {
 }
 
 impl ConvertArgs {
-    /// Parts at a time.
+    /// How many parts are converted at a time.
     pub(crate) fn parts_at_a_time(&self) -> usize {
         self.memory.and_then(parts_within).unwrap_or(usize::MAX)
     }
 
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
-        if self.max_rejects.is_some() && matches!(self.on_bad_row, OnBadRowArg::Fail) {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "--max-rejects without --on-bad-row reject",
-            )
-            .hint("the first bad row ends the run anyway: leave --max-rejects out"));
+        if self.max_rejects.is_some() && self.on_bad_row == OnBadRow::Fail {
+            return Err(
+                Error::new(ErrorKind::Usage, "--max-rejects needs --on-bad-row reject")
+                    .hint("the first bad row stops the run anyway: leave --max-rejects out"),
+            );
         }
         Ok(Request {
             trace: self.trace.as_deref().map(find_trace).transpose()?,
             tables: self.tables.clone(),
             parts: self.parts.clone(),
             allow_missing: self.allow_missing,
-            partitions: match self.layout {
-                LayoutArg::Hive => Partitions::Hive,
-                LayoutArg::Flat => Partitions::Flat,
-            },
-            codec: self.compression,
+            layout: self.layout,
+            encoding: Encoding::new(self.format, self.compression)?,
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
                 Some(path) => ChecksumSource::File(path.clone()),
             },
             part_rows: self.part_rows,
-            derive: self
-                .derive
-                .iter()
-                .map(|rule| match rule {
-                    RuleArg::Dag => Rule::Dag,
-                })
-                .collect(),
-            on_bad_row: match self.on_bad_row {
-                OnBadRowArg::Fail => OnBadRow::Fail,
-                OnBadRowArg::Reject => OnBadRow::Reject,
-            },
+            derive: self.derive.clone(),
+            on_bad_row: self.on_bad_row,
             ..Request::new(self.source.clone())
         })
     }
@@ -286,28 +357,65 @@ impl ReleaseArgs {
     }
 }
 
+/// The units of sizes, without case; the first that a size ends with counts.
+const UNITS: [(&str, u64); 12] = [
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("t", 1_000_000_000_000),
+];
+
 /// Reads a size in bytes that is enough for one part.
 fn size(text: &str) -> std::result::Result<u64, String> {
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("", 1),
-    ];
-    let unit = UNITS.iter().find(|(unit, _)| text.ends_with(unit));
-    let (unit, bytes) = unit.copied().unwrap_or(("", 1));
-    let number = text.trim_end_matches(unit).parse::<u64>().ok();
+    let lower = text.to_ascii_lowercase();
+    let units = UNITS.iter();
+    let mut split = units.filter_map(|(unit, bytes)| Some((lower.strip_suffix(unit)?, *bytes)));
+    let (number, bytes) = split.next().unwrap_or((&lower, 1));
+    let number = number.trim_end();
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| number.parse::<u64>().ok()).flatten();
     let size = number.and_then(|number| number.checked_mul(bytes));
     match size {
-        None => Err("expected a whole number with MB, GB, MiB or GiB, such as 512MB".into()),
+        None => Err("expected a whole number with a unit, such as 512M, 2G or 2GiB".into()),
         Some(size) if parts_within(size).is_none() => {
-            Err("too small: a conversion of one part at a time needs 256MB".into())
+            Err("too small: converting one part at a time needs 256MB".into())
         }
         Some(size) => Ok(size),
     }
+}
+
+/// Reads the name of a table; blanks around it don't count.
+#[expect(clippy::unnecessary_wraps, reason = "clap's parsers return results")]
+fn table_name(text: &str) -> std::result::Result<String, String> {
+    Ok(text.trim().to_owned())
+}
+
+/// Reads a number of rows.
+fn rows(text: &str) -> std::result::Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("expected at least 1 row".into()),
+        Ok(rows) => Ok(rows),
+        Err(_) => Err("expected a whole number of rows, such as 1000000".into()),
+    }
+}
+
+/// Reads the name of a rule by which a table of some trace is derived.
+fn rule(text: &str) -> std::result::Result<Rule, String> {
+    let derived = TRACES.iter().flat_map(|trace| trace.derived);
+    let rules: Vec<Rule> = derived.map(|derived| derived.rule).collect();
+    let rule = rules.iter().find(|rule| rule.name() == text.trim());
+    rule.copied().ok_or_else(|| {
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        format!("expected {}", names.join(" or "))
+    })
 }
 
 /// As many threads as there are processors for this process.
@@ -316,7 +424,7 @@ pub(crate) fn all_threads() -> usize {
 }
 
 impl SchemaArgs {
-    /// The trace and the table, if they are named.
+    /// The trace and the table, where they are named.
     pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
         let Some(trace) = self.trace.as_deref().map(find_trace).transpose()? else {
             return Ok(None);
@@ -366,30 +474,67 @@ mod tests {
 
     #[test]
     fn sizes_have_units_and_are_enough() {
-        let sizes = ["256000000", "256MB", "1GB", "512MiB", "2GiB", "300000kB"].map(size);
-        let bytes = [
-            256_000_000,
-            256_000_000,
-            1_000_000_000,
-            512 << 20,
-            2 << 30,
-            300_000_000,
+        let sizes = [
+            ("256000000", 256_000_000),
+            ("256MB", 256_000_000),
+            ("1GB", 1_000_000_000),
+            ("512MiB", 512 << 20),
+            ("2GiB", 2 << 30),
+            ("300000kB", 300_000_000),
+            ("1G", 1_000_000_000),
+            ("300M", 300_000_000),
+            ("1g", 1_000_000_000),
+            ("1 GB", 1_000_000_000),
+            ("1T", 1_000_000_000_000),
         ];
-        assert_eq!(sizes, bytes.map(Ok));
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
         for bad in [
             "",
             "MB",
             "-1GB",
+            "+1GB",
             "1.5GB",
-            "1 GB",
-            "1TB",
-            "1gb",
+            "1XB",
+            "G1",
             "99999999999GiB",
         ] {
             assert!(size(bad).unwrap_err().starts_with("expected"), "{bad:?}");
         }
-        for small in ["0", "255MB", "100MiB"] {
+        for small in ["0", "255MB", "100MiB", "1k"] {
             assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
+        }
+    }
+
+    #[test]
+    fn help_fits_its_width_and_has_examples() {
+        for width in [60, 80, 100] {
+            let mut cli = Cli::command().term_width(width);
+            cli.build();
+            for command in cli.get_subcommands_mut() {
+                let help = command.clone().term_width(width).render_help().to_string();
+                let long = help
+                    .lines()
+                    .find(|line| line.chars().count() > width.max(100));
+                assert_eq!(long, None, "{} at {width}", command.get_name());
+            }
+        }
+        let mut cli = Cli::command();
+        cli.build();
+        let convert = cli
+            .find_subcommand_mut("convert")
+            .unwrap()
+            .render_help()
+            .to_string();
+        for group in [
+            "Examples:",
+            "Input:",
+            "Output:",
+            "Bad rows:",
+            "Performance and progress:",
+        ] {
+            assert!(convert.contains(group), "{group}");
         }
     }
 }

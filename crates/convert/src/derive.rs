@@ -1,19 +1,15 @@
 //! Tables that are made of other tables of a lake: what the names of tasks say of their order.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_schema::{Derived, Rule};
 
 use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
-use crate::nested::Rows;
-use crate::sheet::{Codec, RowGroup, Sheet, wrap};
-use crate::source::open_file;
+use crate::lake_file::{Batches, LakeFile};
+use crate::output::{Encoding, Format, OutputFile, Rows};
 
 /// What became of the rows of the other table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,49 +32,45 @@ pub(crate) struct Made {
 pub(crate) fn derive<W: Write + Send>(
     derived: &'static Derived,
     input: &Path,
-    codec: Codec,
+    encoding: Encoding,
     out: W,
     tick: &dyn Fn() -> Result<()>,
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
-    let mut sheet = Sheet::create(out, &derived.table, &schema, codec)?;
-    let mut rows = Rows::new(&derived.table, &schema, sheet.factory());
-    let encode = |error| wrap(error, "encode");
+    let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
+    let mut rows = Rows::of_cells(&derived.table, &schema, &file);
     let mut left_out = 0;
-    for batch in open(derived, input)? {
+    for batch in open(derived, input, encoding.format())? {
         tick()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
         let made = match derived.rule {
             Rule::Dag => edges(derived, &batch, &mut left_out),
         };
         let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
-        if rows.is_full(made.len())
-            && let Some(full) = rows.finish().map_err(encode)?
+        while rows.is_full(made.len())
+            && let Some(full) = rows.finish()?
         {
-            sheet.write(RowGroup::Nested(full))?;
+            file.write(full)?;
         }
-        rows.push(&made).map_err(encode)?;
+        rows.push_cells(&made)?;
     }
-    if let Some(last) = rows.finish().map_err(encode)? {
-        sheet.write(RowGroup::Nested(last))?;
+    while let Some(last) = rows.finish()? {
+        file.write(last)?;
     }
     let made = Made {
         rows: rows.pushed(),
         left_out,
     };
-    Ok((made, sheet.finish()?))
+    Ok((made, file.finish()?))
 }
 
-type Batches = parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-
-/// Reads of a file what is needed of it: the columns that the derived table has too.
-fn open(derived: &Derived, input: &Path) -> Result<Batches> {
-    let file: File = open_file(input)?;
-    let failed = |error: parquet::errors::ParquetError| unreadable(input, &error.to_string());
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed)?;
+/// Reads the columns of a file that the derived table also has.
+fn open(derived: &Derived, input: &Path, format: Format) -> Result<Batches> {
     let columns = derived.table.columns.iter().map(|column| column.name);
-    let columns = ProjectionMask::columns(reader.parquet_schema(), columns);
-    reader.with_projection(columns).build().map_err(failed)
+    let columns: Vec<&str> = columns.collect();
+    LakeFile::open(input, format)?
+        .batches(Some(&columns))
+        .map_err(|error| unreadable(input, &error.to_string()))
 }
 
 fn unreadable(input: &Path, reason: &str) -> Error {

@@ -107,8 +107,15 @@ impl<'a> Reader<'a> {
             if error.is_data() {
                 return Bad::new(place, other);
             }
-            let at = place.start + error.column().saturating_sub(1);
-            Bad::new(at.min(place.end)..place.end, Fault::NotJson)
+            // A word is shown whole: serde_json finds out inside of one that it is none of JSON's.
+            let at = error.column().saturating_sub(1).min(text.len());
+            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+            let word = text.as_bytes()[..at]
+                .iter()
+                .rev()
+                .take_while(|byte| is_word(byte));
+            let at = place.start + at - word.count();
+            Bad::new(at..place.end, Fault::NotJson)
         })
     }
 

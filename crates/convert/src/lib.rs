@@ -1,4 +1,11 @@
-//! Published cluster traces to a typed, partitioned Parquet lake.
+//! Published cluster traces to a typed, partitioned lake of Parquet or Arrow files.
+//!
+//! [`run::convert`] makes a lake of a [`plan::Plan`]. [`reader::read_part`] reads a single published
+//! file as Arrow record batches instead:
+//! `fn read_part(path: &Path, options: ReadOptions) -> Result<PartReader, Error>`, where `PartReader` is
+//! `Send + 'static` and an `Iterator<Item = Result<RecordBatch, Error>>` with a `schema()`.
+mod arrow_file;
+mod batch;
 mod cell;
 #[cfg(feature = "program")]
 mod cli;
@@ -11,14 +18,21 @@ pub mod event;
 pub mod fault;
 pub mod inspect;
 mod json;
+mod lake_file;
 pub mod layout;
 pub mod manifest;
 mod nested;
+pub mod options;
+pub mod output;
+#[cfg(feature = "program")]
+mod pages;
+mod parquet_file;
 pub mod part;
 pub mod plan;
 #[cfg(feature = "program")]
 pub mod program;
 mod quoted;
+pub mod reader;
 pub mod reject;
 pub mod release;
 pub mod release_files;
@@ -26,9 +40,9 @@ pub mod release_files;
 mod report;
 mod rows;
 pub mod run;
-pub mod sheet;
 pub mod source;
 pub mod split;
 pub mod store;
 pub mod value;
 pub mod verify;
+pub mod words;

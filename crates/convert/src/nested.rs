@@ -5,11 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, StringArray,
-    StructArray,
-};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::array::Array;
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -18,6 +14,7 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 use tracelake_schema::Table;
 
+use crate::batch::array;
 use crate::cell::{Cell, Row};
 use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 
@@ -165,62 +162,4 @@ fn leaves(data_type: &DataType) -> usize {
         DataType::List(item) => leaves(item.data_type()),
         _ => 1,
     }
-}
-
-/// The cells of one column; what is of another kind than the column is NULL.
-fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
-    macro_rules! plain {
-        ($array:ty, $kind:path) => {{
-            let values = cells.iter().map(|cell| match cell {
-                $kind(value) => Some(value.clone()),
-                _ => None,
-            });
-            Arc::new(values.collect::<$array>())
-        }};
-    }
-    Ok(match data_type {
-        DataType::Int64 => plain!(Int64Array, Cell::Integer),
-        DataType::Int32 => plain!(Int32Array, Cell::Code),
-        DataType::Float64 => plain!(Float64Array, Cell::Float),
-        DataType::Boolean => plain!(BooleanArray, Cell::Boolean),
-        DataType::Struct(fields) => {
-            let of_field = |(index, field): (usize, &FieldRef)| {
-                let inner = cells.iter().map(|cell| match cell {
-                    Cell::Struct(cells) => cells.get(index).unwrap_or(&Cell::Null),
-                    _ => &Cell::Null,
-                });
-                array(field.data_type(), &inner.collect::<Vec<_>>())
-            };
-            let arrays = fields.iter().enumerate().map(of_field);
-            let arrays = arrays.collect::<Result<Vec<_>>>()?;
-            Arc::new(StructArray::try_new(fields.clone(), arrays, nulls(cells))?)
-        }
-        DataType::List(item) => {
-            let lists = cells.iter().map(|cell| match cell {
-                Cell::List(items) => items.as_slice(),
-                _ => &[],
-            });
-            let offsets = OffsetBuffer::from_lengths(lists.clone().map(<[Cell]>::len));
-            let inner: Vec<&Cell> = lists.flatten().collect();
-            let values = array(item.data_type(), &inner)?;
-            Arc::new(ListArray::try_new(
-                Arc::clone(item),
-                offsets,
-                values,
-                nulls(cells),
-            )?)
-        }
-        _ => {
-            let texts = cells.iter().map(|cell| match cell {
-                Cell::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            Arc::new(texts.collect::<StringArray>())
-        }
-    })
-}
-
-fn nulls(cells: &[&Cell]) -> Option<NullBuffer> {
-    let valid = NullBuffer::from_iter(cells.iter().map(|cell| **cell != Cell::Null));
-    (valid.null_count() > 0).then_some(valid)
 }

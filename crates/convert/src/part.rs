@@ -3,18 +3,23 @@
 mod syntax;
 
 use std::io::Write;
+use std::ops::Range;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use tracelake_schema::Syntax;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
-use crate::reject::BadRow;
+use crate::output::{Block, Encoding, OutputFile, Rows};
+use crate::reject::{BadRow, BadShare};
 use crate::rows::Reject;
-use crate::sheet::{Codec, RowGroup, Sheet, wrap};
 use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
-use syntax::{Records, Rows};
+use syntax::Records;
+
+/// Rejects that are written between two looks at whether to stop: a chunk can have 262,144 of them.
+const REJECTS_BETWEEN_TICKS: usize = 1024;
 
 /// What became of the rows of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,41 +56,46 @@ pub fn convert_part<W: Write + Send>(
     text: &mut Text<'_>,
     layout: &Layout,
     schema: &SchemaRef,
-    codec: Codec,
+    encoding: Encoding,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
-    let mut sheet = Sheet::create(out, layout.table, schema, codec)?;
-    let before = text.place;
-    let mut filler = Filler {
-        rows: Rows::new(layout, sheet.schema(), sheet.factory(), codec),
-        text,
-        next: Split::default(),
-        rejected: 0,
-        on_bad_row,
-        tick,
-    };
-    let mut row_group = filler.fill()?;
-    while let Some(full) = row_group {
-        let (written, filled) = rayon::join(|| sheet.write(full), || filler.fill());
+    let mut file = OutputFile::create(out, layout.table, schema, encoding)?;
+    let rows = syntax::rows(layout, schema, &file, encoding);
+    let mut filler = Filler::new(text, rows, on_bad_row, tick);
+    let mut block = filler.fill()?;
+    while let Some(full) = block {
+        let (written, filled) = rayon::join(|| file.write(full), || filler.fill());
         written?;
-        row_group = filled?;
+        block = filled?;
     }
-    let Filler {
-        text,
-        rows,
-        rejected,
-        ..
-    } = filler;
-    let converted = Converted {
-        rows_in: text.place.rows - before.rows,
-        rows_out: rows.pushed(),
-        rows_rejected: rejected,
-        sentinels_mapped: rows.sentinels_mapped(),
-        time: rows.time(layout),
-    };
-    Ok((converted, sheet.finish()?))
+    Ok((filler.converted(), file.finish()?))
+}
+
+/// Reads one part of a text as batches of `batch_rows` rows, which `on_batch` gets in order. Otherwise
+/// like [`convert_part`].
+///
+/// # Errors
+/// Those of the file, and whatever the callbacks return.
+///
+/// # Memory
+/// Two chunks of text and the batch being made; not the size of the file.
+pub(crate) fn read_batches(
+    text: &mut Text<'_>,
+    layout: &Layout,
+    schema: &SchemaRef,
+    batch_rows: usize,
+    on_batch: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+    tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
+) -> Result<Converted> {
+    let rows = Rows::batches(layout.table, schema, batch_rows);
+    let mut filler = Filler::new(text, rows, on_bad_row, tick);
+    while let Some(block) = filler.fill()? {
+        on_batch(block.into_batch())?;
+    }
+    Ok(filler.converted())
 }
 
 /// The text of a table on its way to parts: that of a file, or of a member of an archive.
@@ -104,6 +114,8 @@ struct Place {
     rows: u64,
     lines: u64,
     bytes: u64,
+    /// How much of the chunk at hand is bad, while that is the first one of the text.
+    first_chunk: Option<BadShare>,
 }
 
 impl<'a> Text<'a> {
@@ -156,9 +168,11 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Makes row groups of a part.
+/// Makes blocks of the rows of a part.
 struct Filler<'a, 'b> {
     text: &'a mut Text<'b>,
+    /// Where the part starts.
+    before: Place,
     rows: Rows,
     /// The chunk that is read meanwhile.
     next: Split,
@@ -167,28 +181,64 @@ struct Filler<'a, 'b> {
     tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
 }
 
-impl Filler<'_, '_> {
-    /// The next row group; `None` after the last one.
-    fn fill(&mut self) -> Result<Option<RowGroup>> {
+impl<'a, 'b> Filler<'a, 'b> {
+    fn new(
+        text: &'a mut Text<'b>,
+        rows: Rows,
+        on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+        tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
+    ) -> Self {
+        Self {
+            before: text.place,
+            text,
+            rows,
+            next: Split::default(),
+            rejected: 0,
+            on_bad_row,
+            tick,
+        }
+    }
+
+    /// The counts, after the last block.
+    fn converted(&self) -> Converted {
+        Converted {
+            rows_in: self.text.place.rows - self.before.rows,
+            rows_out: self.rows.pushed(),
+            rows_rejected: self.rejected,
+            sentinels_mapped: self.rows.sentinels_mapped(),
+            time: self.rows.time(self.text.lines.layout.table),
+        }
+    }
+
+    /// The next block; `None` after the last one.
+    fn fill(&mut self) -> Result<Option<Block>> {
         let Text {
             lines, now, place, ..
         } = &mut *self.text;
-        while now.has_lines() && !self.rows.is_full(&now.records) {
+        while now.has_lines() && !self.rows.is_full(now.records.rows()) {
             let layout = lines.layout;
             let (read, rejects) = rayon::join(
                 || lines.read(&mut self.next),
-                || self.rows.push(now.chunk.lines(), &now.records, layout),
+                || syntax::push(&mut self.rows, now.chunk.lines(), &now.records, layout),
             );
-            for reject in rejects.map_err(|error| wrap(error, "encode"))? {
-                (self.on_bad_row)(&place.of(now.chunk.lines(), &reject))?;
-                self.rejected += 1;
+            let rejects = rejects?;
+            place.first_chunk = (place.rows == 0).then(|| BadShare {
+                bad: rejects.len() as u64,
+                rows: now.records.count(),
+            });
+            for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
+                for reject in rejects {
+                    (self.on_bad_row)(&place.of(now.chunk.lines(), reject))?;
+                    self.rejected += 1;
+                }
+                (self.tick)(lines.source.position())?;
             }
             place.pass(now);
             (self.tick)(lines.source.position())?;
             read?;
             std::mem::swap(now, &mut self.next);
         }
-        self.rows.finish().map_err(|error| wrap(error, "encode"))
+        self.rows.finish()
     }
 }
 
@@ -231,13 +281,15 @@ impl Lines<'_> {
                 .get_or_insert_with(|| LineEnding::of(chunk.lines()));
             let most = self
                 .left
-                .map_or(u64::MAX, |left| left + u64::from(self.header));
+                .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
             let ends = [is_first, self.source.is_at_end()];
             let whole = records.split(chunk.lines(), self.layout, ending, ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
-            if let Some(long) = long.find(|record| record.len() > LINE_LIMIT) {
+            let length =
+                |record: &Range<usize>| ending.body(&chunk.lines()[record.clone()]).0.len();
+            if let Some(long) = long.find(|record| length(record) > LINE_LIMIT) {
                 return Err(self.source.too_long("record", chunk, long.start));
             }
             self.source.give_back(chunk, whole);
@@ -251,7 +303,8 @@ impl Lines<'_> {
                 self.header = false;
             }
             if let Some(left) = &mut self.left {
-                *left -= records.count();
+                let split = left.checked_sub(records.count());
+                *left = split.expect("a chunk is split into at most this many records");
             }
             return Ok(());
         }
@@ -288,6 +341,7 @@ impl Place {
             column: reject.column,
             inner: &reject.inner,
             fault: reject.fault,
+            first_chunk: self.first_chunk,
             field: &chunk[reject.field.clone()],
             raw: &chunk[reject.row.clone()],
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::run::{self, Conduct};
 use crate::verify::{Verdict, Verification};
-use crate::{cli, inspect, plan, release, report};
+use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -17,8 +17,8 @@ use signal_hook::flag;
 use tracelake_schema::render;
 
 use crate::cli::{
-    Cli, Command, ConvertArgs, GenerateArgs, InspectArgs, ReleaseArgs, SchemaArgs, SchemaForm,
-    VerifyArgs,
+    Cli, Command, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs, ReleaseArgs,
+    SchemaArgs, SchemaForm, VerifyArgs,
 };
 use crate::report::Reporter;
 
@@ -55,17 +55,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
+        Command::Completions(args) => completions(&args),
+        Command::Man(args) => man(&args),
     };
     outcome.unwrap_or_else(|error| {
         report::error(&error);
         exit_code(error.kind())
     })
-}
-
-/// The arguments of the program, for man pages and shell completions.
-#[must_use]
-pub fn command() -> clap::Command {
-    Cli::command()
 }
 
 /// Prints the help, the version or what is wrong with the arguments.
@@ -86,15 +82,10 @@ fn exit_code(kind: ErrorKind) -> u8 {
 }
 
 fn convert(args: &ConvertArgs) -> Result<u8> {
-    let plan = plan::plan(&args.request()?)?;
+    let plan = plan::plan(&args.request()?).map_err(|error| hint_swapped(error, args))?;
     let reporter = Reporter::new(args.progress, plan.bytes());
     for warning in &plan.warnings {
         reporter.show(Event::Warning(warning.clone()));
-    }
-    if args.dry_run {
-        reporter.finish();
-        print(&report::plan_text(&plan))?;
-        return Ok(DONE);
     }
     let stop = stop_on_signals()?;
     let conduct = Conduct {
@@ -104,6 +95,13 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
         max_rejects: args.max_rejects,
         stop: &stop,
     };
+    discover::refuse_inside(&args.source, &args.out)?;
+    if args.dry_run {
+        let found = run::look(&plan, &args.out, conduct)?;
+        reporter.finish();
+        print(&report::plan_text(&plan, &found))?;
+        return Ok(DONE);
+    }
     let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
     reporter.finish();
     let outcome = outcome?;
@@ -115,7 +113,16 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
     Ok(if rejected { REJECTED } else { DONE })
 }
 
-/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once.
+/// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
+fn hint_swapped(error: Error, args: &ConvertArgs) -> Error {
+    if args.source.exists() || !discover::is_source(&args.out) {
+        return error;
+    }
+    error.hint("OUT is a source: name the source first, as in tracelake convert SRC OUT")
+}
+
+/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once. A signal that the
+/// caller ignores, as `nohup` and shells do for background jobs, stays ignored.
 fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
     let stop = Arc::new(AtomicUsize::new(0));
     let deaf = |error| {
@@ -125,7 +132,11 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
         )
     };
     let asked = Arc::new(AtomicBool::new(false));
+    let ignored = ignored_signals();
     for signal in [SIGINT, SIGTERM] {
+        if ignored >> (signal - 1) & 1 == 1 {
+            continue;
+        }
         let number = usize::try_from(signal).unwrap_or_default();
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
             .and_then(|_| flag::register(signal, Arc::clone(&asked)))
@@ -136,6 +147,15 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
     #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)
+}
+
+/// The signals that were ignored when the program started, as a mask whose lowest bit is signal 1. Linux
+/// alone tells without unsafe code; elsewhere none.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or_default()
 }
 
 fn verify(args: &VerifyArgs) -> Result<u8> {
@@ -210,6 +230,22 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
         Error::new(kind, error.to_string()).because(error)
     })?;
     report::generated(&made, begun.elapsed());
+    Ok(DONE)
+}
+
+fn completions(args: &CompletionsArgs) -> Result<u8> {
+    print(&pages::completions(Cli::command(), args.shell))?;
+    Ok(DONE)
+}
+
+fn man(args: &ManArgs) -> Result<u8> {
+    let name = args.command.as_deref();
+    let page = pages::man(Cli::command(), name).ok_or_else(|| {
+        let name = name.unwrap_or_default();
+        Error::new(ErrorKind::Usage, format!("there is no command {name:?}"))
+            .hint("`tracelake --help` lists the commands")
+    })?;
+    print(&page)?;
     Ok(DONE)
 }
 

@@ -7,11 +7,13 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use tracelake_schema::{Column, TRACES};
+use tracelake_schema::{Column, Syntax, TRACES, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::fault::Fault;
 use crate::layout::Layout;
+use crate::source::Magic;
+use crate::words::{count, several};
 
 /// A row that could not be converted, with its place in the file.
 #[derive(Debug, Clone)]
@@ -28,10 +30,32 @@ pub struct BadRow<'a> {
     pub inner: &'a str,
     /// What is wrong.
     pub fault: Fault,
+    /// How many rows of the file's first chunk are bad, where this row is in it.
+    pub first_chunk: Option<BadShare>,
     /// The field; the whole row where its shape is wrong.
     pub field: &'a [u8],
     /// The row, without its line ending.
     pub raw: &'a [u8],
+}
+
+/// How many rows of the first chunk of a file are bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadShare {
+    /// Bad rows.
+    pub bad: u64,
+    /// All rows.
+    pub rows: u64,
+}
+
+impl BadShare {
+    /// From how many rows on a share says something about the file.
+    const ENOUGH: u64 = 10;
+
+    /// Whether nearly every row is bad, so that the file is hardly one of this table.
+    #[must_use]
+    pub fn is_nearly_all(self) -> bool {
+        self.rows >= Self::ENOUGH && self.bad >= self.rows - self.rows / 10
+    }
 }
 
 /// The longest value that is shown in a message, in bytes.
@@ -51,6 +75,20 @@ struct Line<'a> {
 }
 
 impl BadRow<'_> {
+    /// What a file may be instead of the one expected, each told by one bad row. The first that applies
+    /// is the hint.
+    const HINTS: [fn(&Self, &Layout) -> Option<String>; 9] = [
+        Self::byte_order_mark,
+        Self::other_file,
+        Self::header,
+        Self::not_json,
+        Self::binary,
+        Self::saved_again,
+        Self::delimiter,
+        Self::other_version,
+        Self::other_table,
+    ];
+
     /// The row as the error that ends a strict run.
     #[must_use]
     pub fn to_error(&self, path: &Path, layout: &Layout) -> Error {
@@ -63,10 +101,24 @@ impl BadRow<'_> {
             .at(path)
             .line(self.line, Some(self.column_byte))
             .field(field);
-        match self.hint(layout) {
-            Some(hint) => error.hint(hint),
-            None => error.hint("mend it, or pass --on-bad-row reject to set such rows aside"),
-        }
+        let hint = match (self.hint(layout), self.first_chunk) {
+            (Some(hint), _) => hint,
+            (None, Some(share)) if share.is_nearly_all() => wrong_file(share),
+            (None, _) => {
+                "correct it, or pass --on-bad-row reject to set such rows aside".to_owned()
+            }
+        };
+        error.hint(hint)
+    }
+
+    /// Why the whole file is in doubt: nearly every row of its first chunk is bad.
+    #[must_use]
+    pub fn doubt(&self, layout: &Layout) -> Option<String> {
+        let share = self.first_chunk.filter(|share| share.is_nearly_all())?;
+        Some(match self.hint(layout) {
+            Some(hint) => format!("{}: {hint}", bad_of_first(share)),
+            None => wrong_file(share),
+        })
     }
 
     /// The row as a line of a rejects file, which loses nothing.
@@ -101,47 +153,165 @@ impl BadRow<'_> {
         }
     }
 
-    /// What the file seems to be instead, where that can be told.
+    /// What the file seems to be instead, and what to do about it.
     fn hint(&self, layout: &Layout) -> Option<String> {
-        let looks = |what: &str| Some(format!("this looks like {what}"));
-        let first = self.line == 1;
-        if first && self.raw.starts_with(b"\xef\xbb\xbf") {
-            return looks("UTF-8 with a byte order mark: remove its first three bytes");
+        Self::HINTS.iter().find_map(|hint| hint(self, layout))
+    }
+
+    fn byte_order_mark(&self, _: &Layout) -> Option<String> {
+        let marks: [(&[u8], &str); 3] = [
+            (
+                b"\xef\xbb\xbf",
+                "UTF-8 with a byte order mark: remove its first three bytes",
+            ),
+            (
+                b"\xff\xfe",
+                "UTF-16: convert it to UTF-8 without a byte order mark",
+            ),
+            (
+                b"\xfe\xff",
+                "UTF-16: convert it to UTF-8 without a byte order mark",
+            ),
+        ];
+        let mark = marks.iter().find(|(mark, _)| self.raw.starts_with(mark));
+        mark.filter(|_| self.line == 1)
+            .map(|(_, what)| looks_like(what))
+    }
+
+    fn other_file(&self, _: &Layout) -> Option<String> {
+        let magic = Magic::of_text(self.raw).filter(|_| self.line == 1)?;
+        Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
+    }
+
+    fn header(&self, layout: &Layout) -> Option<String> {
+        let fields: Vec<String> = self.raw.split(|&byte| byte == b',').map(plain).collect();
+        let named = |table: &Table| {
+            let names = |column: &Column| {
+                [
+                    plain(column.name.as_bytes()),
+                    plain(column.content.as_bytes()),
+                ]
+            };
+            let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
+            // The publisher may have left a name empty.
+            let named = fields
+                .iter()
+                .filter(|field| !field.is_empty() && names.contains(*field));
+            named.count()
+        };
+        // Nobody writes a whole row of words, but in a header with other names.
+        let is_words = self.line == 1
+            && fields.len() > 2
+            && fields.iter().all(|field| {
+                field.is_empty() || field.starts_with(|c: char| c.is_ascii_alphabetic())
+            });
+        if named(layout.table) < 2 && !is_words {
+            return None;
         }
-        if first && (self.raw.starts_with(b"\xff\xfe") || self.raw.starts_with(b"\xfe\xff")) {
-            return looks("UTF-16: convert it to UTF-8 without a byte order mark");
+        let tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let exported = tables
+            .filter(|table| table.syntax == Syntax::Json)
+            .max_by_key(|table| (named(table), table.name == layout.table.name))
+            .filter(|table| named(table) >= 3 && named(table) >= named(layout.table));
+        if let Some(table) = exported.filter(|_| layout.table.syntax != Syntax::QuotedCsv) {
+            return Some(looks_like(&format!(
+                "{0} exported as CSV: download the published {0}-*.json.gz",
+                table.name
+            )));
         }
-        if self.is_header(layout) {
-            return looks("a header, which the published files do not have: remove the line");
+        let (found, expected) = (fields.len(), layout.fields.len());
+        let other = match found == expected {
+            true => "remove the line".to_owned(),
+            false => format!(
+                "the file has {} where the table has {expected}: take the published file",
+                several(found as u64, "field")
+            ),
+        };
+        Some(looks_like(&format!(
+            "a header, which the published files do not have: {other}"
+        )))
+    }
+
+    fn not_json(&self, layout: &Layout) -> Option<String> {
+        let is_json = self.raw.trim_ascii_start().starts_with(b"{");
+        let expected = layout.table.syntax == Syntax::Json;
+        match (expected, is_json) {
+            (true, false) if self.raw.contains(&b',') => Some(looks_like(
+                "CSV, but this table is published as JSON lines: download the .json.gz files",
+            )),
+            (false, true) => Some(looks_like(
+                "JSON lines, but this table is published as CSV: name the right trace with --trace",
+            )),
+            _ => None,
         }
-        if self.field.contains(&0) && self.column.is_none() {
-            return looks("binary data or UTF-16, not CSV: download the file again");
+    }
+
+    fn binary(&self, _: &Layout) -> Option<String> {
+        let is_binary = self.field.contains(&0) && self.column.is_none();
+        is_binary.then(|| looks_like("binary data or UTF-16, not CSV: download the file again"))
+    }
+
+    /// Integers as pandas and spreadsheets write them.
+    fn saved_again(&self, _: &Layout) -> Option<String> {
+        let field = str::from_utf8(self.field)
+            .ok()
+            .filter(|_| self.fault == Fault::NotInteger)?;
+        let (whole, rest) = field.strip_prefix('-').unwrap_or(field).split_once('.')?;
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) {
+            return None;
         }
-        let Fault::FieldCount { found, expected } = self.fault else {
+        if digits(rest) && rest.bytes().all(|byte| byte == b'0') {
+            return Some(looks_like(
+                "a file that pandas saved again, with integers as floats: use the published file, \
+                 or save the column as Int64",
+            ));
+        }
+        let (fraction, exponent) = rest.split_once(['e', 'E'])?;
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        (digits(fraction) && digits(exponent)).then(|| {
+            looks_like(
+                "a file that a spreadsheet saved again, which cuts digits off: use the published file",
+            )
+        })
+    }
+
+    fn delimiter(&self, _: &Layout) -> Option<String> {
+        let Fault::FieldCount { found: 1, expected } = self.fault else {
             return None;
         };
-        if found == 1
-            && let Some(delimiter) = [b';', b'\t', b'|', b' ']
-                .into_iter()
-                .find(|delimiter| split_count(self.raw, *delimiter) == expected as usize)
-        {
-            let shown = escape(&[delimiter], 1);
-            return looks(&format!(
-                "fields separated by '{shown}': separate them by commas"
-            ));
-        }
+        let mut delimiters = [b';', b'\t', b'|', b' '].into_iter();
+        let delimiter =
+            delimiters.find(|delimiter| split_count(self.raw, *delimiter) == expected as usize)?;
+        let shown = escape(&[delimiter], 1);
+        Some(looks_like(&format!(
+            "fields separated by '{shown}': separate them by commas"
+        )))
+    }
+
+    fn other_version(&self, layout: &Layout) -> Option<String> {
+        let Fault::FieldCount { found, .. } = self.fault else {
+            return None;
+        };
         let table = layout.table.name;
-        let other = TRACES.iter().find(|trace| {
-            trace
-                .table(table)
-                .is_some_and(|table| table.fields.len() == found as usize)
-        });
-        if let Some(trace) = other {
-            return Some(format!(
-                "{table} of {} has {found} fields, but {} was followed here; --trace names another",
-                trace.name, layout.origin
-            ));
-        }
+        let has_as_many = |trace: &&Trace| {
+            let table = trace.table(table);
+            table.is_some_and(|table| table.fields.len() == found as usize)
+        };
+        let trace = TRACES.iter().find(has_as_many)?;
+        Some(format!(
+            "{table} of {} has {}, but this run expects {}; name the other trace with --trace",
+            trace.name,
+            several(found.into(), "field"),
+            layout.origin
+        ))
+    }
+
+    fn other_table(&self, layout: &Layout) -> Option<String> {
+        let Fault::FieldCount { found, .. } = self.fault else {
+            return None;
+        };
         let others: BTreeSet<&str> = TRACES
             .iter()
             .filter(|trace| trace.tables.iter().any(|other| other == layout.table))
@@ -149,30 +319,42 @@ impl BadRow<'_> {
             .filter(|table| table.fields.len() == found as usize)
             .map(|table| table.name)
             .collect();
+        let others: Vec<&str> = others.into_iter().collect();
         (!others.is_empty()).then(|| {
-            let others: Vec<&str> = others.into_iter().collect();
             format!(
-                "{} has {found} fields: is this file in the right place?",
-                others.join(" or ")
+                "{} has {}: is this file in the right place?",
+                others.join(" or "),
+                several(found.into(), "field")
             )
         })
     }
+}
 
-    /// Whether the row holds the columns' own names.
-    fn is_header(&self, layout: &Layout) -> bool {
-        let named = self.raw.split(|&byte| byte == b',').filter(|field| {
-            let field = String::from_utf8_lossy(field);
-            let field = field.trim().trim_matches('"');
-            let mut columns = layout.table.columns.iter();
-            // The publisher may have left a name empty.
-            !field.is_empty()
-                && columns.any(|column| {
-                    column.name.eq_ignore_ascii_case(field)
-                        || column.content.eq_ignore_ascii_case(field)
-                })
-        });
-        named.count() >= 2
-    }
+fn looks_like(what: &str) -> String {
+    format!("this looks like {what}")
+}
+
+fn wrong_file(share: BadShare) -> String {
+    format!(
+        "{}: this looks like the wrong table or trace; name the right one with --tables or --trace",
+        bad_of_first(share)
+    )
+}
+
+fn bad_of_first(share: BadShare) -> String {
+    format!(
+        "{} of the first {} are bad",
+        count(share.bad),
+        several(share.rows, "row")
+    )
+}
+
+/// A name without case, quotes and what separates words.
+fn plain(name: &[u8]) -> String {
+    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
+    letters
+        .map(|byte| char::from(byte.to_ascii_lowercase()))
+        .collect()
 }
 
 fn split_count(row: &[u8], delimiter: u8) -> usize {
@@ -196,29 +378,30 @@ mod tests {
             column: None,
             inner: "",
             fault,
+            first_chunk: None,
             field: raw,
             raw,
         }
     }
 
-    fn count(found: u32) -> Fault {
+    fn fields(found: u32) -> Fault {
         Fault::FieldCount { found, expected: 8 }
     }
 
     #[test]
     fn hints_say_what_a_file_seems_to_be() {
         let cases: [(&[u8], Fault, &str); 7] = [
-            (b"\xef\xbb\xbf0,,1", count(3), "byte order mark"),
-            (b"\xff\xfe0\0,\0", count(2), "UTF-16"),
+            (b"\xef\xbb\xbf0,,1", fields(3), "byte order mark"),
+            (b"\xff\xfe0\0,\0", fields(2), "UTF-16"),
             (b"time,missing info,job ID", Fault::NotInteger, "a header"),
-            (b"0;;1;0;;;;", count(1), "separated by ';'"),
-            (b"0\t\t1\t0\t\t\t\t", count(1), "separated by '\\t'"),
+            (b"0;;1;0;;;;", fields(1), "separated by ';'"),
+            (b"0\t\t1\t0\t\t\t\t", fields(1), "separated by '\\t'"),
             (
                 b"0,,1,2,,0,u,2,9,,,,",
-                count(13),
+                fields(13),
                 "task_events has 13 fields",
             ),
-            (b"0,,1,0\0,", count(5), "binary"),
+            (b"0,,1,0\0,", fields(5), "binary"),
         ];
         for (raw, fault, expected) in cases {
             let error = row(raw, fault)

@@ -9,10 +9,11 @@ use crate::error::{Error, escape};
 use crate::event::Event;
 use crate::inspect::Inventory;
 use crate::manifest::{Manifest, REJECTS};
-use crate::plan::Plan;
-use crate::run::Outcome;
+use crate::plan::{PartPlan, Plan, StreamPlan};
+use crate::run::{Found, Outcome};
 use crate::store::{RELEASE, SUMS};
 use crate::verify::Verdict;
+use crate::words::{Runs, count, several};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
 use tracelake_generate::Summary;
@@ -482,63 +483,68 @@ fn shown(text: &str) -> String {
     escape(text.as_bytes(), usize::MAX)
 }
 
-/// A number with commas between its thousands.
-fn count(number: u64) -> String {
-    indicatif::HumanCount(number).to_string()
-}
-
-/// A number with its noun, which takes an s unless it is one.
-fn several(number: u64, noun: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{s}", count(number))
-}
-
 /// What `--dry-run` prints.
-pub(crate) fn plan_text(plan: &Plan) -> String {
-    let mut text = format!(
-        "{} as {}\n",
-        escape(plan.source.as_os_str().as_encoded_bytes(), usize::MAX),
-        plan.trace.name
-    );
-    for table in &plan.tables {
-        let (parts, missing) = (table.parts.len(), table.missing.len());
-        if parts == 0 {
-            continue;
-        }
+pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
+    let source = plan.source.as_os_str().as_encoded_bytes();
+    let mut text = format!("{} as {}\n", escape(source, usize::MAX), plan.trace.name);
+    for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
         let name = table.layout.table.name;
+        let is_done = |part: &&PartPlan| found.has(name, part.file_number);
+        let done = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
-            "{name}: {parts} parts, {}, fields as in {}",
+            "{name}: {}, {}, fields as in {}",
+            several(table.parts.len() as u64, "part"),
             HumanBytes(bytes),
             table.layout.origin
         );
-        text += &if missing > 0 {
-            format!(", {missing} parts missing\n")
-        } else {
-            "\n".to_owned()
-        };
+        if done > 0 {
+            text += &format!(", {} done", count(done));
+        }
+        if !table.missing.is_empty() {
+            text += &format!(", missing {}", Runs(&table.missing));
+        }
+        text.push('\n');
         for part in &table.parts {
-            text += &format!("  {} -> {}\n", shown(&part.source), part.output);
+            let state = if is_done(&part) { "  (done)" } else { "" };
+            text += &format!("  {} -> {}{state}\n", shown(&part.source), part.output);
         }
     }
     for stream in &plan.streams {
-        let tables = stream.tables.iter();
-        let names: Vec<&str> = tables
-            .map(|&table| plan.tables[table].layout.table.name)
-            .collect();
-        text += &format!(
-            "{}: 1 file, {}, cut after every {} rows\n  {}\n",
-            names.join(", "),
-            HumanBytes(stream.bytes),
-            count(stream.part_rows),
-            shown(&stream.source)
-        );
+        text += &stream_text(plan, stream, found);
+    }
+    for derived in &plan.derived {
+        text += &format!("{}: derived from {}\n", derived.table.name, derived.from);
     }
     if !plan.absent.is_empty() {
         text += &format!("not in the source: {}\n", plan.absent.join(", "));
     }
     text
 }
+
+/// A file that is cut into parts: what becomes of it, and how much of that is done.
+fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
+    let mut text = format!(
+        "{}: {}, cut after every {}\n",
+        shown(&stream.source),
+        HumanBytes(stream.bytes),
+        several(stream.part_rows, "row")
+    );
+    for &table in &stream.tables {
+        let name = plan.tables[table].layout.table.name;
+        let done = found.finished.iter().filter(|(table, _)| table == name);
+        let done = match done.count() as u64 {
+            0 => String::new(),
+            done => format!("  ({} done)", several(done, "part")),
+        };
+        let [first, second] = [0, 1].map(|number| plan.cut(stream, table, number).output);
+        text += &format!("  {name} -> {first}, {second}, …{done}\n");
+    }
+    text
+}
+
+/// How much of a list of missing parts `inspect` shows, in bytes; `--json` has all of it.
+const MISSING_SHOWN: usize = 200;
 
 /// What `inspect` prints.
 pub(crate) fn inventory_text(inventory: &Inventory) -> String {
@@ -547,6 +553,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         "parts",
         "missing",
         "rows",
+        "rejected",
         "bytes",
         "time from",
         "to",
@@ -562,27 +569,50 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     for table in &inventory.tables {
         rows.push(vec![
             shown(&table.name),
-            table.parts.to_string(),
-            table.missing.len().to_string(),
+            count(table.parts as u64),
+            count(table.missing.len() as u64),
             or_dash(table.rows.map(count)),
+            or_dash(table.rejected.map(count)),
             HumanBytes(table.bytes).to_string(),
             time(table.time_min),
             time(table.time_max),
         ]);
     }
+    let state = match inventory.finished {
+        Some(false) => "unfinished ",
+        _ => "",
+    };
     let synthetic = if inventory.synthetic {
         "synthetic "
     } else {
         ""
     };
     let mut text = format!(
-        "{synthetic}{} of {}\n{}\n",
+        "{state}{synthetic}{} of {}\n{}\n",
         inventory.what,
         shown(&inventory.trace),
         aligned(&rows)
     );
+    let left = match inventory.finished {
+        Some(false) => "left",
+        _ => "missing",
+    };
+    for table in inventory
+        .tables
+        .iter()
+        .filter(|table| !table.missing.is_empty())
+    {
+        let numbers = several(table.missing.len() as u64, "part");
+        let runs = Runs(&table.missing).to_string();
+        let runs = escape(runs.as_bytes(), MISSING_SHOWN);
+        text += &format!("{}: {numbers} {left}: {runs}\n", shown(&table.name));
+    }
     if !inventory.absent.is_empty() {
-        text += &format!("not there: {}\n", inventory.absent.join(", "));
+        let absent = inventory.absent.join(", ");
+        text += &format!("not in the {}: {absent}\n", inventory.what);
+    }
+    if inventory.finished == Some(false) {
+        text += "run the same convert command again to finish it\n";
     }
     text
 }
@@ -647,8 +677,8 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     }
     if verdict.not_converted > 0 {
         say(&format!(
-            "{} parts of the source are not in the lake",
-            verdict.not_converted
+            "not in the lake: {} of the source",
+            several(verdict.not_converted as u64, "part")
         ));
     }
     if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {

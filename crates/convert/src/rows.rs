@@ -7,10 +7,10 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_schema::Column;
 
-use crate::column::{Codec, ColumnWriter, Compressor, EncodedChunk};
+use crate::column::{self, Codec, ColumnEncoder, Compressor, EncodedChunk, Parsed, SourceField};
 use crate::fault::Fault;
 use crate::layout::{Field, Layout};
-use crate::split::Records;
+use crate::split::{Malformed, Records};
 
 /// The most rows in a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -18,42 +18,57 @@ pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// What a chunk of text may add to them: of one line, which is at most 1 MiB, each two bytes may
+/// What a chunk of text may add to them: in one line, which is at most 1 MiB, every two bytes may
 /// become eight.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
 /// Records that are looked up in one column after the other, and columns that one thread takes: the
-/// text of so many records stays in the first cache meanwhile.
+/// text of so many records stays in the first-level cache.
 const TILE: usize = 128;
 const GROUP: usize = 5;
 
 /// The column chunks of a row group, in the order of the table.
 pub(crate) type RowGroup = Vec<EncodedChunk>;
 
-/// A row that could not be converted, as a place in the chunk that it came in.
+/// A row that could not be converted, as offsets into its chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reject {
     /// The line of the chunk that it starts in, from 0.
     pub line: usize,
     /// The bytes of the row, without its line ending.
     pub row: Range<usize>,
-    /// The bytes of the faulty field; the whole row where its shape is wrong.
+    /// The bytes of the faulty field; the whole row if its shape is wrong.
     pub field: Range<usize>,
-    /// The column of the field; `None` where the row's shape is wrong.
+    /// The column of the field; `None` if the row's shape is wrong.
     pub column: Option<&'static Column>,
-    /// What of the column, as [`crate::reject::BadRow`] has it.
+    /// The part of the column, as in [`crate::reject::BadRow`].
     pub inner: String,
     /// What is wrong.
     pub fault: Fault,
 }
 
+impl Reject {
+    /// A record with the wrong shape: no one field is at fault.
+    fn of_shape(malformed: &Malformed) -> Self {
+        let row = malformed.start as usize..malformed.end as usize;
+        Self {
+            line: malformed.ordinal as usize,
+            row: row.clone(),
+            field: row,
+            column: None,
+            inner: String::new(),
+            fault: malformed.fault,
+        }
+    }
+}
+
 /// Rows of one table on their way to row groups.
 ///
-/// The columns are independent, so threads that have nothing else to do take some of them; what
-/// comes out does not depend on that.
+/// The columns are independent, so idle threads take some of them; the result does not depend on
+/// that.
 ///
 /// # Memory
-/// The encoded row group, at most 64 MiB, and for each column what [`ColumnWriter`] says.
+/// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
 pub(crate) struct Rows {
     fields: Vec<Field>,
     /// In the order of the table.
@@ -63,9 +78,9 @@ pub(crate) struct Rows {
     before: u64,
 }
 
-/// Some columns, which are always taken by one thread.
+/// Some columns, which one thread takes at a time.
 struct Group {
-    columns: Vec<ColumnWriter>,
+    columns: Vec<Box<dyn ColumnEncoder>>,
     compressor: Compressor,
 }
 
@@ -75,8 +90,11 @@ impl Rows {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = layout.fields.iter().enumerate();
             let field = fields.find(|(_, field)| field.index == index);
-            let field = field.map(|(position, field)| (position, field.mandatory));
-            ColumnWriter::new(column, field, schema.column(index), codec)
+            let field = field.map(|(position, field)| SourceField {
+                position,
+                mandatory: field.mandatory,
+            });
+            column::encoder(column, field, schema.column(index))
         };
         let mut columns = layout
             .table
@@ -100,104 +118,48 @@ impl Rows {
         }
     }
 
-    fn columns(&self) -> impl Iterator<Item = &ColumnWriter> {
-        self.groups.iter().flat_map(|group| &group.columns)
-    }
-
-    fn column(&self, index: usize) -> &ColumnWriter {
-        &self.groups[index / GROUP].columns[index % GROUP]
+    fn columns(&self) -> impl Iterator<Item = &dyn ColumnEncoder> {
+        let columns = self.groups.iter().flat_map(|group| &group.columns);
+        columns.map(|column| &**column)
     }
 
     /// Whether a row group should end before `records` more rows are pushed.
     pub(crate) fn is_full(&self, records: usize) -> bool {
-        let bytes: usize = self.columns().map(ColumnWriter::bytes).sum();
+        let bytes: usize = self.columns().map(ColumnEncoder::bytes).sum();
         self.rows > 0
             && (self.rows + records > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
 
     /// Takes the well-formed records of a chunk and returns the rejects among all of its records,
-    /// in order; of a row with several faulty fields the first is named.
+    /// in order; if a row has several faulty fields, the first is named.
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn push(
-        &mut self,
-        chunk: &[u8],
-        records: &Records,
+    pub(crate) fn push<'a>(
+        &'a mut self,
+        chunk: &'a [u8],
+        records: &'a Records,
     ) -> Result<Vec<Reject>, ParquetError> {
-        self.groups
-            .par_iter_mut()
-            .for_each(|Group { columns, .. }| {
-                for column in &mut *columns {
-                    column.start_reading();
-                }
-                for start in (0..records.len()).step_by(TILE) {
-                    let next = start..records.len().min(start + TILE);
-                    for column in &mut *columns {
-                        column.look_up(chunk, records, next.clone());
-                    }
-                }
-                for column in columns {
-                    column.read_misses(chunk, records);
-                }
-            });
-        let rejects = self.rejects(records);
+        let parse = |Group {
+                         columns,
+                         compressor,
+                     }: &'a mut Group| ParsedGroup {
+            columns: look_up(columns, chunk, records),
+            compressor,
+        };
+        let groups: Vec<ParsedGroup<'_>> = self.groups.par_iter_mut().map(parse).collect();
+        let faults_of = |index: usize| groups[index / GROUP].columns[index % GROUP].faults();
+        let rejects = rejects(&self.fields, faults_of, records);
         let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
-        self.groups.par_iter_mut().try_for_each(|group| {
-            let compressor = &mut group.compressor;
-            group
-                .columns
-                .iter_mut()
-                .try_for_each(|column| column.take(chunk, records, &faulty, compressor))
+        groups.into_par_iter().try_for_each(|group| {
+            let mut columns = group.columns.into_iter();
+            columns.try_for_each(|column| column.append(&faulty, group.compressor))
         })?;
         self.rows += records.len() - faulty.len();
         Ok(rejects.into_iter().map(|(_, reject)| reject).collect())
     }
 
-    /// Lists the rejects in order, each with the number of its record if that is well-formed.
-    fn rejects(&self, records: &Records) -> Vec<(Option<usize>, Reject)> {
-        let mut faults = Vec::new();
-        for (position, field) in self.fields.iter().enumerate() {
-            let found = self.column(field.index).faults().iter();
-            faults.extend(found.map(|&(record, fault)| (record, position, fault)));
-        }
-        if faults.is_empty() && records.malformed().is_empty() {
-            return Vec::new();
-        }
-        // By row, then by field in the order of the file.
-        faults.sort_by_key(|&(record, position, _)| (record, position));
-        faults.dedup_by_key(|&mut (record, ..)| record);
-        let faulty = faults.iter().map(|&(record, position, fault)| {
-            let (row_start, row_end) = records.record(record);
-            let (start, end) = records.field(record, position);
-            let reject = Reject {
-                line: records.ordinal(record),
-                row: row_start..row_end,
-                field: start..end,
-                column: Some(self.fields[position].column),
-                inner: String::new(),
-                fault,
-            };
-            (Some(record), reject)
-        });
-        let malformed = records.malformed().iter().map(|malformed| {
-            let row = malformed.start as usize..malformed.end as usize;
-            let reject = Reject {
-                line: malformed.ordinal as usize,
-                row: row.clone(),
-                field: row,
-                column: None,
-                inner: String::new(),
-                fault: malformed.fault,
-            };
-            (None, reject)
-        });
-        let mut rejects: Vec<_> = faulty.chain(malformed).collect();
-        rejects.sort_by_key(|(_, reject)| reject.line);
-        rejects
-    }
-
-    /// Makes a row group of the good rows since the last one, and starts anew; `None` where there
+    /// Makes a row group of the good rows since the last one, and starts over; `None` if there
     /// are none.
     ///
     /// # Errors
@@ -222,13 +184,82 @@ impl Rows {
         self.before + self.rows as u64
     }
 
-    /// Values that were spelled in another way and mapped to a sentinel, since the beginning.
+    /// How many values were mapped to a sentinel because they were spelled differently.
     pub(crate) fn sentinels_mapped(&self) -> u64 {
-        self.columns().map(ColumnWriter::sentinels_mapped).sum()
+        self.columns().map(ColumnEncoder::sentinels_mapped).sum()
     }
 
     /// The smallest and the largest value of an integer column in all row groups made so far.
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
-        self.column(column).integers()
+        self.groups[column / GROUP].columns[column % GROUP].integers()
     }
+}
+
+/// The columns of a [`Group`] between the phases of a chunk.
+struct ParsedGroup<'a> {
+    columns: Vec<Box<dyn Parsed + 'a>>,
+    compressor: &'a mut Compressor,
+}
+
+/// Looks up and parses the fields of some columns.
+fn look_up<'a>(
+    columns: &'a mut [Box<dyn ColumnEncoder>],
+    chunk: &'a [u8],
+    records: &'a Records,
+) -> Vec<Box<dyn Parsed + 'a>> {
+    let columns = columns.iter_mut();
+    let mut columns: Vec<_> = columns.map(|column| column.start(chunk, records)).collect();
+    for start in (0..records.len()).step_by(TILE) {
+        let tile = start..records.len().min(start + TILE);
+        for column in &mut columns {
+            column.look_up(tile.clone());
+        }
+    }
+    columns.into_iter().map(|column| column.parse()).collect()
+}
+
+/// Lists the rejects of a chunk in order, each with the number of its record if that is well-formed.
+/// `faults_of` returns the faults of a column, each with the number of its record.
+pub(crate) fn rejects<'a>(
+    fields: &[Field],
+    faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
+    records: &Records,
+) -> Vec<(Option<usize>, Reject)> {
+    let mut faults = Vec::new();
+    for (position, field) in fields.iter().enumerate() {
+        let found = faults_of(field.index).iter();
+        faults.extend(found.map(|&(record, fault)| (record, position, fault)));
+    }
+    if faults.is_empty() && records.malformed().is_empty() {
+        return Vec::new();
+    }
+    // By row, then by field in the order of the file.
+    faults.sort_by_key(|&(record, position, _)| (record, position));
+    faults.dedup_by_key(|&mut (record, ..)| record);
+    // Both lists are in the order of the file, so one walk over the two gives each record its line.
+    let malformed = records.malformed();
+    let mut passed = 0;
+    let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
+    for (record, position, fault) in faults {
+        while let Some(before) = malformed.get(passed)
+            && before.ordinal as usize <= record + passed
+        {
+            rejects.push((None, Reject::of_shape(before)));
+            passed += 1;
+        }
+        let (row_start, row_end) = records.record(record);
+        let (start, end) = records.field(record, position);
+        let reject = Reject {
+            line: record + passed,
+            row: row_start..row_end,
+            field: start..end,
+            column: Some(fields[position].column),
+            inner: String::new(),
+            fault,
+        };
+        rejects.push((Some(record), reject));
+    }
+    let rest = malformed[passed..].iter();
+    rejects.extend(rest.map(|malformed| (None, Reject::of_shape(malformed))));
+    rejects
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use tracelake_generate::{Options, generate};
 use tracelake_schema::{TRACES, Table, Trace};
 
-#[path = "../tests/shape/mod.rs"]
+#[path = "../../../tests/closeness/shape.rs"]
 mod shape;
 
 fn main() -> ExitCode {

@@ -6,18 +6,18 @@
 
 use tracelake_schema::Trace;
 
-use crate::cell::share;
 use crate::draw::{self, Draws};
 use crate::floor::{Floor, Room, SECOND};
 use crate::job::{
     Class, DISAPPEARED, EVICT, Job, KILL, NO_CREATION, SCHEDULE, SUBMIT, State, UPDATE_PENDING,
     UPDATE_RUNNING,
 };
+use crate::job_rows::CONSTRAINT_VALUE;
 use crate::machine::{MachineRows, Machines};
 use crate::profile;
-use crate::random::{Random, mix};
-use crate::sheet::{Sheets, Stopped};
-use crate::stream::{CONSTRAINT_VALUE, CPI, MAI, TaskUsage};
+use crate::random::{Random, mix, share};
+use crate::table::{Stopped, TableWriters};
+use crate::usage_rows::{CPI, MAI, TaskUsage};
 
 /// The length of a window, in microseconds.
 pub(crate) const WINDOW: u64 = 300_000_000;
@@ -159,14 +159,14 @@ impl Cluster {
     }
 
     /// Writes the state before the trace: all that was submitted, then all that was scheduled.
-    pub(crate) fn before(&mut self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    pub(crate) fn before(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let mut rows = MachineRows::default();
         self.floor.machines.before(&mut rows);
-        rows.write(sheets)?;
+        rows.write(tables)?;
         for kind in [SUBMIT, SCHEDULE] {
             for job in &self.jobs {
                 if kind == SUBMIT || job.announced {
-                    sheets.job_events.push(&job.event(BEFORE, None, kind))?;
+                    tables.job_events.push(&job.event(BEFORE, None, kind))?;
                 }
                 for task in &job.tasks {
                     let running = task.state == State::Running;
@@ -177,9 +177,9 @@ impl Cluster {
                     let missing = task.vague.then_some(NO_CREATION);
                     let mut event = job.task_event(BEFORE, missing, kind, task.index, machine);
                     event.request = event.request.filter(|_| !task.vague);
-                    sheets.task_events.push(&event)?;
+                    tables.task_events.push(&event)?;
                     if kind == SUBMIT {
-                        job.constrain(BEFORE, task.index, sheets)?;
+                        job.constrain(BEFORE, task.index, tables)?;
                     }
                 }
             }
@@ -194,7 +194,7 @@ impl Cluster {
     pub(crate) fn step(
         &mut self,
         (from, budget, busy): (u64, u64, bool),
-        sheets: &mut Sheets<'_>,
+        tables: &mut TableWriters<'_>,
     ) -> Result<(), Stopped> {
         let budget = usize::try_from(budget).unwrap_or(usize::MAX);
         (self.floor.from, self.floor.to) = (from, from + WINDOW);
@@ -202,13 +202,13 @@ impl Cluster {
         self.floor
             .machines
             .step(from, from + WINDOW, &mut self.floor.random, &mut rows);
-        rows.write(sheets)?;
+        rows.write(tables)?;
 
         self.go_on();
         self.admit(budget);
         self.arrive(budget, busy);
         self.note_jobs();
-        self.write(budget, sheets)?;
+        self.write(budget, tables)?;
 
         self.floor.events.clear();
         self.floor.job_events.clear();
@@ -310,7 +310,7 @@ impl Cluster {
         }
     }
 
-    fn write(&mut self, budget: usize, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    fn write(&mut self, budget: usize, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let floor = &mut self.floor;
         // Both sorts are stable: the events of a task or job stay in the order they happened in.
         floor.job_events.sort_by_key(|event| event.0);
@@ -320,7 +320,7 @@ impl Cluster {
             .sort_by_key(|it| (it.start, it.job, it.index));
 
         for &(time, position, kind) in &floor.job_events {
-            sheets
+            tables
                 .job_events
                 .push(&self.jobs[position].event(time, None, kind))?;
         }
@@ -328,9 +328,9 @@ impl Cluster {
             let job = &self.jobs[event.job];
             let machine = event.machine.map(|machine| floor.machines.id(machine));
             let row = job.task_event(event.time, event.missing, event.kind, event.index, machine);
-            sheets.task_events.push(&row)?;
+            tables.task_events.push(&row)?;
             if matches!(event.kind, SUBMIT | UPDATE_PENDING | UPDATE_RUNNING) {
-                job.constrain(event.time, event.index, sheets)?;
+                job.constrain(event.time, event.index, tables)?;
             }
         }
         for job in &mut self.jobs {
@@ -369,12 +369,12 @@ impl Cluster {
                 cpi: (machine.counters && chance >= shared).then_some(used.cpi),
                 mai: (machine.counters && chance + shared >= self.shares.mai).then_some(used.mai),
             };
-            sheets.task_usage.push(&usage)?;
-            if sheets.joined_usage.is_open() {
+            tables.task_usage.push(&usage)?;
+            if tables.joined_usage.is_open() {
                 let turn = self.usages;
                 self.usages += 1;
                 if turn.is_multiple_of(profile::JOINED) {
-                    sheets
+                    tables
                         .joined_usage
                         .push(&job.joined(usage, turn / profile::JOINED))?;
                 }
@@ -384,11 +384,11 @@ impl Cluster {
     }
 
     /// Writes a few ends that were found out only after the trace.
-    pub(crate) fn after(&mut self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    pub(crate) fn after(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let mut late: Vec<&Job> = self.jobs.iter().rev().filter(|job| job.announced).collect();
         late.sort_by_key(|job| job.tasks.len());
         for job in late.iter().take(LATE_JOBS) {
-            sheets
+            tables
                 .job_events
                 .push(&job.event(AFTER, Some(DISAPPEARED), KILL))?;
             // A task that ended a moment ago and is not submitted again yet has had its end.
@@ -397,7 +397,7 @@ impl Cluster {
                 let machine = running.then(|| self.floor.machines.id(task.machine));
                 let missing = Some(DISAPPEARED);
                 let row = job.task_event(AFTER, missing, KILL, task.index, machine);
-                sheets.task_events.push(&row)?;
+                tables.task_events.push(&row)?;
             }
         }
         Ok(())

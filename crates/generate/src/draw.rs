@@ -1,11 +1,12 @@
 //! How jobs are drawn: their sizes, requests, constraints, placement and habits.
 
-use crate::job::{Class, Constraint, FINISH, Job, Lanes, Lives, Placement, State, Task};
+use crate::job::{Class, FINISH, Job, Lanes, Lives, Placement, State, Task};
+use crate::job_rows::{Constraint, JobFacts, Request};
 use crate::machine::{Attribute, Machines};
 use crate::number::Amount;
 use crate::profile;
 use crate::random::{Balance, Random, bell, mix, quantile, raise, whole};
-use crate::stream::{JobFacts, Request, Value};
+use crate::row::Value;
 use crate::usage::{Spread, amount};
 
 /// What the draws of one job have to do with those of another.

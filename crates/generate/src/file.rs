@@ -10,7 +10,7 @@ use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 use tracelake_schema::{Files, Table, Trace};
 
-use crate::Error;
+use crate::error::Error;
 
 /// What a table's thread is told.
 pub(crate) enum Message {
@@ -84,7 +84,7 @@ fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
     match table.files {
         Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
         Files::Shards => format!("{name}-{part:012}.{extension}.gz"),
-        Files::Whole | Files::Derived if trace.archive.is_empty() => format!("{name}.{extension}"),
+        Files::Whole | Files::Derived if trace.archives.is_empty() => format!("{name}.{extension}"),
         Files::Whole | Files::Derived => format!("{name}.tar.gz"),
     }
 }
@@ -125,7 +125,7 @@ impl Container {
         let member = format!("{}.{}", table.name, table.syntax.extension());
         Ok(match table.files {
             Files::Parts | Files::Shards => Self::Gzip(gzip(Temporary::create(whole)?)),
-            _ if trace.archive.is_empty() => Self::Plain(Temporary::create(whole)?),
+            _ if trace.archives.is_empty() => Self::Plain(Temporary::create(whole)?),
             Files::Whole | Files::Derived => Self::Archive {
                 rows: Temporary::create(out.join(&member))?,
                 member,

@@ -1,15 +1,17 @@
-//! A fleet: machines, containers and batch jobs gone through one after the other.
+//! A fleet: machines, containers and batch jobs, simulated one after the other.
 //!
-//! Every thing has its rows together and in order of time, as in traces that are grouped by what the
-//! rows are about. What belongs to one thing is drawn from its own number, so that tables agree.
+//! The rows of each machine, container and job are together and in order of time, as in traces that
+//! are grouped this way. Each one is drawn from its own number, so that tables agree with each other.
 
-use crate::number::{base64, decimal, hundredths};
+use crate::fleet_rows::{
+    BatchInstance, BatchTask, ContainerSample, ContainerState, MachineSample, MachineState, Used,
+};
+use crate::number::{base64, decimal, split};
 use crate::profile;
 use crate::random::{Random, mix, quantile};
-use crate::sheet::{Sheets, Stopped};
-use crate::stream::{Quantity, Row};
+use crate::table::{Stopped, TableWriters};
 
-/// How many things there are, and how many rows tell of them.
+/// The number of machines and containers, and of rows about them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fleet {
     seed: u64,
@@ -20,88 +22,8 @@ pub(crate) struct Fleet {
     instances: u64,
 }
 
-#[derive(Debug)]
-pub(crate) struct MachineState {
-    machine: u64,
-    time: u64,
-    /// The second one is not always known.
-    domains: (u64, Option<u64>),
-    status: &'static str,
-}
-
-#[derive(Debug)]
-pub(crate) struct MachineSample {
-    machine: u64,
-    time: u64,
-    used: Used,
-}
-
-#[derive(Debug)]
-pub(crate) struct ContainerState {
-    container: u64,
-    machine: u64,
-    time: u64,
-    app: u64,
-    status: &'static str,
-    /// Hundredths of a core.
-    cpu: u64,
-    /// Hundredths of a hundredth of the largest machine.
-    memory: u64,
-}
-
-#[derive(Debug)]
-pub(crate) struct ContainerSample {
-    container: u64,
-    machine: u64,
-    time: u64,
-    used: Used,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct BatchTask {
-    job: u64,
-    name: Vec<u8>,
-    kind: u64,
-    status: &'static str,
-    /// Not known while it waits.
-    instances: Option<u64>,
-    start: u64,
-    end: u64,
-    /// CPU and memory, in hundredths.
-    plan: Option<(u64, u64)>,
-}
-
-#[derive(Debug)]
-pub(crate) struct BatchInstance {
-    id: u64,
-    task: BatchTask,
-    start: u64,
-    end: u64,
-    machine: u64,
-    attempt: u64,
-    attempts: u64,
-    /// Mean and largest, in hundredths.
-    cpu: (u64, u64),
-    memory: (u64, u64),
-}
-
-/// What a machine or a container uses at a time; percents but for what says otherwise.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Used {
-    cpu: u64,
-    memory: u64,
-    /// Cycles per instruction and memory bandwidth in hundredths, misses per thousand instructions.
-    counters: Option<(u64, u64, u64)>,
-    /// In hundredths of a percent.
-    net: (u64, u64),
-    /// Not valid now and then.
-    disk: Option<u64>,
-    /// What stands in the place of a value that is not valid.
-    invalid: &'static str,
-}
-
 impl Fleet {
-    /// A fleet of which containers give so many samples.
+    /// A fleet with `rows` samples of containers.
     pub(crate) fn new(rows: u64, seed: u64) -> Self {
         let machine_samples = (rows * profile::MACHINE_SAMPLES / 1000).max(1);
         let things = |samples: u64, most: u64| (samples / profile::SAMPLES_EACH).clamp(1, most);
@@ -115,19 +37,19 @@ impl Fleet {
         }
     }
 
-    /// Writes the rows of all things.
-    pub(crate) fn write(&self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    /// Writes all rows.
+    pub(crate) fn write(&self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         for machine in 0..self.machines {
-            let samples = crate::split(self.machine_samples, self.machines, machine);
-            self.machine(machine, samples, sheets)?;
+            let samples = split(self.machine_samples, self.machines, machine);
+            self.machine(machine, samples, tables)?;
         }
         for container in 0..self.containers {
-            let samples = crate::split(self.container_samples, self.containers, container);
-            self.container(container, samples, sheets)?;
+            let samples = split(self.container_samples, self.containers, container);
+            self.container(container, samples, tables)?;
         }
         let (mut left, mut job) = (self.instances, 1);
         while left > 0 {
-            left -= self.job(job, left, sheets)?;
+            left -= self.job(job, left, tables)?;
             job += 1;
         }
         Ok(())
@@ -137,7 +59,12 @@ impl Fleet {
         Random::new(mix(mix(self.seed, sort), number))
     }
 
-    fn machine(&self, index: u64, samples: u64, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    fn machine(
+        &self,
+        index: u64,
+        samples: u64,
+        tables: &mut TableWriters<'_>,
+    ) -> Result<(), Stopped> {
         let mut random = self.random(1, index);
         let machine = index + 1;
         for time in times(&mut random) {
@@ -147,7 +74,7 @@ impl Fleet {
                 known.then_some(1 + index % 20),
             );
             let installing = random.happens(profile::INSTALLING);
-            sheets.machine_states.push(&MachineState {
+            tables.machine_states.push(&MachineState {
                 machine,
                 time,
                 domains,
@@ -159,7 +86,7 @@ impl Fleet {
             })?;
         }
         Series::new(&mut random, samples).each(&mut random, |time, used| {
-            sheets.machine_samples.push(&MachineSample {
+            tables.machine_samples.push(&MachineSample {
                 machine,
                 time,
                 used,
@@ -167,7 +94,12 @@ impl Fleet {
         })
     }
 
-    fn container(&self, index: u64, samples: u64, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    fn container(
+        &self,
+        index: u64,
+        samples: u64,
+        tables: &mut TableWriters<'_>,
+    ) -> Result<(), Stopped> {
         let mut random = self.random(2, index);
         let (container, machine) = (index + 1, 1 + random.below(self.machines));
         let (cpu, memory) = (
@@ -175,7 +107,7 @@ impl Fleet {
             pick(&mut random, &profile::CONTAINER_MEMORY),
         );
         for time in times(&mut random) {
-            sheets.container_states.push(&ContainerState {
+            tables.container_states.push(&ContainerState {
                 container,
                 machine,
                 time,
@@ -186,7 +118,7 @@ impl Fleet {
             })?;
         }
         Series::new(&mut random, samples).each(&mut random, |time, used| {
-            sheets.container_samples.push(&ContainerSample {
+            tables.container_samples.push(&ContainerSample {
                 container,
                 machine,
                 time,
@@ -195,8 +127,8 @@ impl Fleet {
         })
     }
 
-    /// Writes a job with at most `left` instances and says how many it has.
-    fn job(&self, job: u64, left: u64, sheets: &mut Sheets<'_>) -> Result<u64, Stopped> {
+    /// Writes a job with at most `left` instances and returns how many it has.
+    fn job(&self, job: u64, left: u64, tables: &mut TableWriters<'_>) -> Result<u64, Stopped> {
         let mut random = self.random(3, job);
         let is_dag = random.happens(profile::DAGS);
         let kind = if is_dag {
@@ -238,11 +170,11 @@ impl Fleet {
                 end,
                 plan: planned.then_some(plan),
             };
-            sheets.batch_tasks.push(&task)?;
+            tables.batch_tasks.push(&task)?;
             if !waits {
                 for turn in 0..count {
                     let id = mix(job, number) % 1_000_000 * 10_000 + turn;
-                    self.instance(&task, id, plan, &mut random, sheets)?;
+                    self.instance(&task, id, plan, &mut random, tables)?;
                 }
                 written += count;
             }
@@ -260,13 +192,13 @@ impl Fleet {
         id: u64,
         plan: (u64, u64),
         random: &mut Random,
-        sheets: &mut Sheets<'_>,
+        tables: &mut TableWriters<'_>,
     ) -> Result<(), Stopped> {
         let attempts = 1 + u64::from(random.happens(profile::RETRIES));
         let start = task.start + random.below((task.end.saturating_sub(task.start)) / 4 + 1);
         let cpu = plan.0 * (10 + random.below(90)) / 100;
         let memory = plan.1 * (5 + random.below(60)) / 100;
-        sheets.batch_instances.push(&BatchInstance {
+        tables.batch_instances.push(&BatchInstance {
             id,
             task: task.clone(),
             start,
@@ -284,7 +216,7 @@ impl Fleet {
     }
 }
 
-/// When rows tell of the state of a thing: at first before the trace.
+/// The times of the rows about a state: first 0, which is before the trace.
 fn times(random: &mut Random) -> Vec<u64> {
     let later = random.weighted(&profile::STATES);
     let mut times: Vec<u64> = (0..later)
@@ -295,7 +227,7 @@ fn times(random: &mut Random) -> Vec<u64> {
     times
 }
 
-/// Samples of one thing, on a grid of ten seconds with gaps.
+/// Samples of one machine or container, every ten seconds with gaps.
 struct Series {
     from: u64,
     samples: u64,
@@ -402,138 +334,4 @@ fn lone_name(random: &mut Random) -> Vec<u8> {
     let mut name = b"task_".to_vec();
     base64(&mut name, &digits);
     name
-}
-
-/// A name such as `m_12`.
-fn named(out: &mut Vec<u8>, sort: &str, number: u64) {
-    out.extend_from_slice(sort.as_bytes());
-    decimal(out, number);
-}
-
-impl Used {
-    fn disk(&self, out: &mut Vec<u8>) {
-        match self.disk {
-            Some(percent) => decimal(out, percent),
-            None => out.extend_from_slice(self.invalid.as_bytes()),
-        }
-    }
-}
-
-macro_rules! sample {
-    ($row:ty, $stream:literal, $($own:expr,)*) => {
-        impl Row for $row {
-            const STREAM: &'static str = $stream;
-            const QUANTITIES: &'static [Quantity<Self>] = &[
-                $($own,)*
-                ("machine.name", |row, out| named(out, "m_", row.machine)),
-                ("sample.time", |row, out| decimal(out, row.time)),
-                ("sample.cpu", |row, out| decimal(out, row.used.cpu)),
-                ("sample.memory", |row, out| decimal(out, row.used.memory)),
-                ("sample.cpi", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| hundredths(out, it.0));
-                }),
-                ("sample.memory_bandwidth", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| hundredths(out, it.1));
-                }),
-                ("sample.cache_misses", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| decimal(out, it.2));
-                }),
-                ("sample.net_in", |row, out| hundredths(out, row.used.net.0)),
-                ("sample.net_out", |row, out| hundredths(out, row.used.net.1)),
-                ("sample.disk_io", |row, out| row.used.disk(out)),
-            ];
-        }
-    };
-}
-
-sample!(MachineSample, "machine samples",);
-sample!(
-    ContainerSample,
-    "container samples",
-    ("container.name", |row, out| named(out, "c_", row.container)),
-);
-
-impl Row for MachineState {
-    const STREAM: &'static str = "machine states";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("state.time", |row, out| decimal(out, row.time)),
-        ("machine.domain", |row, out| decimal(out, row.domains.0)),
-        ("machine.other_domain", |row, out| {
-            row.domains.1.into_iter().for_each(|it| decimal(out, it));
-        }),
-        ("machine.cores", |_, out| decimal(out, 96)),
-        ("machine.memory", |_, out| decimal(out, 100)),
-        ("state.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-    ];
-}
-
-impl Row for ContainerState {
-    const STREAM: &'static str = "container states";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("container.name", |row, out| named(out, "c_", row.container)),
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("state.time", |row, out| decimal(out, row.time)),
-        ("container.app", |row, out| named(out, "app_", row.app)),
-        ("state.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-        ("container.cpu", |row, out| decimal(out, row.cpu)),
-        ("container.memory", |row, out| hundredths(out, row.memory)),
-    ];
-}
-
-impl Row for BatchTask {
-    const STREAM: &'static str = "batch tasks";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("task.name", |row, out| out.extend_from_slice(&row.name)),
-        ("task.instances", |row, out| {
-            row.instances.into_iter().for_each(|it| decimal(out, it));
-        }),
-        ("job.name", |row, out| named(out, "j_", row.job)),
-        ("task.type", |row, out| decimal(out, row.kind)),
-        ("task.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-        ("run.start", |row, out| decimal(out, row.start)),
-        ("run.end", |row, out| decimal(out, row.end)),
-        ("task.plan_cpu", |row, out| {
-            row.plan.into_iter().for_each(|it| decimal(out, it.0));
-        }),
-        ("task.plan_memory", |row, out| {
-            row.plan.into_iter().for_each(|it| hundredths(out, it.1));
-        }),
-    ];
-}
-
-impl Row for BatchInstance {
-    const STREAM: &'static str = "batch instances";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("instance.name", |row, out| named(out, "ins_", row.id)),
-        ("task.name", |row, out| {
-            out.extend_from_slice(&row.task.name);
-        }),
-        ("job.name", |row, out| named(out, "j_", row.task.job)),
-        ("task.type", |row, out| decimal(out, row.task.kind)),
-        ("task.status", |row, out| {
-            out.extend_from_slice(row.task.status.as_bytes());
-        }),
-        ("run.start", |row, out| decimal(out, row.start)),
-        ("run.end", |row, out| decimal(out, row.end)),
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("instance.attempt", |row, out| decimal(out, row.attempt)),
-        ("instance.attempts", |row, out| decimal(out, row.attempts)),
-        ("instance.cpu_mean", |row, out| hundredths(out, row.cpu.0)),
-        ("instance.cpu_maximum", |row, out| {
-            hundredths(out, row.cpu.1);
-        }),
-        ("instance.memory_mean", |row, out| {
-            hundredths(out, row.memory.0);
-        }),
-        ("instance.memory_maximum", |row, out| {
-            hundredths(out, row.memory.1);
-        }),
-    ];
 }

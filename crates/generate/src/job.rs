@@ -1,14 +1,13 @@
 //! Jobs and their tasks: where tasks run, how long, and the rows that jobs and tasks give.
 
+use crate::job_rows::{Constraint, JobEvent, JobFacts, Request, TaskConstraint, TaskEvent};
 use crate::machine::Machines;
 use crate::number::Amount;
 use crate::profile;
 use crate::random::{Random, bell, mix, quantile, raise};
-use crate::sheet::{Sheets, Stopped};
-use crate::stream::{
-    JobEvent, JobFacts, JoinedUsage, Request, TaskConstraint, TaskEvent, TaskUsage, Value,
-};
+use crate::table::{Stopped, TableWriters};
 use crate::usage::Habits;
+use crate::usage_rows::{JoinedUsage, TaskUsage};
 
 /// The kinds of job and task events.
 pub(crate) const SUBMIT: u8 = 0;
@@ -82,14 +81,6 @@ pub(crate) struct Lanes {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) machines: u64,
-}
-
-/// What a machine must be like for the tasks of a job.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Constraint {
-    pub(crate) operator: u8,
-    pub(crate) attribute: u64,
-    pub(crate) value: Value,
 }
 
 /// One task that has not ended for good.
@@ -258,7 +249,7 @@ impl Job {
         &self,
         time: u64,
         index: u32,
-        sheets: &mut Sheets<'_>,
+        tables: &mut TableWriters<'_>,
     ) -> Result<(), Stopped> {
         for &Constraint {
             operator,
@@ -267,7 +258,7 @@ impl Job {
         } in &self.constraints
         {
             let job = self.facts.id;
-            sheets.task_constraints.push(&TaskConstraint {
+            tables.task_constraints.push(&TaskConstraint {
                 time,
                 job,
                 index,

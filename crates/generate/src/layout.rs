@@ -6,8 +6,9 @@ use std::path::Path;
 
 use tracelake_schema::{SYNTHETIC, Table, Trace};
 
+use crate::Options;
+use crate::error::Error;
 use crate::file::{FileFact, part_name, write_whole};
-use crate::{Error, Options};
 
 /// Makes the directory, or accepts one that is empty.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {

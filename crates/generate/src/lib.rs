@@ -10,22 +10,26 @@
 //! The bytes are a function of the trace, the options and the versions of this crate and of its
 //! compressor, on every platform. `docs/synthetic.md` says how close the rows are to real ones.
 
-mod cell;
 mod cluster;
 mod draw;
 mod error;
 mod file;
 mod fleet;
+mod fleet_rows;
 mod floor;
+mod format;
 mod job;
+mod job_rows;
 mod layout;
 mod machine;
+mod machine_rows;
 mod number;
 mod profile;
 mod random;
-mod sheet;
-mod stream;
+mod row;
+mod table;
 mod usage;
+mod usage_rows;
 
 use std::path::Path;
 use std::thread;
@@ -35,7 +39,8 @@ use tracelake_schema::Trace;
 use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
 use crate::file::{FileFact, parts_of, write_table};
 use crate::fleet::Fleet;
-use crate::sheet::{Sheets, Stopped};
+use crate::number::split;
+use crate::table::{Stopped, TableWriters};
 
 pub use crate::error::Error;
 
@@ -100,7 +105,7 @@ pub fn generate(
     progress: &(dyn Fn(&str, u32, u64) + Sync),
 ) -> Result<Summary, Error> {
     let plan = Plan::new(options)?;
-    let (mut sheets, inboxes) = Sheets::of(trace, options.seed, progress)?;
+    let (mut tables, inboxes) = TableWriters::of(trace, options.seed, progress)?;
     layout::prepare(out)?;
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
@@ -109,9 +114,9 @@ pub fn generate(
                 scope.spawn(move || write_table(out, trace, table, options.parts, &inbox))
             })
             .collect();
-        let simulated = simulate(trace, options, plan, &mut sheets);
-        // A thread ends when its sheet is gone; the first one that failed says why.
-        drop(sheets);
+        let simulated = simulate(trace, options, plan, &mut tables);
+        // A thread ends when its writer is dropped. The first one that failed has the reason.
+        drop(tables);
         let mut facts: Vec<FileFact> = Vec::new();
         for writer in writers {
             facts.extend(
@@ -124,7 +129,7 @@ pub fn generate(
         Ok(facts)
     })?;
     layout::describe(trace, out, options, &facts)?;
-    let tables = trace.tables.iter().map(|table| {
+    let summaries = trace.tables.iter().map(|table| {
         let own = || facts.iter().filter(|fact| fact.table == table.name);
         TableSummary {
             name: table.name,
@@ -134,7 +139,7 @@ pub fn generate(
         }
     });
     Ok(Summary {
-        tables: tables.collect(),
+        tables: summaries.collect(),
     })
 }
 
@@ -143,27 +148,27 @@ fn simulate(
     trace: &'static Trace,
     options: &Options,
     plan: Plan,
-    sheets: &mut Sheets<'_>,
+    tables: &mut TableWriters<'_>,
 ) -> Result<(), Stopped> {
-    if sheets.container_samples.is_open() {
-        Fleet::new(options.rows, options.seed).write(sheets)?;
-        return sheets.end_whole();
+    if tables.container_samples.is_open() {
+        Fleet::new(options.rows, options.seed).write(tables)?;
+        return tables.end_whole();
     }
     let mut cluster = Cluster::new(plan.live, options.seed, Shares::of(trace));
-    cluster.before(sheets)?;
+    cluster.before(tables)?;
     for part in 0..u64::from(options.parts) {
         let rows = plan.rows_of(part);
         for window in 0..plan.windows {
             let from = BEGIN + (part * plan.windows + window) * WINDOW;
             let budget = split(rows, plan.windows, window);
-            cluster.step((from, budget, window == 0), sheets)?;
+            cluster.step((from, budget, window == 0), tables)?;
         }
         if part + 1 == u64::from(options.parts) {
-            cluster.after(sheets)?;
+            cluster.after(tables)?;
         }
-        sheets.end_part()?;
+        tables.end_part()?;
     }
-    sheets.end_whole()
+    tables.end_whole()
 }
 
 /// How long and how large the cluster is for the rows that were asked for.
@@ -211,10 +216,4 @@ impl Plan {
     fn rows_of(self, part: u64) -> u64 {
         split(self.rows, self.parts, part)
     }
-}
-
-/// The share of one of `count` that `total` is split into as evenly as whole numbers allow.
-fn split(total: u64, count: u64, index: u64) -> u64 {
-    let up_to = |index: u64| u128::from(total) * u128::from(index) / u128::from(count);
-    u64::try_from(up_to(index + 1) - up_to(index)).unwrap_or(0)
 }

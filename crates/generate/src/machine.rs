@@ -1,10 +1,11 @@
 //! The machines of the simulated cluster: what they are, when they go and when they return.
 
+use crate::machine_rows::{MachineAttribute, MachineEvent};
 use crate::number::Amount;
 use crate::profile;
 use crate::random::{Random, mix, quantile, whole};
-use crate::sheet::{Sheets, Stopped};
-use crate::stream::{MachineAttribute, MachineEvent, Value};
+use crate::row::Value;
+use crate::table::{Stopped, TableWriters};
 
 /// The kinds of machine events.
 const ADD: u8 = 0;
@@ -56,13 +57,13 @@ pub(crate) struct MachineRows {
 
 impl MachineRows {
     /// Writes the rows.
-    pub(crate) fn write(&self, sheets: &mut Sheets<'_>) -> Result<(), Stopped> {
+    pub(crate) fn write(&self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         self.events
             .iter()
-            .try_for_each(|row| sheets.machine_events.push(row))?;
+            .try_for_each(|row| tables.machine_events.push(row))?;
         self.attributes
             .iter()
-            .try_for_each(|row| sheets.machine_attributes.push(row))
+            .try_for_each(|row| tables.machine_attributes.push(row))
     }
 }
 

@@ -1,5 +1,9 @@
 //! Fields as text: what C prints for `%d` and `%.4g`, and hashes in base64.
 
+use base64::Engine;
+use base64::alphabet::STANDARD as STANDARD_ALPHABET;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::random::mix;
 
 /// The fractional bits of an [`Amount`].
@@ -130,35 +134,32 @@ fn significand(amount: Amount, exponent: i32) -> u64 {
     u64::try_from(quotient + u128::from(up)).unwrap_or(0)
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /// Appends what a SHA-256 in base64 looks like: 43 characters and one `=`. The same key gives the
 /// same text; the text is random, not a digest, as there is nothing to hide.
 pub(crate) fn hash(out: &mut Vec<u8>, key: u64) {
+    let digits = STANDARD_ALPHABET.as_str().as_bytes();
     for part in 0..4 {
         let mut word = mix(key, part + 1);
         for _ in 0..if part == 3 { 9 } else { 11 } {
-            out.push(BASE64[usize::try_from(word & 63).unwrap_or(0)]);
+            out.push(digits[usize::try_from(word & 63).expect("below 64")]);
             word >>= 6;
         }
     }
     // 32 bytes leave four bits to the 43rd character; its two low bits are zero.
     let last = mix(key, 5) & 60;
-    out.push(BASE64[usize::try_from(last).unwrap_or(0)]);
+    out.push(digits[usize::try_from(last).expect("below 64")]);
     out.push(b'=');
 }
 
 /// Appends bytes in base64.
 pub(crate) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    for three in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for index in 0..4 {
-            let letter = usize::try_from(word >> (18 - 6 * index) & 63).unwrap_or(0);
-            let used = usize::try_from(index).unwrap_or(0) <= three.len();
-            out.push(if used { BASE64[letter] } else { b'=' });
-        }
-    }
+    out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+}
+
+/// The share of item `index` when `total` is split among `count` items as evenly as integers allow.
+pub(crate) fn split(total: u64, count: u64, index: u64) -> u64 {
+    let up_to = |index: u64| u128::from(total) * u128::from(index) / u128::from(count);
+    u64::try_from(up_to(index + 1) - up_to(index)).expect("a share of a u64 is a u64")
 }
 
 #[cfg(test)]

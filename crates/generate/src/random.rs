@@ -40,6 +40,11 @@ pub(crate) const fn whole(value: f64) -> u64 {
     value as u64
 }
 
+/// A share from 0 to 1 in units of 2^-32.
+pub(crate) fn share(value: f64) -> u64 {
+    whole(value.clamp(0.0, 1.0) * 4_294_967_296.0)
+}
+
 /// Mixes two words into one that looks random; the finaliser of SplitMix64.
 pub(crate) const fn mix(left: u64, right: u64) -> u64 {
     let mut word = left ^ right.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);

@@ -106,7 +106,7 @@ fn position(table: &Table, quantity: &str) -> usize {
 #[test]
 fn an_archive_holds_one_table_whole() {
     each(Files::Whole, Syntax::Csv, |out, trace, table, rows| {
-        assert!(!trace.archive.is_empty());
+        assert!(!trace.archives.is_empty());
         let fields = archived(out, table);
         assert_eq!(u64::try_from(fields.len()), Ok(rows), "{}", table.name);
         for (place, &column) in table.fields.iter().enumerate() {

@@ -86,11 +86,14 @@ pub fn metadata(column: &Column) -> Metadata {
         metadata.insert("sentinels", Value::Object(names.collect()).to_string());
     }
     if !column.ranges.is_empty() {
-        let names = column
-            .ranges
-            .iter()
-            .map(|range| (range.from.to_string(), range.name.into()));
-        metadata.insert("ranges", Value::Object(names.collect()).to_string());
+        let mut names = Map::new();
+        for range in column.ranges {
+            names.insert(range.from.to_string(), range.name.into());
+            if let Some(after) = range.to.and_then(|to| to.checked_add(1)) {
+                names.insert(after.to_string(), Value::Null);
+            }
+        }
+        metadata.insert("ranges", Value::Object(names).to_string());
     }
     if !column.invalid.is_empty() {
         metadata.insert("invalid", Value::from(column.invalid).to_string());

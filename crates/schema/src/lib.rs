@@ -26,8 +26,8 @@ pub mod render;
 
 pub use catalog::TRACES;
 pub use model::{
-    Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published, Range, Rule, Sentinel,
-    Syntax, Table, Trace,
+    Archive, CellShards, Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published,
+    Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and
@@ -66,46 +66,5 @@ mod tests {
                 table.name
             );
         }
-    }
-
-    /// The publisher's own schema of the current version, where the published data lie beside the
-    /// workspace.
-    #[test]
-    fn the_catalog_equals_the_published_schema() {
-        for (index, trace) in TRACES.iter().enumerate() {
-            if TRACES[..index]
-                .iter()
-                .any(|newer| newer.family == trace.family)
-            {
-                continue;
-            }
-            let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-            match std::fs::read_to_string(format!("{data}/{}/schema.csv", trace.family)) {
-                Ok(text) => check(trace, &text),
-                Err(error) => eprintln!("skipped: schema.csv of {}: {error}", trace.family),
-            }
-        }
-    }
-
-    #[track_caller]
-    fn check(trace: &Trace, schema_csv: &str) {
-        let mut published = schema_csv.lines().skip(1);
-        for table in trace.tables {
-            for (index, field) in table.fields.iter().enumerate() {
-                let column = &table.columns[*field];
-                let line: Vec<&str> = published.next().unwrap().split(',').collect();
-                let mandatory = if column.mandatory { "YES" } else { "NO" };
-                let number = (index + 1).to_string();
-                assert!(
-                    line[0].starts_with(&format!("{}/part-", table.name)),
-                    "{line:?}"
-                );
-                assert_eq!(
-                    line[1..],
-                    [&number, column.content, column.format, mandatory]
-                );
-            }
-        }
-        assert_eq!(published.next(), None);
     }
 }

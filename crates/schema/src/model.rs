@@ -15,8 +15,10 @@ pub struct Trace {
     pub licence: &'static str,
     /// How to cite the data.
     pub citation: &'static str,
-    /// The name, without `.tar.gz`, of the archive that holds all tables; empty where there is none.
-    pub archive: &'static str,
+    /// The archives that were published, if the tables come in archives.
+    pub archives: &'static [Archive],
+    /// How large the compressed download is, in words, and who says so.
+    pub download: Option<&'static str>,
     /// Who made the data, in the order of the citation.
     pub creators: &'static [&'static str],
     /// The publisher's page about the data.
@@ -31,6 +33,19 @@ pub struct Trace {
     pub tables: &'static [Table],
     /// What can be made of them beside, when it is asked for.
     pub derived: &'static [Derived],
+}
+
+/// An archive that was published, such as `machine_usage.tar.gz`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Archive {
+    /// The table it holds; `None` if it holds all of them.
+    pub table: Option<&'static str>,
+    /// The names the file is known under, the publisher's own first.
+    pub names: &'static [&'static str],
+    /// The publisher's SHA-256 of the file under its first name, in lowercase hex.
+    pub sha256: &'static str,
+    /// The size as the publisher prints it, such as `1.7G`.
+    pub size: &'static str,
 }
 
 /// A table that is made of another one in the lake.
@@ -83,10 +98,46 @@ pub struct Table {
     pub parts: u32,
     /// How many rows these hold together, if anybody has counted them.
     pub published: Option<Published>,
+    /// What is known of the shards of single cells, where a trace covers several cells.
+    pub shards: &'static [CellShards],
+    /// Why the mandatory columns can be relied on to have a value in every row; `None` if the
+    /// table has no mandatory column.
+    pub required: Option<&'static str>,
+    /// The columns that together identify the thing a row describes, such as a task or a machine.
+    /// Many rows may describe the same thing.
+    pub entity: &'static [&'static str],
+    /// The columns whose values differ in every row; empty where no such set is known.
+    pub primary_key: &'static [&'static str],
+    /// What the rows refer to in other tables.
+    pub references: &'static [Reference],
     /// The index of the integer column by which rows are placed in time, if there is one.
     pub time: Option<usize>,
     /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
     pub synthetic: &'static str,
+}
+
+/// Columns that name something which another table of the trace describes.
+///
+/// The publisher says that they correspond; nobody promises that every value is found there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The columns of this table.
+    pub columns: &'static [&'static str],
+    /// The other table.
+    pub table: &'static str,
+    /// The columns of the other table, in the same order.
+    pub to: &'static [&'static str],
+}
+
+/// The shards of a table that were published for one cell of the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellShards {
+    /// The cell, such as `a`.
+    pub cell: &'static str,
+    /// The number of shards.
+    pub count: u32,
+    /// How many rows they hold together, if anybody has counted them.
+    pub rows: Option<Published>,
 }
 
 /// How the files of a table are named, and what becomes a part.
@@ -181,7 +232,8 @@ pub struct Column {
     pub codes: &'static [Code],
     /// Values that do not mean what they say.
     pub sentinels: &'static [Sentinel],
-    /// What the values between certain bounds are called; they ascend.
+    /// What the values between certain bounds are called. They ascend and don't overlap; values
+    /// between two of them have no name.
     pub ranges: &'static [Range],
     /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
     /// are; a view makes them NULL.
@@ -282,11 +334,13 @@ pub struct Code {
     pub doc: &'static str,
 }
 
-/// A range of values with a name: from its first value up to the first one of the next range.
+/// A range of values with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The first value; the last range has no end.
+    /// The first value.
     pub from: i64,
+    /// The last value; `None` if the range has no end.
+    pub to: Option<i64>,
     /// The publisher's name for it.
     pub name: &'static str,
     /// What it means.

@@ -136,11 +136,10 @@ pub fn remark(column: &Column) -> String {
 
 /// The ranges of a column, each with its bounds such as `100 to 115` or `from 360`.
 fn spans(column: &Column) -> Vec<(String, &'static Range)> {
-    let ends = column.ranges.iter().skip(1).map(|next| Some(next.from - 1));
-    let ends = ends.chain([None]);
-    let spans = column.ranges.iter().zip(ends).map(|(range, end)| {
-        let span = match end {
-            Some(end) => format!("{} to {end}", range.from),
+    let spans = column.ranges.iter().map(|range| {
+        let span = match range.to {
+            Some(to) if to == range.from => to.to_string(),
+            Some(to) => format!("{} to {to}", range.from),
             None => format!("from {}", range.from),
         };
         (span, range)

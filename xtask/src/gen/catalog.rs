@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use tracelake_schema::{Code, Column, Published, Range, Sentinel, Table, Trace};
+use tracelake_schema::{
+    Archive, CellShards, Code, Column, Published, Range, Reference, Sentinel, Table, Trace,
+};
 
 use super::family::Family;
 
@@ -108,6 +110,8 @@ fn trace(trace: &Trace, depth: usize) -> String {
             structure("Derived", depth + 2, &fields)
         })
         .collect();
+    let archives = trace.archives.iter();
+    let archives: Vec<String> = archives.map(|one| archive(one, depth + 2)).collect();
     let fields = [
         ("name", literal(trace.name)),
         ("family", literal(trace.family)),
@@ -115,7 +119,8 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("document", literal(trace.document)),
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
-        ("archive", literal(trace.archive)),
+        ("archives", array("", depth + 1, &archives)),
+        ("download", literal(trace.download)),
         ("creators", strings(trace.creators, depth + 1)),
         ("url", literal(trace.url)),
         ("published", literal(trace.published)),
@@ -127,6 +132,16 @@ fn trace(trace: &Trace, depth: usize) -> String {
     structure("Trace", depth, &fields)
 }
 
+fn archive(archive: &Archive, depth: usize) -> String {
+    let fields = [
+        ("table", literal(archive.table)),
+        ("names", strings(archive.names, depth + 1)),
+        ("sha256", literal(archive.sha256)),
+        ("size", literal(archive.size)),
+    ];
+    structure("Archive", depth, &fields)
+}
+
 fn strings(list: &[&str], depth: usize) -> String {
     let items: Vec<String> = list.iter().map(literal).collect();
     array("", depth, &items)
@@ -134,6 +149,10 @@ fn strings(list: &[&str], depth: usize) -> String {
 
 fn table(table: &Table, depth: usize) -> String {
     let fields: Vec<String> = table.fields.iter().map(usize::to_string).collect();
+    let shards = table.shards.iter();
+    let shards: Vec<String> = shards.map(|one| cell_shards(one, depth + 2)).collect();
+    let references = table.references.iter();
+    let references: Vec<String> = references.map(|one| reference(one, depth + 2)).collect();
     let fields = [
         ("name", literal(table.name)),
         ("summary", literal(table.summary)),
@@ -143,10 +162,33 @@ fn table(table: &Table, depth: usize) -> String {
         ("syntax", format!("Syntax::{:?}", table.syntax)),
         ("parts", table.parts.to_string()),
         ("published", published(table.published, depth + 1)),
+        ("shards", array("", depth + 1, &shards)),
+        ("required", literal(table.required)),
+        ("entity", strings(table.entity, depth + 1)),
+        ("primary_key", strings(table.primary_key, depth + 1)),
+        ("references", array("", depth + 1, &references)),
         ("time", format!("{:?}", table.time)),
         ("synthetic", literal(table.synthetic)),
     ];
     structure("Table", depth, &fields)
+}
+
+fn cell_shards(shards: &CellShards, depth: usize) -> String {
+    let fields = [
+        ("cell", literal(shards.cell)),
+        ("count", literal(shards.count)),
+        ("rows", published(shards.rows, depth + 1)),
+    ];
+    structure("CellShards", depth, &fields)
+}
+
+fn reference(reference: &Reference, depth: usize) -> String {
+    let fields = [
+        ("columns", strings(reference.columns, depth + 1)),
+        ("table", literal(reference.table)),
+        ("to", strings(reference.to, depth + 1)),
+    ];
+    structure("Reference", depth, &fields)
 }
 
 fn published(published: Option<Published>, depth: usize) -> String {
@@ -232,6 +274,7 @@ fn sentinel(sentinel: &Sentinel, depth: usize) -> String {
 fn range(range: &Range, depth: usize) -> String {
     let fields = [
         ("from", literal(range.from)),
+        ("to", literal(range.to)),
         ("name", literal(range.name)),
         ("doc", literal(range.doc)),
     ];

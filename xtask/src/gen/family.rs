@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use tracelake_schema::{
-    Code, Column, Derived, Files, Kind, Published, Range, Sentinel, Syntax, Table, Trace,
+    Archive, CellShards, Code, Column, Derived, Files, Kind, Published, Range, Reference, Sentinel,
+    Syntax, Table, Trace,
 };
 
 use super::spec::{
-    CodeSpec, ColumnSpec, FamilySpec, FilesSpec, RangeSpec, SentinelSpec, SyntaxSpec, TableSpec,
+    ArchiveSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, PublishedSpec, RangeSpec,
+    SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
-    confidence, date, identifier, kind, leak, obfuscation, prose, rule, snake_case, unique, word,
+    confidence, date, identifier, kind, leak, obfuscation, prose, rule, sha256, snake_case, unique,
+    word,
 };
 
 /// The versions of one data set and what they share.
@@ -41,7 +44,8 @@ impl Family {
         let names: Vec<&str> = spec.trace.iter().map(|trace| trace.name.as_str()).collect();
         let tables = spec.table.iter();
         let tables = tables.chain(spec.derived.iter().map(|derived| &derived.table));
-        unique("table", tables.map(|table| table.name.as_str()))?;
+        let all_tables: Vec<&TableSpec> = tables.collect();
+        unique("table", all_tables.iter().map(|table| table.name.as_str()))?;
         // The columns are leaked once, so that all versions share them.
         let mut columns = Vec::new();
         let derived = spec.derived.iter().map(|derived| &derived.table);
@@ -76,8 +80,15 @@ impl Family {
                         SyntaxSpec::Json => Syntax::Json,
                     },
                     parts: table.parts,
-                    published: published(table, &trace.name, &names)
+                    published: of_version(table, &trace.name, &names)
                         .with_context(|| format!("{}: published", table.name))?,
+                    shards: shards(&table.shards)
+                        .with_context(|| format!("{}: shards", table.name))?,
+                    required: table.required.as_deref().map(prose).transpose()?,
+                    entity: names_of(table, &table.entity)?,
+                    primary_key: names_of(table, &table.primary_key)?,
+                    references: references(table, &all_tables)
+                        .with_context(|| format!("{}: references", table.name))?,
                     time: time(table, columns)?,
                     synthetic: leak(&table.synthetic),
                 })
@@ -103,7 +114,8 @@ impl Family {
                 document: prose(&trace.document)?,
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
-                archive: leak(&trace.archive),
+                archives: archives(&trace.archive, &all_tables).context("archive")?,
+                download: spec.download.as_deref().map(prose).transpose()?,
                 creators: sentences(&spec.creators)?,
                 url: spec.url.as_deref().map(word).transpose()?,
                 published: trace.published.as_deref().map(date).transpose()?,
@@ -121,6 +133,10 @@ impl Family {
         let counted = matches!(table.files, FilesSpec::Parts);
         ensure!(!counted || table.parts > 0, "parts must be at least 1");
         ensure!(!table.column.is_empty(), "the table has no column");
+        ensure!(
+            table.column.iter().any(is_mandatory) == table.required.is_some(),
+            "a table with mandatory columns, and no other, says in `required` why they always have a value"
+        );
         let flat = matches!(table.syntax, SyntaxSpec::Csv);
         let nested = table.column.iter().find(|column| !column.field.is_empty());
         ensure!(
@@ -289,19 +305,23 @@ fn listed<T>(
 }
 
 fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
-    ensure!(
-        list.is_sorted_by(|a, b| a.from < b.from),
-        "the bounds must ascend"
-    );
     unique("name", list.iter().map(|range| range.name.as_str()))?;
-    let range = |range: &RangeSpec| {
+    let next = list.iter().skip(1).map(|next| Some(next.from - 1));
+    let range = |(range, before_next): (&RangeSpec, Option<i64>)| {
+        let to = range.to.or(before_next);
+        ensure!(
+            to.is_none_or(|to| range.from <= to && before_next.is_none_or(|end| to <= end)),
+            "the bounds must ascend"
+        );
         Ok(Range {
             from: range.from,
+            to,
             name: word(&range.name)?,
             doc: prose(&range.doc)?,
         })
     };
-    Ok(list.iter().map(range).collect::<Result<Vec<_>>>()?.leak())
+    let ranges = list.iter().zip(next.chain([None])).map(range);
+    Ok(ranges.collect::<Result<Vec<_>>>()?.leak())
 }
 
 fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
@@ -373,8 +393,80 @@ fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     Ok(index)
 }
 
+/// Whether a column, or anything nested in it, is mandatory.
+fn is_mandatory(column: &ColumnSpec) -> bool {
+    column.mandatory || column.field.iter().any(is_mandatory)
+}
+
+/// Names that have to be columns of a table.
+fn names_of(table: &TableSpec, names: &[String]) -> Result<&'static [&'static str]> {
+    unique("column", names.iter().map(String::as_str))
+        .with_context(|| format!("a key of {}", table.name))?;
+    let names = names.iter().map(|name| {
+        let known = table.column.iter().any(|column| column.name == *name);
+        ensure!(known, "{} has no column {name}", table.name);
+        Ok(leak(name))
+    });
+    Ok(names.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Reference]> {
+    let references = table.references.iter().map(|spec| {
+        let other = tables.iter().find(|other| other.name == spec.table);
+        let other = other.with_context(|| format!("there is no table {}", spec.table))?;
+        let to = if spec.to.is_empty() {
+            &spec.columns
+        } else {
+            &spec.to
+        };
+        ensure!(
+            !to.is_empty() && to.len() == spec.columns.len(),
+            "as many columns here as in {}",
+            other.name
+        );
+        Ok(Reference {
+            columns: names_of(table, &spec.columns)?,
+            table: leak(&other.name),
+            to: names_of(other, to)?,
+        })
+    });
+    Ok(references.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Archive]> {
+    let names = list.iter().flat_map(|archive| &archive.names);
+    unique("file name", names.map(String::as_str))?;
+    let archives = list.iter().map(|archive| {
+        if let Some(name) = &archive.table {
+            let known = tables.iter().any(|table| table.name == *name);
+            ensure!(known, "there is no table {name}");
+        }
+        ensure!(!archive.names.is_empty(), "an archive has no name");
+        let names = archive.names.iter().map(|name| word(name));
+        Ok(Archive {
+            table: archive.table.as_deref().map(leak),
+            names: names.collect::<Result<Vec<_>>>()?.leak(),
+            sha256: sha256(&archive.sha256)?,
+            size: word(&archive.size)?,
+        })
+    });
+    Ok(archives.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn shards(list: &[ShardsSpec]) -> Result<&'static [CellShards]> {
+    unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
+    let shards = list.iter().map(|shards| {
+        Ok(CellShards {
+            cell: word(&shards.cell)?,
+            count: shards.count,
+            rows: shards.rows.as_ref().map(published).transpose()?,
+        })
+    });
+    Ok(shards.collect::<Result<Vec<_>>>()?.leak())
+}
+
 /// The published count of a table, if there is one that holds for the version.
-fn published(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<Published>> {
+fn of_version(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<Published>> {
     let Some(spec) = &table.published else {
         return Ok(None);
     };
@@ -382,13 +474,16 @@ fn published(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<P
     if let Some(name) = unknown {
         bail!("not_of: there is no trace {name}");
     }
-    let published = Published {
+    let holds = !spec.not_of.iter().any(|name| name == trace);
+    Ok(holds.then_some(published(spec)?))
+}
+
+fn published(spec: &PublishedSpec) -> Result<Published> {
+    Ok(Published {
         rows: spec.rows,
         confidence: confidence(&spec.confidence)?,
         source: prose(&spec.source)?,
-    };
-    let holds = !spec.not_of.iter().any(|name| name == trace);
-    Ok(holds.then_some(published))
+    })
 }
 
 /// The order of the fields in a version's files: that of the columns, without the absent ones.
@@ -431,10 +526,17 @@ doc = "late"
 name = "days"
 summary = "days"
 parts = 1
+required = "a look at all of them"
+entity = ["time"]
+primary_key = ["time"]
 [table.published]
 rows = 7
 confidence = "measured"
 source = "a count"
+[[table.references]]
+columns = ["mood"]
+table = "days"
+to = ["time"]
 [[table.column]]
 name = "time"
 content = "time"
@@ -474,7 +576,9 @@ doc = "how"
         let family = Family::parse(SMALL).unwrap();
         assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
         assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
-        assert_eq!(family.traces[0].tables[0].columns[0].ranges[1].from, 10);
+        let ranges = family.traces[0].tables[0].columns[0].ranges;
+        let bounds: Vec<_> = ranges.iter().map(|range| (range.from, range.to)).collect();
+        assert_eq!(bounds, [(0, Some(9)), (10, None)]);
         let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
         assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
         let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
@@ -514,6 +618,36 @@ doc = "how"
             "from = 10",
             "from = 0",
             "ranges.hour: the bounds must ascend",
+        );
+        refuses(
+            "from = 0\n",
+            "from = 0\nto = 10\n",
+            "ranges.hour: the bounds must ascend",
+        );
+        refuses(
+            "required = \"a look at all of them\"\n",
+            "",
+            "days: a table with mandatory columns, and no other, says in `required`",
+        );
+        refuses(
+            "primary_key = [\"time\"]",
+            "primary_key = [\"day\"]",
+            "days has no column day",
+        );
+        refuses(
+            "table = \"days\"",
+            "table = \"nights\"",
+            "days: references: there is no table nights",
+        );
+        refuses(
+            "to = [\"time\"]",
+            "to = [\"time\", \"mood\"]",
+            "days: references: as many columns here as in days",
+        );
+        refuses(
+            "document = \"a letter\"\n",
+            "document = \"a letter\"\n[[trace.archive]]\nnames = [\"a.tar.gz\"]\nsha256 = \"12\"\nsize = \"1G\"\n",
+            "archive: \"12\" is not a SHA-256",
         );
         refuses(
             "18446744073709551615",

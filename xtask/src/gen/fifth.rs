@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -32,6 +33,7 @@ doc = "full"
 [[table]]
 name = "craters"
 summary = "Craters."
+required = "a letter"
 parts = 2
 time = "time"
 [[table.column]]
@@ -69,6 +71,7 @@ doc = "Whether."
 [[table]]
 name = "rovers"
 summary = "Rovers."
+required = "a letter"
 files = "whole"
 [[table.column]]
 name = "rover"
@@ -89,6 +92,7 @@ doc = "How many."
 [[table]]
 name = "signals"
 summary = "Signals."
+required = "a letter"
 files = "shards"
 syntax = "json"
 [[table.column]]
@@ -149,14 +153,14 @@ fn a_fifth_trace_takes_one_description() {
     );
     let mut request = Request::new(source.clone());
     request.trace = Some(trace);
-    request.part_rows = 2;
+    request.part_rows = Some(2);
     let plan = plan(&request).unwrap();
     let conduct = Conduct {
         threads: 1,
         parts: 1,
         overwrite: false,
         max_rejects: None,
-        stop: &AtomicUsize::new(0),
+        stop: &Arc::new(AtomicUsize::new(0)),
     };
     let outcome = convert(&plan, &out, conduct, &|_| {}).unwrap();
     let tables = outcome.manifest.tables.iter();

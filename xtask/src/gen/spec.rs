@@ -16,6 +16,7 @@ pub(crate) struct FamilySpec {
     pub(crate) url: Option<String>,
     /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
     pub(crate) epoch: Option<i64>,
+    pub(crate) download: Option<String>,
     #[serde(default)]
     pub(crate) anomalies: Vec<String>,
     pub(crate) trace: Vec<TraceSpec>,
@@ -47,8 +48,18 @@ pub(crate) struct TraceSpec {
     pub(crate) title: String,
     pub(crate) document: String,
     #[serde(default)]
-    pub(crate) archive: String,
+    pub(crate) archive: Vec<ArchiveSpec>,
     pub(crate) published: Option<String>,
+}
+
+/// One published archive.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArchiveSpec {
+    pub(crate) table: Option<String>,
+    pub(crate) names: Vec<String>,
+    pub(crate) sha256: String,
+    pub(crate) size: String,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +83,8 @@ pub(crate) struct SentinelSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RangeSpec {
     pub(crate) from: i64,
+    /// The last value, where the next range does not begin right after it.
+    pub(crate) to: Option<i64>,
     pub(crate) name: String,
     pub(crate) doc: String,
 }
@@ -89,11 +102,41 @@ pub(crate) struct TableSpec {
     #[serde(default)]
     pub(crate) parts: u32,
     pub(crate) published: Option<PublishedSpec>,
+    #[serde(default)]
+    pub(crate) shards: Vec<ShardsSpec>,
+    /// Why the mandatory columns have a value in every row.
+    pub(crate) required: Option<String>,
+    #[serde(default)]
+    pub(crate) entity: Vec<String>,
+    #[serde(default)]
+    pub(crate) primary_key: Vec<String>,
+    #[serde(default)]
+    pub(crate) references: Vec<ReferenceSpec>,
     /// The name of the integer column by which rows are placed in time.
     pub(crate) time: Option<String>,
     #[serde(default)]
     pub(crate) synthetic: String,
     pub(crate) column: Vec<ColumnSpec>,
+}
+
+/// [`tracelake_schema::Reference`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReferenceSpec {
+    pub(crate) columns: Vec<String>,
+    pub(crate) table: String,
+    /// The columns of the other table, where their names differ.
+    #[serde(default)]
+    pub(crate) to: Vec<String>,
+}
+
+/// [`tracelake_schema::CellShards`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShardsSpec {
+    pub(crate) cell: String,
+    pub(crate) count: u32,
+    pub(crate) rows: Option<PublishedSpec>,
 }
 
 /// [`tracelake_schema::Files`].

@@ -99,6 +99,16 @@ pub(crate) fn date(text: &str) -> Result<&'static str> {
     Ok(leak(text))
 }
 
+/// A SHA-256 in lowercase hex.
+pub(crate) fn sha256(text: &str) -> Result<&'static str> {
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    ensure!(
+        text.len() == 64 && text.bytes().all(hex),
+        "{text:?} is not a SHA-256 in lowercase hex"
+    );
+    Ok(leak(text))
+}
+
 /// A text on one line: line breaks in the description count as spaces.
 pub(crate) fn prose(text: &str) -> Result<&'static str> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

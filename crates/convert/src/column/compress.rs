@@ -21,7 +21,7 @@ impl Codec {
     /// zstd at its own default level.
     pub const DEFAULT: Self = Self::Zstd(3);
 
-    /// The codec as the Parquet crate has it; a footer names it without its level.
+    /// The codec as the Parquet crate has it; a footer gives it without its level.
     pub(crate) fn compression(self) -> Compression {
         match self {
             Self::Zstd(level) => {
@@ -62,46 +62,31 @@ impl FromStr for Codec {
     }
 }
 
-/// A codec with what it keeps from page to page. The columns that share one are always taken by the
-/// same thread, one after the other, so that what it was used for before is the same on any number of
-/// threads.
+/// A codec with what it keeps from page to page. The columns that share one are always encoded by the
+/// same thread, one after the other, so its history is the same on any number of threads.
 ///
 /// # Memory
 /// What zstd takes for its level, about 1 MiB at level 3, from the first large page on.
 pub(crate) struct Compressor {
     codec: Codec,
-    /// The room of a page before it is compressed.
-    page: Vec<u8>,
     zstd: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Compressor {
     pub(crate) fn new(codec: Codec) -> Self {
-        Self {
-            codec,
-            page: Vec::new(),
-            zstd: None,
-        }
+        Self { codec, zstd: None }
     }
 
-    /// An empty page, to be kept when it was compressed.
-    pub(super) fn page(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.page)
+    pub(super) fn codec(&self) -> Codec {
+        self.codec
     }
 
-    /// Keeps the room of a page for the next one.
-    pub(super) fn keep(&mut self, mut page: Vec<u8>) {
-        page.clear();
-        self.page = page;
-    }
-
-    /// The compressed bytes of a page, or the page itself where it is to be `stored`.
+    /// The compressed bytes of a page.
     ///
     /// # Errors
     /// When the codec has no memory left.
-    pub(super) fn compress(&mut self, page: &[u8], stored: bool) -> io::Result<Vec<u8>> {
+    pub(super) fn compress(&mut self, page: &[u8]) -> io::Result<Vec<u8>> {
         match self.codec {
-            _ if stored => Ok(page.to_vec()),
             Codec::Zstd(level) => {
                 let zstd = match self.zstd.take() {
                     Some(zstd) => zstd,

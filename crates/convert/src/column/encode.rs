@@ -1,19 +1,16 @@
-//! Values, indices and levels to the bytes of a page, as the format's document `Encodings.md` has
-//! them. Pure.
+//! Indices, definition levels and booleans to the bytes of a page, as the format's document
+//! `Encodings.md` has them. Pure.
 
-use super::dictionary::{Values, to_float};
-use tracelake_schema::Kind;
-
-/// Bits that the largest of `values` values, counted from 0, takes.
+/// Bits of the largest index into `values` values.
 pub(super) fn width(values: usize) -> u8 {
     let bits = usize::BITS - values.saturating_sub(1).leading_zeros();
-    u8::try_from(bits).unwrap_or(u8::MAX)
+    u8::try_from(bits).expect("a number has at most 64 bits")
 }
 
 /// Appends the RLE and bit-packing hybrid of values below `1 << width`; `width` is at most 32.
 ///
-/// Eight equal values and more are a run, everything else is packed, as few headers as there can
-/// be.
+/// Eight or more equal values become a run. Everything else is packed, with as few headers as
+/// possible.
 pub(super) fn hybrid<T: Copy + Eq + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     let mut packed = 0;
     let mut at = 0;
@@ -45,7 +42,7 @@ fn run<T: Copy + Eq>(values: &[T]) -> usize {
     rest.map_or(values.len(), |rest| 8 + rest)
 }
 
-/// Appends one bit-packed run of all values; its last group of eight is filled up with zeros.
+/// Appends one bit-packed run of all values; its last group of eight is padded with zeros.
 fn pack<T: Copy + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -54,7 +51,7 @@ fn pack<T: Copy + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     varint(groups << 1 | 1, out);
     let step = usize::from(width);
     let mut at = out.len();
-    // Each group is written as two whole words; what is too much the next one overwrites.
+    // Each group is written as two whole words; the next one overwrites the excess.
     out.resize(at + groups * step + 32, 0);
     let (eights, rest) = values.as_chunks::<8>();
     for eight in eights {
@@ -72,7 +69,7 @@ fn pack<T: Copy + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     out.truncate(at);
 }
 
-/// Writes eight values, the first one lowest; 32 bytes are overwritten.
+/// Writes eight values, the first one lowest, and overwrites 32 bytes.
 #[inline(always)]
 fn pack_eight(eight: &[u32; 8], width: u8, out: &mut [u8]) {
     let bits = u32::from(width);
@@ -107,61 +104,20 @@ fn varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Appends the definition levels of a flat column, with their length before them.
-pub(super) fn levels(levels: &[u8], out: &mut Vec<u8>) {
+/// Appends the definition levels of a flat column, preceded by their length.
+pub(super) fn definition_levels(levels: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     hybrid(levels, 1, out);
-    let length = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
+    let length = u32::try_from(out.len() - start - 4).expect("levels of a row group are small");
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Appends one number in the PLAIN encoding of its kind.
-pub(super) fn plain_number(kind: Kind, number: i64, out: &mut Vec<u8>) {
-    match kind {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a code was read as 32 bits"
-        )]
-        Kind::Code => out.extend_from_slice(&(number as i32).to_le_bytes()),
-        Kind::Float => out.extend_from_slice(&to_float(number).to_le_bytes()),
-        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Struct | Kind::List => {
-            out.extend_from_slice(&number.to_le_bytes())
-        }
-    }
-}
-
-/// Appends one text in PLAIN encoding.
-pub(super) fn plain_text(text: &[u8], out: &mut Vec<u8>) {
-    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(text);
-}
-
-/// Appends one value of a dictionary in PLAIN encoding.
-pub(super) fn plain_value(kind: Kind, values: &Values, index: usize, out: &mut Vec<u8>) {
-    match values {
-        Values::Numbers(numbers) => plain_number(kind, numbers[index], out),
-        Values::Texts { .. } => plain_text(values.text(index), out),
-    }
-}
-
-/// Appends all values of a dictionary in PLAIN encoding.
-pub(super) fn plain(kind: Kind, values: &Values, out: &mut Vec<u8>) {
-    for index in 0..values.len() {
-        plain_value(kind, values, index, out);
-    }
-}
-
-/// Appends booleans in PLAIN encoding: bits, the lowest first.
-pub(super) fn booleans(values: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
-    for (at, value) in values.enumerate() {
-        if at % 8 == 0 {
-            out.push(0);
-        }
-        if let Some(last) = out.last_mut() {
-            *last |= u8::from(value) << (at % 8);
-        }
+/// Appends booleans, a byte each, as bits; the lowest comes first.
+pub(super) fn bits(booleans: &[u8], out: &mut Vec<u8>) {
+    for eight in booleans.chunks(8) {
+        let byte = eight.iter().enumerate();
+        out.push(byte.fold(0, |byte, (at, &bit)| byte | bit << at));
     }
 }
 
@@ -217,10 +173,7 @@ mod tests {
     #[test]
     fn booleans_are_bits() {
         let mut out = Vec::new();
-        booleans(
-            [true, false, true, true, false, false, false, false, true].into_iter(),
-            &mut out,
-        );
+        bits(&[1, 0, 1, 1, 0, 0, 0, 0, 1], &mut out);
         assert_eq!(out, [0b1101, 1]);
     }
 

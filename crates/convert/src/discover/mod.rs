@@ -1,16 +1,19 @@
 //! What is there: the files of a source, by table and file number.
 
 pub mod checksums;
+mod hints;
 pub mod schema_csv;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracelake_schema::{Files, SYNTHETIC, TRACES, Table, Trace};
+use tracelake_schema::{Archive, Files, SYNTHETIC, TRACES, Table, Trace};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::ARCHIVES;
+use crate::store::HOME;
+use crate::words::Runs;
 
 /// What was found in a source.
 #[derive(Debug, Default)]
@@ -25,12 +28,34 @@ pub struct Found {
     pub schema_csv: bool,
     /// Whether there is a `SHA256SUM` in the root.
     pub checksums: bool,
-    /// Names that could be those of a table's files, but are not.
-    pub passed_over: Vec<String>,
+    /// What could be a table's file, and isn't read.
+    pub skipped: Vec<Skipped>,
     /// Whether the source is a single file, which is taken alone.
     pub alone: bool,
     /// Whether `tracelake generate` made the source.
     pub synthetic: bool,
+}
+
+impl Found {
+    /// The first file found, with the source's path before it; the source where there is none.
+    pub(crate) fn first_path(&self) -> PathBuf {
+        let parts = self.tables.iter().flat_map(|table| &table.parts);
+        let mut files = parts
+            .map(|part| &part.file)
+            .chain(self.archives.iter().map(|(file, _)| file));
+        files
+            .next()
+            .map_or_else(|| self.root.clone(), |file| self.root.join(&file.path))
+    }
+}
+
+/// A file or directory that isn't read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its path, relative to the root.
+    pub path: String,
+    /// Why, and what to do about it.
+    pub why: String,
 }
 
 /// The files of one table.
@@ -42,6 +67,16 @@ pub struct FoundTable {
     pub files: Files,
     /// The files, by file number, then by path.
     pub parts: Vec<FoundPart>,
+}
+
+impl FoundTable {
+    /// Its file numbers for people, such as `parts 0-2, 7`.
+    pub(crate) fn numbers(&self) -> String {
+        let mut numbers: Vec<u32> = self.parts.iter().map(|part| part.number).collect();
+        numbers.dedup();
+        let s = if numbers.len() == 1 { "" } else { "s" };
+        format!("part{s} {}", Runs(&numbers))
+    }
 }
 
 /// One input file.
@@ -76,13 +111,13 @@ impl FoundPart {
 pub(crate) const SCHEMA_CSV: &str = "schema.csv";
 pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 
-/// Looks at a source: a directory laid out as published, one table's directory, or one file. Names are
-/// those of `trace`, or of any trace.
+/// Looks at a source: a directory laid out as published, one table's directory, or one file. It knows
+/// the names of `trace`'s tables, or, without one, of every trace's.
 ///
-/// Nothing outside of it is read: a symbolic link that leads out is refused.
+/// Nothing outside the source is read: a symbolic link that points out of it is refused.
 ///
 /// # Errors
-/// When it is not there, holds no file of any table, or cannot be read.
+/// When it doesn't exist, has no file of any table, or can't be read.
 pub fn discover(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
     let mut found = files(source, trace)?;
     found.synthetic = is_synthetic(source);
@@ -102,16 +137,21 @@ fn is_synthetic(source: &Path) -> bool {
 
 /// The files of a source.
 fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
-    let metadata = fs::metadata(source).map_err(|error| {
-        Error::io("open the source", source, error).hint("name the downloaded trace's directory")
-    })?;
+    let metadata = fs::metadata(source).map_err(|error| cannot_open(source, error))?;
     let root = fs::canonicalize(source).map_err(|error| Error::io("open", source, error))?;
     if !metadata.is_dir() {
         return one_file(source, &root, metadata.len(), trace);
     }
-    let here = table_of(&root, trace);
+    if source.join(HOME).is_dir() {
+        return Err(
+            Error::new(ErrorKind::Failed, "this is a lake, not a source")
+                .at(source)
+                .hint("name the source first and the lake second: tracelake convert SRC OUT"),
+        );
+    }
     let mut search = Search {
         source,
+        directory: table_of(&root, trace),
         root,
         trace,
         found: Found {
@@ -120,42 +160,22 @@ fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
         },
     };
     for name in list(source)? {
-        let path = source.join(&name);
-        if is_table(&name, trace) && path.is_dir() {
-            stay_inside(&search.root, &path)?;
-            for file in list(&path)? {
-                search.take(format!("{name}/{file}"), Some(&name))?;
-            }
-        } else if name == SCHEMA_CSV {
-            stay_inside(&search.root, &path)?;
-            search.found.schema_csv = true;
-        } else if name == CHECKSUMS {
-            stay_inside(&search.root, &path)?;
-            search.found.checksums = true;
-        } else if FileName::of(&name, trace).is_some() {
-            search.take(name, here.as_deref())?;
-        }
+        search.take_top(name)?;
     }
     let mut found = search.found;
-    // Parts of no table that lie beside tables belong to none of them.
-    let named = found.tables.iter().any(|table| table.name.is_some());
-    if named || !found.archives.is_empty() {
-        let (named, nameless) = std::mem::take(&mut found.tables)
-            .into_iter()
-            .partition(|table| table.name.is_some());
-        found.tables = named;
-        let nameless: Vec<FoundTable> = nameless;
-        let parts = nameless.into_iter().flat_map(|table| table.parts);
-        found.passed_over.extend(parts.map(|part| part.file.path));
-    }
+    skip_nameless(&mut found);
     if found.tables.is_empty() && found.archives.is_empty() {
-        let example = "job_events with files such as part-00000-of-00500.csv.gz";
+        let is_source = |path: &Path| {
+            let names = list(path).unwrap_or_default();
+            names
+                .iter()
+                .any(|name| is_table(name, trace) || FileName::of(name, trace).is_some())
+        };
+        let hint = hints::nothing_found(source, &found.skipped, &is_source);
         return Err(
             Error::new(ErrorKind::Failed, "no table of any known trace is here")
                 .at(source)
-                .hint(format!(
-                    "expected directories such as {example}, or files that are named after tables"
-                )),
+                .hint(hint),
         );
     }
     found.tables.sort_by(|a, b| a.name.cmp(&b.name));
@@ -167,7 +187,70 @@ fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
     Ok(found)
 }
 
-/// A single file; its name tells the table, or that of its directory.
+/// Whether a directory looks like a source: it has something that [`discover`] would read.
+#[must_use]
+pub fn is_source(path: &Path) -> bool {
+    discover(path, None).is_ok()
+}
+
+/// Refuses a lake that would be inside its source, where the next run would look for tables.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] when `out` is in the directory `source`; when a path can't be resolved.
+pub fn refuse_inside(source: &Path, out: &Path) -> Result<()> {
+    if !source.is_dir() {
+        return Ok(());
+    }
+    let resolve = |path: &Path| {
+        let whole = std::path::absolute(path).and_then(|whole| {
+            let existing = whole.ancestors().find(|ancestor| ancestor.exists());
+            fs::canonicalize(existing.unwrap_or(&whole))
+        });
+        whole.map_err(|error| Error::io("open", path, error))
+    };
+    // A source may be a lake's parent by way of directories that don't exist yet.
+    let (root, whole) = (resolve(source)?, resolve(out)?);
+    let is_new_beside = whole == root && !out.exists();
+    if !(whole.starts_with(&root) && whole != root || is_new_beside) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Refused, "OUT is inside SRC")
+        .at(out)
+        .hint("name a directory for the lake that is outside the source"))
+}
+
+fn cannot_open(source: &Path, error: std::io::Error) -> Error {
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return Error::io("open the source", source, error);
+    }
+    let hint = match source.to_str() {
+        Some(url) if url.contains("://") => "download it, and name the directory",
+        _ => "check the path: SRC is the directory or file that was downloaded",
+    };
+    Error::new(ErrorKind::Failed, "there is no such file or directory")
+        .at(source)
+        .hint(hint)
+        .because(error)
+}
+
+/// Skips parts that no directory gives a table, where there are tables beside them.
+fn skip_nameless(found: &mut Found) {
+    let named = found.tables.iter().any(|table| table.name.is_some());
+    if !named && found.archives.is_empty() {
+        return;
+    }
+    let tables = std::mem::take(&mut found.tables);
+    let (named, nameless): (Vec<_>, Vec<_>) =
+        tables.into_iter().partition(|table| table.name.is_some());
+    found.tables = named;
+    let parts = nameless.into_iter().flat_map(|table| table.parts);
+    found.skipped.extend(parts.map(|part| Skipped {
+        path: part.file.path,
+        why: "it is not in the directory of a table".to_owned(),
+    }));
+}
+
+/// A single file; its name, or that of its directory, says which table it is of.
 fn one_file(
     source: &Path,
     whole: &Path,
@@ -204,11 +287,12 @@ fn one_file(
         Some(FileName::Part { number, total }) => (directory, Files::Parts, number, Some(total)),
         Some(FileName::Shard { table, number }) => (Some(table), Files::Shards, number, None),
         Some(FileName::Whole { table }) => (Some(table), Files::Whole, 0, None),
+        Some(FileName::Only { table, files }) => (Some(table), files, 0, Some(1)),
         None if ARCHIVES.iter().any(|ending| name.ends_with(ending)) => {
             found.archives.push((file, None));
             return Ok(found);
         }
-        // Under a name of its own it is the only part.
+        // A file with a name of its own is the only part.
         None => (
             directory.or_else(|| stem_table(name, trace)),
             Files::Parts,
@@ -233,24 +317,54 @@ struct Search<'a> {
     source: &'a Path,
     /// The same without links.
     root: PathBuf,
+    /// The table that the source is named after, if it is one table's directory.
+    directory: Option<String>,
     trace: Option<&'static Trace>,
     found: Found,
 }
 
 impl Search<'_> {
-    /// Files one name as a file of a table, an archive, or as passed over; `directory` is the table that
+    /// Takes one name of the source itself.
+    fn take_top(&mut self, name: String) -> Result<()> {
+        let path = self.source.join(&name);
+        if is_table(&name, self.trace) && path.is_dir() {
+            stay_inside(&self.root, &path)?;
+            for file in list(&path)? {
+                self.take(format!("{name}/{file}"), Some(&name))?;
+            }
+        } else if name == SCHEMA_CSV {
+            stay_inside(&self.root, &path)?;
+            self.found.schema_csv = true;
+        } else if name == CHECKSUMS {
+            stay_inside(&self.root, &path)?;
+            self.found.checksums = true;
+        } else if FileName::of(&name, self.trace).is_some() || self.directory.is_some() {
+            let directory = self.directory.clone();
+            self.take(name, directory.as_deref())?;
+        } else if is_table(&name, None) || FileName::of(&name, None).is_some() {
+            self.skip(name, hints::why_elsewhere());
+        } else if let Some(why) = hints::why_data(self.source, &name) {
+            self.skip(name, why);
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, path: String, why: String) {
+        self.found.skipped.push(Skipped { path, why });
+    }
+
+    /// Takes one name as a file of a table or as an archive, or skips it; `directory` is the table that
     /// its directory is named after.
     fn take(&mut self, path: String, directory: Option<&str>) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         let directory = directory.map(str::to_owned);
-        let known = FileName::of(name, self.trace);
-        // In a table's directory lie files of this table.
+        // A table's directory holds files of that table.
         let fits = |table: &String| {
             directory
                 .as_ref()
                 .is_none_or(|directory| directory == table)
         };
-        let (table, files, number, total) = match known {
+        let (table, files, number, total) = match FileName::of(name, self.trace) {
             Some(FileName::Part { number, total }) => {
                 (directory, Files::Parts, number, Some(total))
             }
@@ -258,13 +372,21 @@ impl Search<'_> {
                 (Some(table), Files::Shards, number, None)
             }
             Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
+            Some(FileName::Only { table, files }) if fits(&table) => {
+                (Some(table), files, 0, Some(1))
+            }
             Some(FileName::Archive(trace)) => {
                 let file = self.file(path)?;
                 self.found.archives.push((file, Some(trace)));
                 return Ok(());
             }
-            _ => {
-                self.found.passed_over.push(path);
+            Some(_) => {
+                self.skip(path, hints::why_elsewhere());
+                return Ok(());
+            }
+            None => {
+                let why = hints::why_skipped(self.source, &path);
+                self.skip(path, why);
                 return Ok(());
             }
         };
@@ -305,15 +427,17 @@ impl Search<'_> {
     }
 }
 
-/// What the name of a file says.
+/// What a file's name says about it.
 #[derive(Debug, PartialEq)]
 enum FileName {
-    /// `part-00017-of-00500.csv.gz`: of a table whose directory it lies in.
+    /// `part-00017-of-00500.csv.gz`, of the table that its directory is named after.
     Part { number: u32, total: u32 },
     /// `<table>-000000000017.json.gz`.
     Shard { table: String, number: u32 },
-    /// `<table>.csv.gz`, `<table>.tar.gz`.
+    /// `<table>.csv.gz`, `<table>.tar.gz`, of a table that is published so.
     Whole { table: String },
+    /// `<table>.csv.gz`, of a table that is published in parts or shards: its only part.
+    Only { table: String, files: Files },
     /// An archive of all tables.
     Archive(&'static Trace),
 }
@@ -323,12 +447,22 @@ impl FileName {
         if let Some((number, total)) = part_name(name) {
             return Some(Self::Part { number, total });
         }
-        let archive = |stem: &str| {
-            let ending = name.strip_prefix(stem).filter(|_| !stem.is_empty());
-            ending.is_some_and(|ending| ARCHIVES.contains(&ending))
+        let known_as = |archive: &&Archive| {
+            archive.names.iter().any(|known| {
+                let stem = known.strip_suffix(".tar.gz").unwrap_or(known);
+                let ending = name.strip_prefix(stem);
+                ending.is_some_and(|ending| ARCHIVES.contains(&ending))
+            })
         };
-        if let Some(trace) = traces(trace).find(|trace| archive(trace.archive)) {
-            return Some(Self::Archive(trace));
+        for trace in traces(trace) {
+            if let Some(archive) = trace.archives.iter().find(known_as) {
+                return Some(match archive.table {
+                    None => Self::Archive(trace),
+                    Some(table) => Self::Whole {
+                        table: table.to_owned(),
+                    },
+                });
+            }
         }
         tables(trace).find_map(|table| {
             let rest = name.strip_prefix(table.name)?;
@@ -344,6 +478,10 @@ impl FileName {
                 Files::Whole if of_text(rest) || ARCHIVES.contains(&rest) => {
                     Some(Self::Whole { table: name })
                 }
+                Files::Parts | Files::Shards if of_text(rest) => Some(Self::Only {
+                    table: name,
+                    files: table.files,
+                }),
                 Files::Shards => {
                     let rest = rest.strip_prefix('-')?;
                     let (number, _) = rest.split_once('.')?;
@@ -393,13 +531,13 @@ fn table_of(directory: &Path, trace: Option<&'static Trace>) -> Option<String> {
     is_table(name, trace).then(|| name.to_owned())
 }
 
-/// The table that a file is named after, although files of the table are named otherwise.
+/// The table that a file is named after, although the publisher names the table's files otherwise.
 fn stem_table(name: &str, trace: Option<&'static Trace>) -> Option<String> {
     let (stem, _) = name.split_once('.')?;
     is_table(stem, trace).then(|| stem.to_owned())
 }
 
-/// Refuses what a symbolic link takes out of the source.
+/// Refuses a symbolic link that points out of the source.
 fn stay_inside(root: &Path, path: &Path) -> Result<()> {
     let whole = fs::canonicalize(path).map_err(|error| Error::io("open", path, error))?;
     if whole.starts_with(root) {
@@ -407,10 +545,10 @@ fn stay_inside(root: &Path, path: &Path) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::Refused,
-        "a symbolic link that leads out of the source",
+        "a symbolic link that points out of the source",
     )
     .at(path)
-    .hint("name the directory that it leads to, or put the file itself here"))
+    .hint("name the directory that it points to, or put the file itself here"))
 }
 
 /// The names in a directory, sorted; those that are not UTF-8 cannot be ours.
@@ -463,7 +601,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             [0, 1]
         );
-        assert_eq!(found.passed_over, ["job_events/notes.txt"]);
+        assert_eq!(found.skipped[0].path, "job_events/notes.txt");
         let found = discover(&table, None).unwrap();
         assert_eq!(found.tables[0].name.as_deref(), Some("job_events"));
         let found = discover(&table.join("part-00001-of-00003.csv.gz"), None).unwrap();

@@ -1,20 +1,20 @@
-//! The records of a chunk and the rows of a part, whatever the syntax of the table.
+//! The records of a chunk, whatever the syntax of the table.
 
+use std::io::Write;
 use std::ops::Range;
 
-use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
-use parquet::errors::ParquetError;
-use parquet::schema::types::SchemaDescriptor;
+use arrow::datatypes::SchemaRef;
 use rayon::prelude::*;
-use tracelake_schema::{Syntax, arrow::arrow_schema};
+use tracelake_schema::Syntax;
 
 use crate::cell::{Bad, Row};
+use crate::error::Result;
 use crate::fault::Fault;
 use crate::layout::Layout;
+use crate::output::{Encoding, OutputFile, Rows};
 use crate::rows::Reject;
-use crate::sheet::{Codec, RowGroup};
 use crate::split::LineEnding;
-use crate::{json, nested, quoted, rows, split};
+use crate::{json, quoted, split};
 
 /// U+FEFF in UTF-8, which some systems put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -78,7 +78,7 @@ impl Records {
         &mut self,
         lines: &[u8],
         layout: &Layout,
-    ) -> Result<(), (usize, String)> {
+    ) -> std::result::Result<(), (usize, String)> {
         if self.marked {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
@@ -107,8 +107,17 @@ impl Records {
         }
     }
 
+    /// The number of records that may become rows.
+    pub(super) fn rows(&self) -> usize {
+        self.plain.len() + self.json.len() + self.quoted.places().len()
+    }
+
     /// The records of a nested table, in order: the place of each without its line ending, and the row.
-    fn read(&self, lines: &[u8], layout: &Layout) -> Vec<(Range<usize>, Result<Row, Bad>)> {
+    fn read(
+        &self,
+        lines: &[u8],
+        layout: &Layout,
+    ) -> Vec<(Range<usize>, std::result::Result<Row, Bad>)> {
         let ending = self.ending.unwrap_or(LineEnding::Lf);
         let is_json = layout.table.syntax == Syntax::Json;
         let places = if is_json {
@@ -131,112 +140,55 @@ impl Records {
     }
 }
 
-/// Rows of one table on their way to row groups.
-pub(super) enum Rows {
-    /// Of fields that are one value each, as fast as can be.
-    Plain(rows::Rows),
-    /// Of values that may hold others.
-    Nested(nested::Rows),
+/// Prepares for the rows of a table.
+pub(super) fn rows<W: Write + Send>(
+    layout: &Layout,
+    schema: &SchemaRef,
+    file: &OutputFile<W>,
+    encoding: Encoding,
+) -> Rows {
+    match layout.table.syntax {
+        Syntax::Csv => Rows::of_fields(layout, schema, file, encoding),
+        Syntax::Json | Syntax::QuotedCsv => Rows::of_cells(layout.table, schema, file),
+    }
 }
 
-impl Rows {
-    pub(super) fn new(
-        layout: &Layout,
-        schema: &SchemaDescriptor,
-        factory: ArrowRowGroupWriterFactory,
-        codec: Codec,
-    ) -> Self {
-        match layout.table.syntax {
-            Syntax::Csv => Self::Plain(rows::Rows::new(layout, schema, codec)),
-            Syntax::Json | Syntax::QuotedCsv => Self::Nested(nested::Rows::new(
-                layout.table,
-                &arrow_schema(layout.table),
-                factory,
-            )),
-        }
+/// Adds the good records of a chunk to `rows`; returns the others, in the order of the file.
+///
+/// # Errors
+/// When a page cannot be encoded.
+pub(super) fn push(
+    rows: &mut Rows,
+    lines: &[u8],
+    records: &Records,
+    layout: &Layout,
+) -> Result<Vec<Reject>> {
+    if layout.table.syntax == Syntax::Csv {
+        return rows.push_fields(layout, lines, &records.plain);
     }
-
-    /// Whether a row group should end before these records are pushed.
-    pub(super) fn is_full(&self, records: &Records) -> bool {
-        match self {
-            Self::Plain(rows) => rows.is_full(records.plain.len()),
-            Self::Nested(rows) => rows.is_full(records.json.len() + records.quoted.places().len()),
-        }
-    }
-
-    /// Takes the good records of a chunk and returns the rejects among all of them, in order.
-    ///
-    /// # Errors
-    /// When a page cannot be encoded.
-    pub(super) fn push(
-        &mut self,
-        lines: &[u8],
-        records: &Records,
-        layout: &Layout,
-    ) -> Result<Vec<Reject>, ParquetError> {
-        let rows = match self {
-            Self::Plain(rows) => return rows.push(lines, &records.plain),
-            Self::Nested(rows) => rows,
+    let (mut good, mut rejects) = (Vec::new(), Vec::new());
+    let (mut line, mut seen) = (0, 0);
+    for (place, row) in records.read(lines, layout) {
+        let bad = match row {
+            Ok(row) => {
+                good.push(row);
+                continue;
+            }
+            Err(bad) => bad,
         };
-        let (mut good, mut rejects) = (Vec::new(), Vec::new());
-        let (mut line, mut seen) = (0, 0);
-        for (place, row) in records.read(lines, layout) {
-            let bad = match row {
-                Ok(row) => {
-                    good.push(row);
-                    continue;
-                }
-                Err(bad) => bad,
-            };
-            line += memchr::memchr_iter(b'\n', &lines[seen..place.start]).count();
-            seen = place.start;
-            rejects.push(Reject {
-                line,
-                field: place.start + bad.field.start..place.start + bad.field.end,
-                row: place,
-                column: bad.column,
-                inner: bad.inner,
-                fault: bad.fault,
-            });
-        }
-        rows.push(&good)?;
-        Ok(rejects)
+        line += memchr::memchr_iter(b'\n', &lines[seen..place.start]).count();
+        seen = place.start;
+        rejects.push(Reject {
+            line,
+            field: place.start + bad.field.start..place.start + bad.field.end,
+            row: place,
+            column: bad.column,
+            inner: bad.inner,
+            fault: bad.fault,
+        });
     }
-
-    /// Makes a row group of the good rows since the last one; `None` where there are none.
-    ///
-    /// # Errors
-    /// When a page cannot be encoded.
-    pub(super) fn finish(&mut self) -> Result<Option<RowGroup>, ParquetError> {
-        Ok(match self {
-            Self::Plain(rows) => rows.finish()?.map(RowGroup::Plain),
-            Self::Nested(rows) => rows.finish()?.map(RowGroup::Nested),
-        })
-    }
-
-    /// Good rows since the beginning.
-    pub(super) fn pushed(&self) -> u64 {
-        match self {
-            Self::Plain(rows) => rows.pushed(),
-            Self::Nested(rows) => rows.pushed(),
-        }
-    }
-
-    /// Values that were spelled in another way and mapped to a sentinel, since the beginning.
-    pub(super) fn sentinels_mapped(&self) -> u64 {
-        match self {
-            Self::Plain(rows) => rows.sentinels_mapped(),
-            Self::Nested(rows) => rows.sentinels_mapped(),
-        }
-    }
-
-    /// The smallest and the largest value of the column by which rows are placed in time.
-    pub(super) fn time(&self, layout: &Layout) -> Option<(i64, i64)> {
-        match self {
-            Self::Plain(rows) => rows.integers(layout.table.time?),
-            Self::Nested(rows) => rows.time(),
-        }
-    }
+    rows.push_cells(&good)?;
+    Ok(rejects)
 }
 
 /// At most so many lines of those given.

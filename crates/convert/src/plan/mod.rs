@@ -1,13 +1,13 @@
 //! Found × catalog × options → [`Plan`]: plain data that `--dry-run` prints and a run carries out.
 
+mod recognise;
 mod request;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
-use tracelake_schema::{Derived, Files, Kind, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
 
 use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
@@ -16,29 +16,16 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
-use crate::sheet::Codec;
-use crate::source::{self, Chunk, Source};
-use crate::value;
+use crate::options::{self, OnBadRow};
+use crate::output::{Encoding, Format};
+use crate::source::{self, Member};
+use crate::words::{Runs, several};
 
-pub use request::{ChecksumSource, OnBadRow, PART_ROWS, PartSet, Partitions, Request};
+pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 
-/// File numbers as people write them: `0-174, 178-499`.
-struct Ranges<'a>(&'a [u32]);
-
-impl fmt::Display for Ranges<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
-        for (index, run) in runs.enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
-            match run {
-                [] => {}
-                [one] => write!(f, "{comma}{one}")?,
-                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
-            }
-        }
-        Ok(())
-    }
-}
+/// The most parts that the names of a table's files may speak of; published tables have up to 500. A
+/// name alone must not decide how much memory a plan takes.
+pub const PARTS_LIMIT: u32 = 1_000_000;
 
 /// What will be done: every input, every output, nothing left to decide.
 #[derive(Debug, Clone)]
@@ -49,12 +36,12 @@ pub struct Plan {
     pub trace: &'static Trace,
     /// What decides the bytes of the outputs.
     pub origin: Origin,
-    /// How column chunks are compressed.
-    pub codec: Codec,
-    /// What a bad row leads to.
+    /// The format of the output files, and how they are compressed.
+    pub encoding: Encoding,
+    /// What to do with a row that can't be converted.
     pub on_bad_row: OnBadRow,
-    /// Where the outputs of a table lie.
-    pub partitions: Partitions,
+    /// How the files of the lake are laid out.
+    pub layout: options::Layout,
     /// The file numbers to convert; `None` for all.
     pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
@@ -150,6 +137,19 @@ impl Plan {
             .find(|stream| stream.tables.contains(&table))
     }
 
+    /// The table whose text a member of an archive is, as an index in [`Plan::tables`].
+    #[must_use]
+    pub fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
+        let name = member.path.rsplit('/').next()?;
+        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
+        tables.find(|&table| {
+            let table = self.tables[table].layout.table;
+            let rest = name.strip_prefix(table.name);
+            let extension = rest.and_then(|rest| rest.strip_prefix('.'));
+            extension == Some(table.syntax.extension())
+        })
+    }
+
     /// A part that a stream is cut into; `table` is an index in [`Plan::tables`].
     #[must_use]
     pub fn cut(&self, stream: &StreamPlan, table: usize, file_number: u32) -> PartPlan {
@@ -162,12 +162,8 @@ impl Plan {
             number: file_number,
             total: None,
         };
-        part_plan(
-            self.partitions,
-            self.tables[table].layout.table,
-            &part,
-            None,
-        )
+        let place = (self.layout, self.encoding.format());
+        part_plan(place, self.tables[table].layout.table, &part, None)
     }
 }
 
@@ -184,152 +180,248 @@ pub fn table_names() -> BTreeSet<&'static str> {
 /// When the source is not a trace, is not whole (unless that is allowed), or is not what was
 /// asked for; nothing is written.
 pub fn plan(request: &Request) -> Result<Plan> {
-    let mut found = discover::discover(&request.source, request.trace)?;
-    let schema_csv = match found.schema_csv {
-        true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
-        false => None,
-    };
-    name_tables(request, &mut found)?;
-    let trace = match request.trace {
-        Some(trace) => trace,
-        None => recognise(&found, schema_csv.as_ref())?,
-    };
-    if let Some(schema_csv) = &schema_csv {
-        schema_csv.check(trace)?;
+    let source = Recognised::read(request)?;
+    let trace = source.trace;
+    fit_archives(&source.found, trace)?;
+    check_tables(request, &source)?;
+    check_part_rows(request, trace)?;
+    let derived = derived(request, trace)?;
+    let checksums = read_checksums(request, &source.found)?;
+    let mut warnings = skipped(&source.found);
+    let chosen = choose(request, &source, checksums.as_ref(), &mut warnings)?;
+    if chosen.tables.is_empty() {
+        return Err(nothing_selected(request, &source));
     }
-    if found.alone {
-        // Its name need not be one that the publisher gave it.
-        for table in &mut found.tables {
-            let known = table.name.as_deref().and_then(|name| trace.table(name));
-            table.files = known.map_or(table.files, |known| known.files);
+    if checksums.is_some() {
+        warnings.extend(chosen.unlisted());
+    }
+    tracing::debug!(
+        trace = trace.name,
+        tables = chosen.tables.len(),
+        absent = chosen.absent.len(),
+        schema_csv = source.schema_csv.is_some(),
+        checksums = checksums.is_some(),
+        "planned"
+    );
+    Ok(Plan {
+        origin: Origin {
+            synthetic: source.found.synthetic,
+            ..Origin::new(trace.name, settings(request, trace))
+        },
+        source: source.found.root,
+        trace,
+        encoding: request.encoding,
+        on_bad_row: request.on_bad_row,
+        layout: request.layout,
+        selected: request.parts.clone(),
+        tables: chosen.tables,
+        streams: chosen.streams,
+        derived,
+        absent: chosen.absent,
+        warnings,
+    })
+}
+
+/// A source whose trace is known.
+struct Recognised {
+    found: Found,
+    schema_csv: Option<SchemaCsv>,
+    trace: &'static Trace,
+}
+
+impl Recognised {
+    fn read(request: &Request) -> Result<Self> {
+        let mut found = discover::discover(&request.source, request.trace)?;
+        let schema_csv = match found.schema_csv {
+            true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
+            false => None,
+        };
+        recognise::name_tables(request, &mut found)?;
+        let trace = match request.trace {
+            Some(trace) => trace,
+            None => recognise::recognise(&found, schema_csv.as_ref())?,
+        };
+        if let Some(schema_csv) = &schema_csv {
+            schema_csv.check(trace)?;
         }
+        if found.alone {
+            // Its name need not be the publisher's.
+            for table in &mut found.tables {
+                let known = table.name.as_deref().and_then(|name| trace.table(name));
+                table.files = known.map_or(table.files, |known| known.files);
+            }
+        }
+        Ok(Self {
+            found,
+            schema_csv,
+            trace,
+        })
     }
-    fit_archives(&found, trace)?;
+
+    /// What was found of a table.
+    fn of(&self, table: &Table) -> Option<&FoundTable> {
+        let mut tables = self.found.tables.iter();
+        tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
+    }
+}
+
+/// Refuses tables that the trace or the source doesn't have.
+fn check_tables(request: &Request, source: &Recognised) -> Result<()> {
+    let Recognised { found, trace, .. } = source;
     for name in &request.tables {
         if trace.table(name).is_none() {
             return Err(unknown_table(name, trace));
         }
-        let here = found
-            .tables
-            .iter()
-            .any(|table| table.name.as_ref() == Some(name));
-        if !here && found.archives.is_empty() {
-            return Err(Error::new(
-                ErrorKind::Failed,
-                format!("there is no part of table {name}"),
-            )
-            .at(&request.source)
-            .hint("leave it out of --tables, or download it"));
+        let mut tables = found.tables.iter();
+        let is_found = tables.any(|table| table.name.as_ref() == Some(name));
+        if !is_found && found.archives.is_empty() {
+            let reason = format!("there is no part of table {name}");
+            return Err(Error::new(ErrorKind::Failed, reason)
+                .at(&request.source)
+                .hint("leave it out of --tables, or download it"));
         }
     }
-    let derived = derived(request, trace)?;
-    let checksums = read_checksums(request, &found)?;
-    let mut warnings: Vec<String> = found
-        .passed_over
-        .iter()
-        .map(|path| {
-            format!(
-                "{} is passed over: not the name of a part",
-                escape(path.as_bytes(), 200)
-            )
-        })
-        .collect();
-    let mut tables: Vec<TablePlan> = Vec::new();
-    let mut streams = Vec::new();
-    let mut absent = Vec::new();
-    let mut archived = Vec::new();
-    for (rank, table) in trace.tables.iter().enumerate() {
-        let wanted =
-            request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
-        let here = found
-            .tables
-            .iter()
-            .find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files);
-        match here {
-            Some(here) if wanted && here.files == Files::Whole => {
-                let layout = Layout::built_in(table, trace.name);
-                let file = the_only(&found, here)?;
-                streams.push(stream(
-                    request,
-                    file,
-                    vec![tables.len()],
-                    checksums.as_ref(),
-                ));
-                tables.push(TablePlan::whole(rank, layout));
-            }
-            Some(here) if wanted => {
-                let layout = match &schema_csv {
-                    Some(schema_csv) => schema_csv.layout(table)?,
-                    None => Layout::built_in(table, trace.name),
-                };
-                let planned = plan_table(request, &found, here, rank, layout, checksums.as_ref())?;
-                if planned.parts.is_empty() {
-                    warnings.push(format!("{} has no part that is selected", table.name));
-                } else {
-                    tables.push(planned);
-                }
-            }
-            None if wanted && table.files == Files::Whole && !found.archives.is_empty() => {
-                archived.push(tables.len());
-                tables.push(TablePlan::whole(rank, Layout::built_in(table, trace.name)));
-            }
-            None if wanted => absent.push(table.name),
-            _ => {}
+    Ok(())
+}
+
+fn check_part_rows(request: &Request, trace: &Trace) -> Result<()> {
+    let applies = trace.tables.iter().any(|table| table.files == Files::Whole);
+    match request.part_rows {
+        Some(_) if !applies => {
+            let reason = format!("no table of {} is cut into parts", trace.name);
+            Err(Error::new(ErrorKind::Usage, reason).hint("leave --part-rows out"))
         }
+        _ => Ok(()),
     }
-    for (file, _) in &found.archives {
-        streams.push(stream(request, file, archived.clone(), checksums.as_ref()));
-    }
-    if tables.is_empty() {
-        return Err(Error::new(ErrorKind::Failed, "no part is selected")
-            .at(&request.source)
-            .hint("see which there are with: tracelake inspect SRC"));
-    }
-    let parts = tables.iter().flat_map(|table| &table.parts);
-    let digests = parts.map(|part| &part.sha256);
-    let digests = digests.chain(streams.iter().map(|stream| &stream.sha256));
-    let unlisted = digests.filter(|digest| digest.is_none()).count();
-    if checksums.is_some() && unlisted > 0 {
-        warnings.push(format!(
-            "not in the checksums, so not checked: {unlisted} of the files"
-        ));
-    }
-    let options = Settings {
-        layout: request.partitions.name().to_owned(),
-        format: "parquet".to_owned(),
-        compression: request.codec.to_string(),
+}
+
+/// The options that decide bytes.
+fn settings(request: &Request, trace: &Trace) -> Settings {
+    Settings {
+        layout: request.layout.name().to_owned(),
+        format: request.encoding.format().to_string(),
+        compression: request.encoding.codec().to_string(),
         on_bad_row: request.on_bad_row.name().to_owned(),
         part_rows: trace
             .tables
             .iter()
             .any(|table| table.files == Files::Whole)
-            .then_some(request.part_rows),
-    };
-    tracing::debug!(
-        trace = trace.name,
-        tables = tables.len(),
-        absent = absent.len(),
-        schema_csv = schema_csv.is_some(),
-        checksums = checksums.is_some(),
-        "planned"
-    );
-    Ok(Plan {
-        source: found.root,
+            .then_some(request.part_rows()),
+    }
+}
+
+/// How many skipped files are named one by one.
+const NAMED: usize = 20;
+
+/// A warning for each file that is skipped; of very many, for the first ones.
+fn skipped(found: &Found) -> Vec<String> {
+    let named = found.skipped.iter().take(NAMED);
+    let warnings = named.map(|skipped| {
+        let path = escape(skipped.path.as_bytes(), 200);
+        format!("{path} is skipped: {}", skipped.why)
+    });
+    let more = found.skipped.len().saturating_sub(NAMED) as u64;
+    let more = (more > 0).then(|| format!("{} more skipped", several(more, "file")));
+    warnings.chain(more).collect()
+}
+
+/// What is converted of a source.
+#[derive(Default)]
+struct Chosen {
+    tables: Vec<TablePlan>,
+    streams: Vec<StreamPlan>,
+    absent: Vec<&'static str>,
+}
+
+/// Chooses the tables and parts that are wanted and found.
+fn choose(
+    request: &Request,
+    source: &Recognised,
+    checksums: Option<&Checksums>,
+    warnings: &mut Vec<String>,
+) -> Result<Chosen> {
+    let Recognised {
+        found,
+        schema_csv,
         trace,
-        origin: Origin {
-            synthetic: found.synthetic,
-            ..Origin::new(trace.name, options)
-        },
-        codec: request.codec,
-        on_bad_row: request.on_bad_row,
-        partitions: request.partitions,
-        selected: request.parts.clone(),
-        tables,
-        streams,
-        derived,
-        absent,
-        warnings,
-    })
+    } = source;
+    let mut chosen = Chosen::default();
+    let mut archived = Vec::new();
+    for (rank, table) in trace.tables.iter().enumerate() {
+        let is_wanted =
+            request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
+        if !is_wanted {
+            continue;
+        }
+        let next = chosen.tables.len();
+        match source.of(table) {
+            Some(here) if here.files == Files::Whole => {
+                let file = the_only(found, here)?;
+                chosen
+                    .streams
+                    .push(stream(request, file, vec![next], checksums));
+                let layout = Layout::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, layout));
+            }
+            Some(here) => {
+                let layout = match schema_csv {
+                    Some(schema_csv) => schema_csv.layout(table)?,
+                    None => Layout::built_in(table, trace.name),
+                };
+                let planned = plan_table(request, found, here, rank, layout, checksums)?;
+                if planned.parts.is_empty() {
+                    warnings.push(format!(
+                        "{} has none of the selected parts; it has {}",
+                        table.name,
+                        here.numbers()
+                    ));
+                } else {
+                    chosen.tables.push(planned);
+                }
+            }
+            None if table.files == Files::Whole && !found.archives.is_empty() => {
+                archived.push(next);
+                let layout = Layout::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, layout));
+            }
+            None => chosen.absent.push(table.name),
+        }
+    }
+    for (file, _) in &found.archives {
+        chosen
+            .streams
+            .push(stream(request, file, archived.clone(), checksums));
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    /// A warning when the checksums don't list all files.
+    fn unlisted(&self) -> Option<String> {
+        let parts = self.tables.iter().flat_map(|table| &table.parts);
+        let digests = parts.map(|part| &part.sha256);
+        let digests = digests.chain(self.streams.iter().map(|stream| &stream.sha256));
+        let unlisted = digests.filter(|digest| digest.is_none()).count() as u64;
+        (unlisted > 0).then(|| {
+            format!(
+                "{} not listed in the checksums, so not checked",
+                several(unlisted, "file")
+            )
+        })
+    }
+}
+
+fn nothing_selected(request: &Request, source: &Recognised) -> Error {
+    let is_wanted =
+        |name: &str| request.tables.is_empty() || request.tables.iter().any(|n| n == name);
+    let tables = source.found.tables.iter().filter_map(|table| {
+        let name = table.name.as_deref().filter(|name| is_wanted(name))?;
+        Some(format!("{name} has {}", table.numbers()))
+    });
+    let tables: Vec<String> = tables.collect();
+    Error::new(ErrorKind::Failed, "no part is selected")
+        .at(&request.source)
+        .hint(format!("change --parts: {}", tables.join("; ")))
 }
 
 /// What is to be derived.
@@ -406,7 +498,7 @@ fn stream(
         bytes: file.bytes,
         sha256: listed.map(str::to_owned),
         tables,
-        part_rows: request.part_rows,
+        part_rows: request.part_rows(),
     }
 }
 
@@ -481,15 +573,14 @@ fn plan_table(
     if !found.alone {
         check_numbers(request, found, table, here)?;
         let total = here.parts.iter().map(FoundPart::total).max().unwrap_or(0);
-        let there = |number| here.parts.iter().any(|part| part.number == number);
-        missing = (0..total)
-            .filter(|&number| selected(number) && !there(number))
+        missing = gaps(&here.parts, total)
+            .filter(|&number| selected(number))
             .collect();
         if !missing.is_empty() && !request.allow_missing {
             let reason = format!(
                 "{} of {total} parts are missing: {}",
                 missing.len(),
-                Ranges(&missing)
+                Runs(&missing)
             );
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)
@@ -503,7 +594,8 @@ fn plan_table(
         .filter(|part| selected(part.number))
         .map(|part| {
             let listed = checksums.and_then(|sums| sums.of(table.name, &part.file.path));
-            part_plan(request.partitions, table, part, listed)
+            let place = (request.layout, request.encoding.format());
+            part_plan(place, table, part, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -517,7 +609,7 @@ fn plan_table(
 }
 
 fn part_plan(
-    partitions: Partitions,
+    place: (options::Layout, Format),
     table: &Table,
     part: &FoundPart,
     sha256: Option<&str>,
@@ -527,9 +619,18 @@ fn part_plan(
         source: part.file.path.clone(),
         bytes: part.file.bytes,
         sha256: sha256.map(str::to_owned),
-        output: output_path(partitions, table, part),
+        output: output_path(place, table, part),
         rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
     }
+}
+
+/// The file numbers below `total` that no part has; `parts` are in the order of their numbers.
+fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = u32> {
+    let after = parts.iter().map(|part| part.number.saturating_add(1));
+    let numbers = parts.iter().map(|part| part.number);
+    let starts = std::iter::once(0).chain(after);
+    let gaps = starts.zip(numbers.chain([total]));
+    gaps.flat_map(|(start, end)| start..end)
 }
 
 /// Two files of one number would become the same output; a number past the total is a mistake; two
@@ -548,6 +649,13 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
         }
     }
     for part in &here.parts {
+        if part.total() > PARTS_LIMIT {
+            let reason = format!(
+                "one of {} parts, and a table has at most {PARTS_LIMIT}",
+                part.total()
+            );
+            return wrong(part, reason, "rename it, or move it away");
+        }
         if part.number >= part.total() {
             let reason = format!("file number {} is not below {}", part.number, part.total());
             return wrong(part, reason, "rename it, or move it away");
@@ -577,11 +685,15 @@ fn output_stem(part: &FoundPart) -> String {
     }
 }
 
-fn output_path(partitions: Partitions, table: &Table, part: &FoundPart) -> String {
-    let name = format!("{}.parquet", output_stem(part));
-    match partitions {
-        Partitions::Hive => format!("{}/file_number={}/{name}", table.name, part.number),
-        Partitions::Flat => format!("{}/{name}", table.name),
+fn output_path(
+    (layout, format): (options::Layout, Format),
+    table: &Table,
+    part: &FoundPart,
+) -> String {
+    let name = format!("{}.{format}", output_stem(part));
+    match layout {
+        options::Layout::Hive => format!("{}/file_number={}/{name}", table.name, part.number),
+        options::Layout::Flat => format!("{}/{name}", table.name),
     }
 }
 
@@ -595,136 +707,25 @@ fn unknown_table(name: &str, trace: &Trace) -> Error {
     .hint(format!("it has {}", names.join(", ")))
 }
 
-/// Gives a table to files of which neither the directory nor the name tells: the one that
-/// `--tables` names, or the only one that has so many fields.
-fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
-    let root = found.root.clone();
-    for table in found.tables.iter_mut().filter(|table| table.name.is_none()) {
-        if let [name] = &request.tables[..] {
-            table.name = Some(name.clone());
-            continue;
-        }
-        let row = first_row(&root, table)?;
-        let fields = row.as_deref().map(count_fields);
-        let traces = TRACES.iter().filter(|_| request.trace.is_none());
-        let mut candidates: Vec<&Table> = traces
-            .chain(request.trace)
-            .flat_map(|trace| trace.tables)
-            .filter(|table| table.syntax == Syntax::Csv && Some(table.fields.len()) == fields)
-            .collect();
-        candidates.sort_by_key(|candidate| candidate.name);
-        candidates.dedup_by_key(|candidate| candidate.name);
-        if candidates.len() > 1 {
-            let fits = |table: &&Table| row.as_deref().is_some_and(|row| fits(table, row));
-            let fitting: Vec<&Table> = candidates.iter().copied().filter(fits).collect();
-            if !fitting.is_empty() {
-                candidates = fitting;
-            }
-        }
-        let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name).collect();
-        let reason = match (&candidates[..], fields) {
-            ([only], _) => {
-                table.name = Some(only.name.to_owned());
-                continue;
-            }
-            (_, None) => "the file has no rows that tell its table".to_owned(),
-            ([], Some(fields)) => format!("no known table has {fields} fields"),
-            (_, Some(fields)) => format!("{} have {fields} fields", names.join(" and ")),
-        };
-        return Err(Error::new(ErrorKind::Failed, reason)
-            .at(&request.source)
-            .hint("name the table with --tables, or put the file into a directory of its name"));
-    }
-    Ok(())
-}
-
-/// Finds the trace: the one that has all tables found, each with the number of fields that
-/// `schema.csv` or its first row has. Of several the first of the catalog.
-fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static Trace> {
-    let has = |trace: &&Trace, table: &FoundTable| {
-        let known = table.name.as_deref().and_then(|name| trace.table(name));
-        known.is_some_and(|known| found.alone || known.files == table.files)
-    };
-    let candidates: Vec<&'static Trace> = TRACES
-        .iter()
-        .filter(|trace| found.tables.iter().all(|table| has(trace, table)))
-        .filter(|trace| {
-            let mut archives = found.archives.iter();
-            archives.all(|(_, of)| match of {
-                Some(of) => of.name == trace.name,
-                None => !trace.archive.is_empty(),
-            })
-        })
-        .collect();
-    let Some(&first) = candidates.first() else {
-        return Err(
-            Error::new(ErrorKind::Failed, "the tables here belong to no one trace")
-                .at(&found.root)
-                .hint("name the trace with --trace; tracelake schema lists them"),
-        );
-    };
-    let mut fitting = candidates;
-    for table in &found.tables {
-        let Some(name) = table.name.as_deref() else {
-            continue;
-        };
-        let fields_of = |trace: &&'static Trace| trace.table(name).map(|table| table.fields.len());
-        let Some(one) = fitting.first().map(fields_of) else {
-            break;
-        };
-        if fitting.iter().all(|trace| fields_of(trace) == one) {
-            continue;
-        }
-        let fields = match schema_csv.map(|schema_csv| schema_csv.fields(name)) {
-            Some(fields) if fields > 0 => Some(fields),
-            _ => first_row(&found.root, table)?.as_deref().map(count_fields),
-        };
-        fitting.retain(|trace| fields.is_none() || fields_of(trace) == fields);
-    }
-    // Where no version fits, the rows themselves will say what is wrong with them.
-    Ok(fitting.first().copied().unwrap_or(first))
-}
-
-/// The first row of a table's first part that has one.
-fn first_row(root: &Path, table: &FoundTable) -> Result<Option<Vec<u8>>> {
-    for part in &table.parts {
-        let mut source = Source::open(&root.join(&part.file.path))?;
-        let mut chunk = Chunk::default();
-        if !source.is_archive() && source.next_chunk(&mut chunk)? {
-            let line = chunk.lines().split(|&byte| byte == b'\n').next();
-            return Ok(line.map(<[u8]>::to_vec));
-        }
-    }
-    Ok(None)
-}
-
-fn count_fields(row: &[u8]) -> usize {
-    1 + row.iter().filter(|&&byte| byte == b',').count()
-}
-
-/// Whether a row of as many fields as the table has could be one of it.
-fn fits(table: &Table, row: &[u8]) -> bool {
-    let row = row.strip_suffix(b"\r").unwrap_or(row);
-    let mut fields = table.fields.iter().zip(row.split(|&byte| byte == b','));
-    fields.all(|(&index, field)| {
-        let column = &table.columns[index];
-        match column.kind {
-            _ if field.is_empty() => !column.mandatory,
-            Kind::Integer => value::integer(field).is_ok(),
-            Kind::Code => value::code(field).is_ok(),
-            Kind::Float => value::float(field).is_ok(),
-            Kind::Boolean => value::boolean(field).is_ok(),
-            Kind::Text | Kind::Struct | Kind::List => value::text(field).is_ok(),
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_numbers_are_written_short() {
-        assert_eq!(Ranges(&[0, 1, 2, 5, 7, 8]).to_string(), "0-2, 5, 7-8");
+    fn gaps_are_the_numbers_between_those_found() {
+        let part = |number| FoundPart {
+            file: FoundFile {
+                path: String::new(),
+                bytes: 0,
+            },
+            number,
+            total: Some(10),
+        };
+        let found = [2, 3, 3, 7].map(part);
+        assert_eq!(gaps(&found, 10).collect::<Vec<_>>(), [0, 1, 4, 5, 6, 8, 9]);
+        assert_eq!(gaps(&found[..3], 4).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(gaps(&[], 2).collect::<Vec<_>>(), [0, 1]);
+        // Only as many as are asked for are ever made.
+        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5));
     }
 }

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use tracelake_schema::{Rule, Trace};
 
-use crate::sheet::Codec;
+use crate::options::{Layout, OnBadRow};
+use crate::output::Encoding;
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
 /// groups, so that each part is some hundred megabytes.
@@ -26,15 +27,15 @@ pub struct Request {
     /// Whether parts may be missing.
     pub allow_missing: bool,
     /// How the lake is laid out.
-    pub partitions: Partitions,
-    /// How column chunks are compressed.
-    pub codec: Codec,
-    /// Which checksums the source is held against.
+    pub layout: Layout,
+    /// The format of the output files, and how they are compressed.
+    pub encoding: Encoding,
+    /// Which checksums the source is checked against.
     pub checksums: ChecksumSource,
-    /// What a bad row leads to.
+    /// What to do with a row that can't be converted.
     pub on_bad_row: OnBadRow,
-    /// Rows in a part of a table that is published in one file, at least 1.
-    pub part_rows: u64,
+    /// Rows in a part of a table that is published in one file, at least 1; `None` for [`PART_ROWS`].
+    pub part_rows: Option<u64>,
     /// The tables to derive from others.
     pub derive: Vec<Rule>,
 }
@@ -49,57 +50,23 @@ impl Request {
             tables: Vec::new(),
             parts: None,
             allow_missing: false,
-            partitions: Partitions::Hive,
-            codec: Codec::DEFAULT,
+            layout: Layout::Hive,
+            encoding: Encoding::DEFAULT,
             checksums: ChecksumSource::Auto,
             on_bad_row: OnBadRow::Fail,
-            part_rows: PART_ROWS,
+            part_rows: None,
             derive: Vec::new(),
         }
     }
-}
 
-/// Where the outputs of a table lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Partitions {
-    /// `task_usage/file_number=17/part-00017-of-00500.parquet`.
-    Hive,
-    /// `task_usage/part-00017-of-00500.parquet`.
-    Flat,
-}
-
-impl Partitions {
-    /// The name on the command line and in the manifest.
+    /// Rows in a part of a table that is published in one file.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hive => "hive",
-            Self::Flat => "flat",
-        }
+    pub fn part_rows(&self) -> u64 {
+        self.part_rows.unwrap_or(PART_ROWS)
     }
 }
 
-/// What a bad row leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnBadRow {
-    /// The first one ends the run.
-    Fail,
-    /// It is set aside in the part's rejects file.
-    Reject,
-}
-
-impl OnBadRow {
-    /// The name on the command line and in the manifest.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fail => "fail",
-            Self::Reject => "reject",
-        }
-    }
-}
-
-/// Which checksums a source is held against.
+/// Which checksums a source is checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChecksumSource {
     /// `SHA256SUM` in the source, if there is one.

@@ -64,11 +64,11 @@ impl Records {
                 self.push(start..start + 1, &mut ByteRecord::new());
                 start += 1;
             }
+            if self.places.len() as u64 >= most {
+                return start;
+            }
             if end > chunk.len() {
                 break;
-            }
-            if (self.places.len() as u64) >= most {
-                return start;
             }
             if end > start {
                 self.push(start..end, &mut fields);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, render};
 
-use super::{Lake, PARQUET, licence_page};
+use super::{Lake, licence_page};
 
 /// The version of Croissant that is followed.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.0";
@@ -24,7 +24,7 @@ pub(super) fn croissant(lake: &Lake<'_>) -> Value {
                 "name": output.path,
                 "contentUrl": output.path,
                 "contentSize": format!("{} B", output.bytes),
-                "encodingFormat": PARQUET,
+                "encodingFormat": lake.mime_type(),
                 "sha256": output.sha256,
             }));
         }
@@ -33,7 +33,7 @@ pub(super) fn croissant(lake: &Lake<'_>) -> Value {
             "@id": file_set(table),
             "name": file_set(table),
             "description": format!("All files of the table {}.", table.name),
-            "encodingFormat": PARQUET,
+            "encodingFormat": lake.mime_type(),
             "includes": lake.pattern(table),
         }));
         record_sets.push(record_set(table));

@@ -6,10 +6,15 @@ use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};
 
 use super::{Lake, licence_page};
+use crate::output::Format;
 
 /// A package with one resource for each table.
 pub(super) fn data_package(lake: &Lake<'_>) -> Value {
     let trace = lake.trace;
+    let mediatype = match lake.format {
+        Format::Parquet => "application/vnd.apache.parquet",
+        Format::Arrow => "application/vnd.apache.arrow.file",
+    };
     let resources = lake.tables.iter().map(|(table, facts)| {
         let paths = facts.parts.iter().map(|part| &part.output.path);
         json!({
@@ -17,8 +22,8 @@ pub(super) fn data_package(lake: &Lake<'_>) -> Value {
             "description": table.summary,
             "type": "table",
             "path": paths.collect::<Vec<_>>(),
-            "format": "parquet",
-            "mediatype": "application/vnd.apache.parquet",
+            "format": lake.format.name(),
+            "mediatype": mediatype,
             "schema": {"fields": fields(table)},
         })
     });

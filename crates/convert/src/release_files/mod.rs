@@ -12,13 +12,11 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::manifest::{FileFacts, Manifest, Origin, REJECTS, Settings, TableFacts};
+use crate::output::Format;
 use crate::source::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
 
 pub use completeness::{Completeness, Gap, TableGap, completeness};
-
-/// The MIME type of the outputs, as the readers of Croissant know it.
-const PARQUET: &str = "application/x-parquet";
 
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +70,7 @@ pub fn sums<'a>(
 struct Lake<'a> {
     trace: &'a Trace,
     manifest: &'a Manifest,
+    format: Format,
     tables: Vec<(&'a Table, &'a TableFacts)>,
     completeness: Completeness,
 }
@@ -79,6 +78,8 @@ struct Lake<'a> {
 impl<'a> Lake<'a> {
     fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
         check_origin(&manifest.origin)?;
+        let format = Format::of_lake(manifest)?;
+        let suffix = format!(".{format}");
         let mut tables = Vec::new();
         for facts in &manifest.tables {
             let table = trace
@@ -90,7 +91,7 @@ impl<'a> Lake<'a> {
                     "hive" => format!("{}/file_number={}", table.name, part.file_number),
                     _ => table.name.to_owned(),
                 };
-                check_place(output, &folder, ".parquet")?;
+                check_place(output, &folder, &suffix)?;
                 check_digest(&part.output.sha256)?;
                 if let Some(rejects) = rejects {
                     let folder = format!("{REJECTS}/{}", table.name);
@@ -103,6 +104,7 @@ impl<'a> Lake<'a> {
         Ok(Self {
             trace,
             manifest,
+            format,
             tables,
             completeness: completeness(trace, manifest),
         })
@@ -111,8 +113,16 @@ impl<'a> Lake<'a> {
     /// A pattern of all outputs of a table.
     fn pattern(&self, table: &Table) -> String {
         match self.manifest.origin.options.layout.as_str() {
-            "hive" => format!("{}/*/*.parquet", table.name),
-            _ => format!("{}/*.parquet", table.name),
+            "hive" => format!("{}/*/*.{}", table.name, self.format),
+            _ => format!("{}/*.{}", table.name, self.format),
+        }
+    }
+
+    /// The MIME type of the outputs, as readers of Croissant know it.
+    fn mime_type(&self) -> &'static str {
+        match self.format {
+            Format::Parquet => "application/x-parquet",
+            Format::Arrow => "application/vnd.apache.arrow.file",
         }
     }
 
@@ -129,9 +139,10 @@ impl<'a> Lake<'a> {
             rejected,
         } = &self.completeness;
         let Origin { tool, version, .. } = &self.manifest.origin;
+        let format = self.format.title();
         if self.is_synthetic() {
             return format!(
-                "Synthetic data in the format of {}, converted to Parquet by {tool} {version}. No row \
+                "Synthetic data in the format of {}, converted to {format} by {tool} {version}. No row \
                  comes from a real cluster.",
                 self.trace.name
             );
@@ -143,7 +154,7 @@ impl<'a> Lake<'a> {
             (true, true, _) => " Some rows are missing.",
         };
         format!(
-            "{}, converted to Parquet by {tool} {version}.{incomplete}",
+            "{}, converted to {format} by {tool} {version}.{incomplete}",
             self.trace.title
         )
     }

@@ -6,6 +6,7 @@ use tracelake_schema::render;
 use super::completeness::{Completeness, Gap, TableGap, count, numbers};
 use super::{Lake, spdx};
 use crate::manifest::{Origin, PartFacts, REJECTS, Settings};
+use crate::output::Format;
 use crate::store::SUMS;
 
 /// The card as Markdown with front matter.
@@ -196,23 +197,28 @@ fn making(lake: &Lake<'_>) -> String {
     } else {
         format!("the published files of `{trace}`")
     };
+    let title = lake.format.title();
+    let format = match lake.format {
+        Format::Parquet => String::new(),
+        format => format!(" --format {format}"),
+    };
     let (option, parts) = match part_rows {
         None => (
             String::new(),
-            "Each source file became one Parquet file.".to_owned(),
+            format!("Each source file became one {title} file."),
         ),
         Some(rows) => (
             format!(" --part-rows {rows}"),
             format!(
-                "A file that holds a whole table was cut into Parquet files of {} rows; any other file \
-                 became\none Parquet file.",
+                "A file that holds a whole table was cut into {title} files of {} rows; any other file \
+                 became\none {title} file.",
                 grouped(*rows)
             ),
         ),
     };
     format!(
         "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
-         ```sh\ntracelake convert SRC OUT --layout {layout} --compression {compression} \
+         ```sh\ntracelake convert SRC OUT --layout {layout}{format} --compression {compression} \
          --on-bad-row {on_bad_row}{option}\n```\n\n\
          {parts} The same version makes the same bytes from the \
          same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \

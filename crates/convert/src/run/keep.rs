@@ -1,6 +1,7 @@
 //! What an earlier run finished: validated against the disk and the source, and kept or done again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -97,7 +98,7 @@ impl Run<'_> {
         {
             return Ok(false);
         }
-        Ok(source::fingerprint(&path)?.sha256 == output.sha256)
+        Ok(self.digest(&path)? == output.sha256)
     }
 
     /// Whether a part is of a table that is to be derived.
@@ -125,7 +126,9 @@ impl Run<'_> {
         }
         let fingerprints = lengths.into_par_iter().map(|(source, lengths)| {
             self.go_on()?;
-            let now = source::fingerprints(&self.plan.source.join(source), &lengths)?;
+            let interrupt = Some(Arc::clone(&self.interrupt));
+            let path = self.plan.source.join(source);
+            let now = source::fingerprints(&path, &lengths, interrupt)?;
             let keys = lengths.into_iter().map(move |length| (source, length));
             Ok(keys.zip(now).collect::<Vec<_>>())
         });

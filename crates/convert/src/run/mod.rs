@@ -1,25 +1,32 @@
 //! A plan carried out: parts over threads, resume, cancel, and what a bad row leads to.
 
 mod keep;
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use tracelake_schema::{Derived, Table};
 
 use crate::derive::derive;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
+use crate::lake_file::LakeFile;
 use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::options::OnBadRow;
 use crate::part::{Converted, Text, convert_part};
-use crate::plan::{OnBadRow, PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
-use crate::sheet::footer_rows;
-use crate::source::{self, Fingerprint, Member, Source};
-use crate::store::{Journal, Lake, Progress, Staged, Staging, files, inside, read_manifest};
+use crate::plan::{PartPlan, Plan, StreamPlan, TablePlan, check_sha256, table_names};
+use crate::reject::BadRow;
+use crate::source::{self, Fingerprint, Interrupt, Source};
+use crate::store::{
+    Journal, Lake, Progress, Staged, Staging, files, foreign_files, inside, read_manifest,
+};
+
+pub use look::{Found, look};
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +39,15 @@ pub struct Conduct<'a> {
     pub overwrite: bool,
     /// The most rows that may be rejected in the whole lake; `None` for any number.
     pub max_rejects: Option<u64>,
-    /// Asked often: the number of the signal that wants the run to stop, or 0.
-    pub stop: &'a AtomicUsize,
+    /// Read often: the number of the signal that asks the run to stop, or 0.
+    pub stop: &'a Arc<AtomicUsize>,
 }
 
 /// What a run takes beside its parts, in bytes.
 const MEMORY: u64 = 128_000_000;
+
+/// How many foreign files an error names beside the first.
+const FOREIGN_SHOWN: usize = 4;
 
 /// What one part takes at most, in bytes: a row group being encoded, with the dictionaries of its
 /// columns and what looks values up in them.
@@ -92,14 +102,7 @@ pub fn convert(
         .because(error)
     })?;
     let lake = Lake::open(out)?;
-    let run = Run {
-        plan,
-        lake: &lake,
-        conduct,
-        rejected: AtomicU64::new(0),
-        manifest_bytes: AtomicU64::new(0),
-        watch,
-    };
+    let run = Run::new(plan, &lake, conduct, watch);
     match pool.install(|| run.convert()) {
         Ok(outcome) => Ok(outcome),
         Err(error) => {
@@ -116,9 +119,32 @@ struct Run<'a> {
     conduct: Conduct<'a>,
     /// Rows of the lake that were rejected so far.
     rejected: AtomicU64,
+    /// Whether a part failed, so that the others stop.
+    failed: Arc<AtomicBool>,
+    /// Fails once a signal arrived or a part failed; sources ask it too.
+    interrupt: Interrupt,
     /// The most bytes that the manifest takes with the parts so far.
     manifest_bytes: AtomicU64,
+    /// Tables of which a file was said to be in doubt; once for each is enough.
+    doubted: Mutex<BTreeSet<usize>>,
     watch: Watcher<'a>,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, lake: &'a Lake, conduct: Conduct<'a>, watch: Watcher<'a>) -> Self {
+        let failed = Arc::new(AtomicBool::new(false));
+        Self {
+            plan,
+            lake,
+            conduct,
+            rejected: AtomicU64::new(0),
+            interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
+            failed,
+            manifest_bytes: AtomicU64::new(0),
+            doubted: Mutex::default(),
+            watch,
+        }
+    }
 }
 
 /// A file to convert.
@@ -144,7 +170,6 @@ struct Shared {
     kept: Parts,
     /// Begun when it is first needed.
     journal: Mutex<Option<Journal>>,
-    failed: AtomicBool,
 }
 
 /// A stream on its way to parts.
@@ -159,31 +184,25 @@ struct Cutting<'a> {
 /// Tells how far a file is read, and stops where that is wanted.
 struct Ticks<'a> {
     run: &'a Run<'a>,
-    failed: &'a AtomicBool,
     /// Bytes of the file that were told.
     told: u64,
 }
 
 impl<'a> Ticks<'a> {
-    fn new(run: &'a Run<'a>, failed: &'a AtomicBool) -> Self {
-        Self {
-            run,
-            failed,
-            told: 0,
-        }
+    fn new(run: &'a Run<'a>) -> Self {
+        Self { run, told: 0 }
     }
 
     fn read_up_to(&mut self, position: u64) {
         let bytes = position - self.told;
         self.told = position;
-        (self.run.watch)(Event::Read { bytes });
+        if bytes > 0 {
+            (self.run.watch)(Event::Read { bytes });
+        }
     }
 
     fn tick(&mut self, position: u64) -> Result<()> {
         self.read_up_to(position);
-        if self.failed.load(Ordering::Relaxed) {
-            return Err(stopped(0));
-        }
         self.run.go_on()
     }
 }
@@ -207,9 +226,10 @@ impl Run<'_> {
                 "{damaged}; parts that can't be checked are converted again"
             )));
         }
-        self.same_origin(&progress)?;
-        self.nothing_unknown(&progress)?;
-        self.nothing_leads_out()?;
+        self.refuse(&progress)?;
+        let finished = progress.parts.iter();
+        let finished = finished.map(|(table, facts)| (table.clone(), facts.file_number));
+        look::check_derived(self.plan, &finished.collect())?;
         let mut parts = self.keep(&progress)?;
         self.fits_manifest(&parts)?;
         let rejected = parts.values().map(|part| part.rows_rejected);
@@ -230,7 +250,6 @@ impl Run<'_> {
             let shared = Shared {
                 kept: parts.clone(),
                 journal: Mutex::new(None),
-                failed: AtomicBool::new(false),
             };
             parts.extend(self.convert_all(&todo, &shared)?);
             parts.extend(self.derive_all(&shared, &parts)?);
@@ -239,7 +258,11 @@ impl Run<'_> {
         // A manifest that says something else than what is there is written anew.
         if !resumed || read_manifest(self.lake.root())? != manifest {
             self.check_footers(&manifest)?;
-            self.lake.publish(&manifest, &table_names())?;
+            for stray in self.lake.publish(&manifest, &table_names())? {
+                (self.watch)(Event::Warning(format!(
+                    "removed {stray}, which an earlier run left and no manifest names"
+                )));
+            }
             tracing::debug!(tables = manifest.tables.len(), "published");
         }
         Ok(Outcome {
@@ -248,10 +271,27 @@ impl Run<'_> {
         })
     }
 
+    /// Refuses whatever must not be changed, while the lake is still as it was.
+    fn refuse(&self, progress: &Progress) -> Result<()> {
+        self.same_origin(progress)?;
+        self.nothing_foreign()?;
+        self.nothing_unknown(progress)?;
+        self.nothing_leads_out()
+    }
+
     /// Refuses to mix a lake with what other options would make.
     fn same_origin(&self, progress: &Progress) -> Result<()> {
-        let then = progress.origin.as_ref();
-        match then.and_then(|then| then.difference(&self.plan.origin)) {
+        let now = &self.plan.origin;
+        let mut then = progress.origin.clone();
+        // A part without rejected rows has the same bytes under either policy.
+        let rejected = progress
+            .parts
+            .iter()
+            .any(|(_, facts)| facts.rows_rejected > 0);
+        if let Some(then) = then.as_mut().filter(|_| !rejected) {
+            then.options.on_bad_row.clone_from(&now.options.on_bad_row);
+        }
+        match then.and_then(|then| then.difference(now)) {
             None => Ok(()),
             Some(difference) => {
                 let reason = format!("the lake was made with other options: {difference}");
@@ -260,6 +300,23 @@ impl Run<'_> {
                     .hint("use the same ones, another directory, or --overwrite"))
             }
         }
+    }
+
+    /// Refuses a lake whose table directories hold files that no run of ours can have made: every
+    /// reader would take them for data, and they may be somebody's only copy.
+    fn nothing_foreign(&self) -> Result<()> {
+        let mut foreign = foreign_files(self.lake.root(), &table_names())?;
+        foreign.truncate(1 + FOREIGN_SHOWN);
+        let Some((first, others)) = foreign.split_first() else {
+            return Ok(());
+        };
+        let mut reason = "is in a table's directory, but isn't part of the lake".to_owned();
+        if !others.is_empty() {
+            reason += &format!("; so are {}", others.join(", "));
+        }
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.lake.root().join(first))
+            .hint("move it away: readers would take it for data"))
     }
 
     /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
@@ -336,11 +393,10 @@ impl Run<'_> {
         for &table in &stream.tables {
             let name = self.plan.tables[table].layout.table.name;
             let known = progress.parts.iter().filter(|(table, _)| table == name);
-            // Of a damaged part it is still known that it was there.
-            for (_, facts) in known {
-                is_cut |= facts.of.is_some();
-                let mut numbers = 0..facts.of.unwrap_or_default();
-                if !numbers.all(|number| !self.plan.selects(number) || there(table, number)) {
+            // A damaged part still says how many there are.
+            if let Some(count) = known.filter_map(|(_, facts)| facts.of).max() {
+                is_cut = true;
+                if !(0..count).all(|number| !self.plan.selects(number) || there(table, number)) {
                     return false;
                 }
             }
@@ -373,8 +429,8 @@ impl Run<'_> {
         order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
         let next = AtomicUsize::new(0);
         let work = |_| {
-            let mut done = Vec::new();
-            while !shared.failed.load(Ordering::Relaxed) {
+            let (mut parts, mut failure) = (Parts::new(), None);
+            while !self.failed.load(Ordering::Relaxed) {
                 let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     break;
                 };
@@ -382,29 +438,34 @@ impl Run<'_> {
                     Work::Part(table, part) => self.convert_file(shared, table, part),
                     Work::Stream(stream) => self.convert_stream(shared, stream),
                 };
-                shared.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
-                done.push((index, outcome));
+                match outcome {
+                    Ok(done) => parts.extend(done),
+                    Err(error) => {
+                        self.failed.store(true, Ordering::Relaxed);
+                        failure = Some((index, error));
+                    }
+                }
             }
-            done
+            (parts, failure)
         };
         // Threads that no file is left for take over columns of the others.
         let files = rayon::current_num_threads().min(self.conduct.parts);
-        let mut outcomes: Vec<_> = (0..files).into_par_iter().flat_map_iter(work).collect();
-        // The error that stands first in the plan, whichever thread was first; those that stopped
-        // because of another one are not told.
-        outcomes.sort_by_key(|(index, outcome)| match outcome {
-            Err(error) if error.kind() == ErrorKind::Stopped(0) => usize::MAX,
-            _ => *index,
-        });
+        let outcomes: Vec<_> = (0..files).into_par_iter().map(work).collect();
         let mut parts = Parts::new();
-        let mut first = None;
-        for (_, outcome) in outcomes {
-            match outcome {
-                Ok(done) => parts.extend(done),
-                Err(error) => first = first.or(Some(error)),
-            }
+        let mut failures = Vec::new();
+        for (mut done, failure) in outcomes {
+            parts.append(&mut done);
+            failures.extend(failure);
         }
-        first.map_or(Ok(parts), Err)
+        // The failure that is first in the plan, whichever thread was first. Parts that stopped because
+        // another one failed don't count.
+        let first = failures
+            .into_iter()
+            .min_by_key(|(index, error)| match error.kind() {
+                ErrorKind::Stopped(0) => usize::MAX,
+                _ => *index,
+            });
+        first.map_or(Ok(parts), |(_, error)| Err(error))
     }
 
     /// The parts that a derived table lacks, each with the part that it is made of.
@@ -439,8 +500,8 @@ impl Run<'_> {
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.lake.stage(&path)?;
             let go_on = || self.go_on();
-            let codec = self.plan.codec;
-            let (made, staging) = derive(derived, &input, codec, staging, &go_on)
+            let encoding = self.plan.encoding;
+            let (made, staging) = derive(derived, &input, encoding, staging, &go_on)
                 .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;
@@ -469,10 +530,10 @@ impl Run<'_> {
         let layout = &self.plan.tables[table].layout;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
-        let mut source = Source::open(&path)?;
+        let mut source = self.open(&path)?;
         let mut text = Text::new(&mut source, layout, None);
         text.next_part()?;
-        let mut ticks = Ticks::new(self, &shared.failed);
+        let mut ticks = Ticks::new(self);
         let done = self.stage(table, part, &path, &mut text, &mut ticks)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
@@ -489,25 +550,25 @@ impl Run<'_> {
         self.go_on()?;
         if let Some(expected) = &stream.sha256 {
             // Its first parts are committed before its last byte is read.
-            check_sha256(&path, expected, &source::fingerprint(&path)?.sha256)?;
+            check_sha256(&path, expected, &self.digest(&path)?)?;
         }
-        let mut source = Source::open(&path)?;
+        let mut source = self.open(&path)?;
         let mut cutting = Cutting {
             stream,
             parts: Parts::new(),
             counts: BTreeMap::new(),
-            ticks: Ticks::new(self, &shared.failed),
+            ticks: Ticks::new(self),
         };
         let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
                 let path = path.join(&member.path);
-                let Some(table) = self.table_of(stream, &member) else {
+                let Some(table) = self.plan.table_of(stream, &member) else {
                     if member.path.ends_with('/') {
                         continue;
                     }
                     (self.watch)(Event::Warning(format!(
-                        "{} is passed over: not a table of {}",
+                        "{} is skipped: it is not a table of {}",
                         path.display(),
                         self.plan.trace.name
                     )));
@@ -558,19 +619,6 @@ impl Run<'_> {
             }
         }
         Ok(parts)
-    }
-
-    /// The table that a member of an archive is the text of.
-    fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
-        let name = member.path.rsplit('/').next()?;
-        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
-        tables.find(|&table| {
-            let table = self.plan.tables[table].layout.table;
-            let rest = name
-                .strip_prefix(table.name)
-                .map(|rest| rest.strip_prefix('.'));
-            matches!(rest, Some(Some(extension)) if extension == table.syntax.extension())
-        })
     }
 
     /// Converts the text of a table part by part; false where no more of it was wanted.
@@ -633,11 +681,14 @@ impl Run<'_> {
             text,
             layout,
             schema,
-            self.plan.codec,
+            self.plan.encoding,
             self.lake.stage(&part.output)?,
             &mut |bad_row| match self.plan.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, layout)),
                 OnBadRow::Reject => {
+                    if rejects.is_none() {
+                        self.doubt(table, path, bad_row);
+                    }
                     self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
                         Some(file) => file,
@@ -669,6 +720,18 @@ impl Run<'_> {
             output: staging.close()?,
             rejects,
         })
+    }
+
+    /// Warns that a file is hardly one of its table, for the first such file of a table.
+    fn doubt(&self, table: usize, path: &Path, bad_row: &BadRow<'_>) {
+        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].layout) else {
+            return;
+        };
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        if doubted.insert(table) {
+            let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
+            (self.watch)(Event::Warning(format!("{path}: {doubt}")));
+        }
     }
 
     fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
@@ -773,7 +836,7 @@ impl Run<'_> {
     fn check_footers(&self, manifest: &Manifest) -> Result<()> {
         for (table, part) in manifest.parts() {
             let path = inside(self.lake.root(), &part.output.path)?;
-            let rows = footer_rows(&path)?;
+            let rows = LakeFile::open(&path, self.plan.encoding.format())?.rows(&path)?;
             if rows != part.rows_out {
                 let reason = format!(
                     "its footer says {rows} rows, but {} were counted",
@@ -814,13 +877,34 @@ impl Run<'_> {
         }
     }
 
-    /// Stops where a signal asks for it.
+    /// Fails once a signal arrived or another part failed.
     fn go_on(&self) -> Result<()> {
-        match self.conduct.stop.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            signal => Err(stopped(signal)),
-        }
+        (self.interrupt)()
     }
+
+    /// Opens a source whose reading a signal ends.
+    fn open(&self, path: &Path) -> Result<Source> {
+        let mut source = Source::open(path)?;
+        source.interrupt_with(Arc::clone(&self.interrupt));
+        Ok(source)
+    }
+
+    /// The SHA-256 of a file.
+    fn digest(&self, path: &Path) -> Result<String> {
+        let whole = BTreeSet::from([u64::MAX]);
+        let found = source::fingerprints(path, &whole, Some(Arc::clone(&self.interrupt)))?;
+        let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");
+        Ok(found.sha256)
+    }
+}
+
+/// What fails once a signal arrived, whose number is then in `stop`, or a part failed.
+fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
+    Arc::new(move || match stop.load(Ordering::Relaxed) {
+        0 if failed.load(Ordering::Relaxed) => Err(stopped(0)),
+        0 => Ok(()),
+        signal => Err(stopped(signal)),
+    })
 }
 
 /// The end of work that a signal asked for, or, with 0, the failure of another part.

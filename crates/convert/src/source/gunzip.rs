@@ -9,6 +9,7 @@ use crc32fast::Hasher;
 use super::Raw;
 use super::inflate::{Inflate, Stop};
 use super::input::Input;
+use super::magic::Magic;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A decoder of all members of a gzip file.
@@ -50,6 +51,10 @@ impl Gunzip {
 
     pub(super) fn raw(&self) -> &Raw {
         self.input.raw()
+    }
+
+    pub(super) fn raw_mut(&mut self) -> &mut Raw {
+        self.input.raw_mut()
     }
 
     /// Decodes some text into a buffer that is not empty; 0 at the end.
@@ -212,17 +217,14 @@ impl Gunzip {
         if start.starts_with(&[0x1f]) {
             return None;
         }
-        let page = [&b"<!doc"[..], b"<html", b"<?xml"];
-        let lower = start[..start.len().min(5)].to_ascii_lowercase();
         let again = "download it again";
+        if let Some(magic) = Magic::of(start) {
+            let reason = format!("not gzip but {}", magic.is);
+            return Some(Error::new(ErrorKind::Corrupt, reason).hint(magic.remedy));
+        }
         let (what, hint) = match start {
-            [] => ("the file is empty, it holds not even a gzip header", again),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd, not gzip", "recompress it with gzip"),
-            [0xfd, b'7', b'z', b'X', b'Z', ..] => ("xz, not gzip", "recompress it with gzip"),
-            [b'P', b'K', 3 | 5, ..] => ("a zip archive, not gzip", "unpack it first"),
-            [b'B', b'Z', b'h', ..] => ("bzip2, not gzip", "recompress it with gzip"),
-            _ if page.contains(&&*lower) => (
-                "a web page, not gzip; a server's error message may have been saved",
+            [] => (
+                "the file is empty: it doesn't even have a gzip header",
                 again,
             ),
             _ if start
@@ -260,12 +262,11 @@ mod tests {
 
     /// Streams of other people's test suites, each with what zlib makes of it.
     #[test]
+    #[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
     fn the_suites_streams_come_out_or_are_refused() {
         let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites");
-        let Ok(index) = std::fs::read_to_string(suites.join("INDEX.tsv")) else {
-            return eprintln!("skipped: the suites are not beside the checkout");
-        };
-        let mut tried = 0;
+        let index = std::fs::read_to_string(suites.join("INDEX.tsv")).unwrap();
+        let mut tried = 0_u32;
         for line in index.lines() {
             let fields: Vec<&str> = line.split('\t').collect();
             let path = suites.join(fields[0]);
@@ -289,6 +290,6 @@ mod tests {
             }
             tried += 1;
         }
-        eprintln!("{tried} gzip streams tried, all right");
+        assert!(tried > 0);
     }
 }

@@ -31,6 +31,10 @@ impl Input {
         &self.raw
     }
 
+    pub(super) fn raw_mut(&mut self) -> &mut Raw {
+        &mut self.raw
+    }
+
     /// Where in the file the next byte is, from 0.
     pub(super) fn offset(&self) -> u64 {
         self.raw.bytes - (self.end - self.start) as u64

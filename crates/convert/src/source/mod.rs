@@ -4,11 +4,13 @@ mod archive;
 mod gunzip;
 mod inflate;
 mod input;
+mod magic;
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -17,13 +19,14 @@ use crate::split::LineEnding;
 use archive::Archive;
 pub use archive::Member;
 use gunzip::Gunzip;
+pub use magic::Magic;
 
 /// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
 /// while each column of it is read in turn.
 const CHUNK: usize = 256 << 10;
 
-/// The longest line that is read, in bytes; real ones stay below 300. A longer one is not a row of
-/// any table, and what inflates to it may be made to fill the memory.
+/// The longest line that is read, in bytes without its ending; real ones stay below 300. A longer one is
+/// not a row of any table, and may be made to fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
 
 /// What the names of archives end in.
@@ -31,6 +34,10 @@ pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
 /// How much is read from the disk at once, in bytes.
 const READ: usize = 128 << 10;
+
+/// Asked before each read from the disk and, in an archive, before each step; an error ends the reading.
+/// So a run can be stopped even while a file yields no text for a long time.
+pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// One input file, read once from front to back.
 ///
@@ -62,9 +69,25 @@ enum Decoder {
 impl Decoder {
     /// Reads some bytes into a buffer that is not empty; 0 at the end.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        // A few bytes of gzip can hold a lot of text, so asking at each read from the disk isn't enough.
+        self.raw().ask()?;
         match self {
             Self::Plain(raw) => raw.read(into),
             Self::Gzip(gunzip) => gunzip.read(into),
+        }
+    }
+
+    fn raw(&self) -> &Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw(),
+        }
+    }
+
+    fn raw_mut(&mut self) -> &mut Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw_mut(),
         }
     }
 }
@@ -132,6 +155,11 @@ impl Source {
         })
     }
 
+    /// Makes every read ask `interrupt` first, and fail with its error.
+    pub fn interrupt_with(&mut self, interrupt: Interrupt) {
+        self.decoder.raw_mut().interrupt = Some(interrupt);
+    }
+
     /// Reads the next whole lines into a chunk; false, and no lines, after the last one.
     ///
     /// A last line without a newline gets one.
@@ -166,11 +194,12 @@ impl Source {
                 text.push(b'\n');
                 end = text.len();
             }
-            // What was there before held no newline, or it would have been handed out; so only
-            // the first line here can be longer than a chunk.
+            // Text left from before had no newline, or it would have been handed out. So only the first
+            // line here can be longer than a chunk.
             let new = &text[searched..end];
             let first = memchr::memchr(b'\n', new).map(|at| searched + at);
-            if first.unwrap_or(end) - given_back > LINE_LIMIT {
+            let line = &text[given_back..first.unwrap_or(end)];
+            if line.strip_suffix(b"\r").unwrap_or(line).len() > LINE_LIMIT {
                 return Err(self.too_long("line", chunk, given_back));
             }
             let newline = memchr::memrchr(b'\n', new).map(|newline| searched + newline + 1);
@@ -236,7 +265,7 @@ impl Source {
                 None => self.decoder.read(into),
                 Some(archive) => archive.read(&mut self.decoder, into),
             }
-            .map_err(|error| error.at(&self.path))?;
+            .map_err(|error| at(error, &self.path))?;
             filled += read;
             self.at_end = read == 0;
         }
@@ -275,14 +304,11 @@ impl Source {
         (self.given_back, self.at_end) = (0, false);
         (self.before, self.ending) = (0, None);
         let member = archive.next_member(&mut self.decoder);
-        member.map_err(|error| error.at(&self.path))
+        member.map_err(|error| at(error, &self.path))
     }
 
     fn raw(&self) -> &Raw {
-        match &self.decoder {
-            Decoder::Plain(raw) => raw,
-            Decoder::Gzip(gunzip) => gunzip.raw(),
-        }
+        self.decoder.raw()
     }
 }
 
@@ -291,6 +317,7 @@ struct Raw {
     file: File,
     digest: Sha256,
     bytes: u64,
+    interrupt: Option<Interrupt>,
 }
 
 impl Raw {
@@ -300,11 +327,20 @@ impl Raw {
             file,
             digest: Sha256::new(),
             bytes: 0,
+            interrupt: None,
         })
+    }
+
+    /// Fails where the interrupt does.
+    fn ask(&self) -> Result<()> {
+        self.interrupt
+            .as_ref()
+            .map_or(Ok(()), |interrupt| interrupt())
     }
 
     /// Reads some bytes; 0 at the end. The error lacks the path.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        self.ask()?;
         loop {
             match self.file.read(into) {
                 Ok(read) => {
@@ -340,6 +376,15 @@ pub fn open_file(path: &Path) -> Result<File> {
             .hint("put a file in its place"));
     }
     File::open(path).map_err(|error| Error::io("open", path, error))
+}
+
+/// The first bytes of a file, at most 4 KiB of them; `None` where there is no file that can be read.
+#[must_use]
+pub fn read_start(path: &Path) -> Option<Vec<u8>> {
+    let mut start = Vec::new();
+    let file = open_file(path).ok()?;
+    file.take(4 << 10).read_to_end(&mut start).ok()?;
+    Some(start)
 }
 
 /// Reads a file that has a meaning as a whole and is small by nature.
@@ -384,19 +429,21 @@ fn too_large(path: &Path, limit: u64) -> Error {
 /// # Errors
 /// When it cannot be read.
 pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
-    let whole = fingerprints(path, &BTreeSet::from([u64::MAX]))?;
-    whole
-        .into_iter()
-        .next()
-        .ok_or_else(|| Error::new(ErrorKind::Failed, "cannot be digested").at(path))
+    let mut whole = fingerprints(path, &BTreeSet::from([u64::MAX]), None)?;
+    Ok(whole.pop().expect("one fingerprint for one length"))
 }
 
-/// Digests the first so many bytes of a file, for each number; where the file is shorter, the whole.
+/// Digests the first N bytes of a file for each N in `lengths`, or all of it where it is shorter.
 ///
 /// # Errors
-/// When it cannot be read.
-pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerprint>> {
+/// When it can't be read; the error of `interrupt`.
+pub fn fingerprints(
+    path: &Path,
+    lengths: &BTreeSet<u64>,
+    interrupt: Option<Interrupt>,
+) -> Result<Vec<Fingerprint>> {
     let mut raw = Raw::open(path)?;
+    raw.interrupt = interrupt;
     let mut buffer = vec![0; READ];
     let mut fingerprints = Vec::new();
     for &length in lengths {
@@ -405,7 +452,7 @@ pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerpr
             let room = left.min(buffer.len());
             if raw
                 .read(&mut buffer[..room])
-                .map_err(|error| error.at(path))?
+                .map_err(|error| at(error, path))?
                 == 0
             {
                 break;
@@ -414,6 +461,14 @@ pub fn fingerprints(path: &Path, lengths: &BTreeSet<u64>) -> Result<Vec<Fingerpr
         fingerprints.push(raw.fingerprint());
     }
     Ok(fingerprints)
+}
+
+/// Names the file in an error, unless the error is an interrupt, which is not about any file.
+fn at(error: Error, path: &Path) -> Error {
+    match error.kind() {
+        ErrorKind::Stopped(_) => error,
+        _ => error.at(path),
+    }
 }
 
 /// Bytes in lower-case hexadecimal.

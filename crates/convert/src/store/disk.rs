@@ -1,6 +1,7 @@
 //! Directories, links, removals and fsync: the small change of [`super::Lake`].
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind as Io;
 use std::path::{Component, Path, PathBuf};
@@ -30,10 +31,7 @@ pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
             Ok(()) if is_at(&file, path) => return Ok(file),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let reason = "another tracelake is working on this lake";
-                return Err(Error::new(ErrorKind::Refused, reason)
-                    .at(root)
-                    .hint("wait for it to end, or name another directory"));
+                return Err(super::busy(root));
             }
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }
@@ -134,11 +132,13 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a directory of files, if it is there.
-pub(super) fn remove_files(path: &Path) -> Result<()> {
-    refuse_symlink(path)?;
-    for name in names(path)? {
-        remove_file(&path.join(name))?;
+/// Removes a file, or a directory with everything in it; links are removed, not followed.
+pub(super) fn remove_all(path: &Path) -> Result<()> {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        return remove_file(path);
+    }
+    for name in all_names(path)? {
+        remove_all(&path.join(name))?;
     }
     match fs::remove_dir(path) {
         Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
@@ -175,6 +175,13 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// The extensions of outputs, in any format.
+const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+
+fn ends_in(name: &str, suffixes: &[&str]) -> bool {
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// The outputs and rejects files of these tables that are on the disk, whether a manifest names
 /// them or not.
 ///
@@ -182,32 +189,103 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
 /// When the disk fails.
 pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     let mut files = Vec::new();
-    let mut list = |directory: &str, suffix: &str| -> Result<()> {
+    let mut list = |directory: &str, suffixes: &[&str]| -> Result<()> {
         let parts = names(&inside(root, directory)?)?.into_iter();
-        let parts = parts.filter(|name| name.starts_with("part-") && name.ends_with(suffix));
+        let parts = parts.filter(|name| name.starts_with("part-") && ends_in(name, suffixes));
         files.extend(parts.map(|name| format!("{directory}/{name}")));
         Ok(())
     };
     for table in tables {
-        list(table, ".parquet")?;
-        list(&format!("{REJECTS}/{table}"), ".ndjson")?;
+        list(table, OUTPUTS)?;
+        list(&format!("{REJECTS}/{table}"), &[".ndjson"])?;
         for name in names(&inside(root, table)?)? {
             if name.starts_with("file_number=") {
-                list(&format!("{table}/{name}"), ".parquet")?;
+                list(&format!("{table}/{name}"), OUTPUTS)?;
             }
         }
     }
     Ok(files)
 }
 
+/// The files in the directories of these tables that no plan can have named, at any depth. Names that
+/// begin with a dot or an underscore are left out: readers skip them, and systems leave such files.
+///
+/// # Errors
+/// When the disk fails; [`ErrorKind::Refused`] for a symbolic link.
+pub fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let mut foreign = Vec::new();
+    for table in tables {
+        let mut directories = vec![(*table).to_owned()];
+        while let Some(directory) = directories.pop() {
+            let path = inside(root, &directory)?;
+            for name in all_names(&path)? {
+                let shown = name.to_string_lossy();
+                let file = format!("{directory}/{shown}");
+                if name.to_str().is_none() {
+                    foreign.push(file);
+                    continue;
+                }
+                if shown.starts_with(['.', '_']) && !ends_in(&shown, OUTPUTS) {
+                    continue;
+                }
+                let is_directory = path
+                    .join(&name)
+                    .symlink_metadata()
+                    .is_ok_and(|it| it.is_dir());
+                if is_directory {
+                    directories.push(file);
+                } else if !is_output(&file) {
+                    foreign.push(file);
+                }
+            }
+        }
+    }
+    Ok(foreign)
+}
+
+/// Whether a plan can have named this file: `table/part-00017-of-00500.parquet`, the same in
+/// `file_number=17`, or its rejects file.
+pub(super) fn is_output(file: &str) -> bool {
+    let (directory, name) = file.rsplit_once('/').unwrap_or_default();
+    let (suffixes, key) = match directory.strip_prefix(REJECTS) {
+        Some(table) => (&[".ndjson"][..], table.strip_prefix('/').map(|_| None)),
+        None => match directory.split_once('/') {
+            Some((_, key)) => (OUTPUTS, key.strip_prefix("file_number=").map(Some)),
+            None => (OUTPUTS, Some(None)),
+        },
+    };
+    let mut stems = suffixes
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix));
+    let number = stems.next().and_then(part_number);
+    // A padded number is written in one way alone.
+    matches!((number, key), (Some(number), Some(key)) if key.is_none_or(|key| key == number.to_string()))
+}
+
+/// The number in a name such as `part-00017-of-00500` or `part-00017`.
+fn part_number(stem: &str) -> Option<u32> {
+    let number = |text: &str| {
+        let number: u32 = text.parse().ok()?;
+        (format!("{number:05}") == text).then_some(number)
+    };
+    let rest = stem.strip_prefix("part-")?;
+    match rest.split_once("-of-") {
+        Some((part, total)) => number(total).and(number(part)),
+        None => number(rest),
+    }
+}
+
 /// The names in a directory, sorted; none when it is not there or is a file. A name that is not
 /// UTF-8 is none of ours.
 pub(super) fn names(path: &Path) -> Result<Vec<String>> {
+    let names = all_names(path)?.into_iter();
+    Ok(names.filter_map(|name| name.into_string().ok()).collect())
+}
+
+/// The same with names that aren't UTF-8.
+fn all_names(path: &Path) -> Result<Vec<OsString>> {
     match directory::names(path) {
-        Ok(names) => Ok(names
-            .into_iter()
-            .filter_map(|name| name.into_string().ok())
-            .collect()),
+        Ok(names) => Ok(names),
         Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(vec![]),
         Err(error) => Err(Error::io("list", path, error)),
     }

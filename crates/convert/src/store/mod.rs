@@ -10,6 +10,7 @@
 //! ```
 
 mod disk;
+mod peek;
 mod release;
 
 use std::collections::BTreeSet;
@@ -25,11 +26,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    lock, make_all, make_directory, open_if_there, read_if_there, remove_file, remove_files,
-    sync_directory,
+    is_output, lock, make_all, make_directory, open_if_there, read_if_there, remove_all,
+    remove_file, sync_directory,
 };
 
-pub use disk::{files, inside};
+pub use disk::{files, foreign_files, inside};
+pub use peek::unfinished;
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, facts, manifest_facts, release_sums, sums_line,
 };
@@ -46,7 +48,7 @@ const LOCK: &str = "lock";
 pub struct Lake {
     root: PathBuf,
     /// Holds the lock.
-    _lock: File,
+    _lock: Option<File>,
     /// Directories that were made to open the lake, outermost first.
     made: Vec<PathBuf>,
 }
@@ -114,11 +116,7 @@ impl Lake {
         if fs::symlink_metadata(&home).is_err() {
             let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
             if !names.is_empty() {
-                return Err(
-                    Error::new(ErrorKind::Refused, "the directory holds something else")
-                        .at(root)
-                        .hint("name an empty or new directory for the lake"),
-                );
+                return Err(something_else(root));
             }
         }
         if make_directory(&home)? {
@@ -127,10 +125,10 @@ impl Lake {
         let lock = lock(&home.join(LOCK), root)?;
         let lake = Self {
             root: root.to_owned(),
-            _lock: lock,
+            _lock: Some(lock),
             made,
         };
-        remove_files(&lake.home(STAGING))?;
+        remove_all(&lake.home(STAGING))?;
         Ok(lake)
     }
 
@@ -246,26 +244,27 @@ impl Lake {
         })
     }
 
-    /// Finishes the lake: removes outputs of `tables` that the manifest does not name (of a killed
-    /// run, or of the lake that this one replaces), writes the manifest, and then removes what only
-    /// an unfinished lake has.
+    /// Finishes the lake: removes outputs of `tables` that the manifest doesn't name (of a killed run, or
+    /// of the lake that this one replaces), writes the manifest, and then removes what only an unfinished
+    /// lake has. Returns the outputs that it removed. Files that no run can have made stay.
     ///
     /// # Errors
-    /// When the counting law does not hold, or the disk fails.
-    pub fn publish(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<()> {
+    /// When the counting law doesn't hold, or the disk fails.
+    pub fn publish(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
         manifest.check_counts()?;
         let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-        for stray in files(&self.root, tables)? {
-            if !named.contains(stray.as_str()) {
-                self.remove_stray(&stray)?;
-            }
+        let mut strays = files(&self.root, tables)?;
+        strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
+        for stray in &strays {
+            self.remove_stray(stray)?;
         }
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
         self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
         remove_file(&self.home(JOURNAL))?;
-        remove_files(&self.home(STAGING))?;
-        sync_directory(&self.root.join(HOME))
+        remove_all(&self.home(STAGING))?;
+        sync_directory(&self.root.join(HOME))?;
+        Ok(strays)
     }
 
     fn remove_stray(&self, stray: &str) -> Result<()> {
@@ -287,7 +286,7 @@ impl Lake {
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
         // Best effort: the error that made us give up is the one to tell.
-        let _ = remove_files(&self.home(STAGING));
+        let _ = remove_all(&self.home(STAGING));
         if self.home(JOURNAL).exists() || self.home(MANIFEST).exists() {
             return;
         }
@@ -308,6 +307,21 @@ impl Lake {
         self.commit(staging.close()?)?;
         Ok(())
     }
+}
+
+fn something_else(root: &Path) -> Error {
+    Error::new(ErrorKind::Refused, "the directory holds something else")
+        .at(root)
+        .hint("name an empty or new directory for the lake")
+}
+
+fn busy(root: &Path) -> Error {
+    Error::new(
+        ErrorKind::Refused,
+        "another tracelake is working on this lake",
+    )
+    .at(root)
+    .hint("wait for it to end, or name another directory")
 }
 
 /// The list of finished parts of an unfinished lake.

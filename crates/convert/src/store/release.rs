@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::disk::{read_if_there, remove_file, remove_files, sync_directory};
+use super::disk::{read_if_there, remove_all, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST, STAGING};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::FileFacts;
@@ -99,7 +99,7 @@ impl Lake {
         for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
-        remove_files(&self.home(STAGING))
+        remove_all(&self.home(STAGING))
     }
 
     /// Removes the files of a release, because the lake that they describe is about to change.

@@ -23,7 +23,7 @@ pub(super) fn verify_derived(
     output: Output,
 ) -> Result<u64> {
     let Rule::Dag = derived.rule;
-    let input = Output::open(&verify_file(root, &part.source)?)?;
+    let input = Output::open(&verify_file(root, &part.source)?, output.format)?;
     let path = output.path.clone();
     let wrong = |reason: String| {
         Err(corrupt(reason)

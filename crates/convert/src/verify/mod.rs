@@ -25,6 +25,7 @@ use tracelake_schema::{Table, Trace};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
+use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
@@ -186,6 +187,7 @@ pub(crate) fn verify_lake(
     let lake = LakeView {
         root,
         trace,
+        format: Format::of_lake(&manifest).map_err(|error| error.at(root))?,
         manifest: &manifest,
         sources: plan.map(Sources::new),
         watch,
@@ -274,6 +276,7 @@ fn corrupt(reason: impl Into<String>) -> Error {
 struct LakeView<'a> {
     root: &'a Path,
     trace: &'static Trace,
+    format: Format,
     manifest: &'a Manifest,
     sources: Option<Sources<'a>>,
     watch: Watcher<'a>,
@@ -343,9 +346,10 @@ impl<'a> LakeView<'a> {
         of_source: &[&PartFacts],
         source: &mut Option<SourceFile<'a>>,
     ) -> Result<u64> {
-        let output = Output::open(path)?;
-        if u64::try_from(output.rows()) != Ok(part.rows_out) {
-            let (rows, expected) = (output.rows(), part.rows_out);
+        let output = Output::open(path, self.format)?;
+        let rows = output.rows()?;
+        if rows != part.rows_out {
+            let expected = part.rows_out;
             let reason = format!("its footer says {rows} rows, the manifest {expected}");
             return Err(corrupt(reason).at(path).hint(AGAIN));
         }
@@ -354,7 +358,7 @@ impl<'a> LakeView<'a> {
             return Err(corrupt(reason).at(path).hint(AGAIN));
         }
         if let Some(time) = table.time
-            && output.range(table.columns[time].name).unzip() != (part.time_min, part.time_max)
+            && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
         {
             let reason = "its time range is not the one in the manifest";
             return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));

@@ -6,69 +6,61 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::statistics::Statistics;
 
 use super::corrupt;
 use super::legacy::old_bounds_are_right;
 use super::statistics::check_statistics;
 use crate::error::{Error, Result};
+use crate::lake_file::LakeFile;
+use crate::output::Format;
 use crate::source::open_file;
 
-/// The largest footer that is read, in bytes: some ten thousand row groups.
+/// The largest Parquet footer that is read, in bytes: some ten thousand row groups.
 const LARGEST_FOOTER: u64 = 64 << 20;
 
 /// An output file whose footer was read.
 pub(super) struct Output {
     pub(super) path: PathBuf,
-    reader: ParquetRecordBatchReaderBuilder<File>,
+    pub(super) format: Format,
+    file: LakeFile,
 }
 
 impl Output {
     /// Opens a file and reads its footer.
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let mut file = open_file(path)?;
-        check_footer_size(&mut file)
-            .map_err(|error| Error::io("read", path, error).at(path))?
-            .map_err(|reason| corrupt(reason).at(path))?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file);
+    pub(super) fn open(path: &Path, format: Format) -> Result<Self> {
+        if format == Format::Parquet {
+            let mut file = open_file(path)?;
+            check_footer_size(&mut file)
+                .map_err(|error| Error::io("read", path, error))?
+                .map_err(|reason| corrupt(reason).at(path))?;
+        }
         Ok(Self {
             path: path.to_owned(),
-            reader: reader.map_err(|error| not_parquet(path, error))?,
+            format,
+            file: LakeFile::open(path, format)?,
         })
     }
 
-    /// The rows that the footer names; negative in a forged one.
-    pub(super) fn rows(&self) -> i64 {
-        self.reader.metadata().file_metadata().num_rows()
+    /// The number of rows by the footer.
+    pub(super) fn rows(&self) -> Result<u64> {
+        self.file.rows(&self.path)
     }
 
     pub(super) fn schema(&self) -> &Schema {
-        self.reader.schema()
+        self.file.schema()
     }
 
-    /// The smallest and the largest value of an integer column by the statistics of its row groups.
-    pub(super) fn range(&self, column: &str) -> Option<(i64, i64)> {
-        // A struct before it has several column chunks.
-        let is_named = |chunk: &&ColumnChunkMetaData| {
-            let path = chunk.column_path().parts();
-            path.len() == 1 && path[0] == column
-        };
-        let groups = self.reader.metadata().row_groups().iter();
-        let ranges =
-            groups.filter_map(
-                |group| match group.columns().iter().find(is_named)?.statistics() {
-                    Some(Statistics::Int64(range)) => Some((*range.min_opt()?, *range.max_opt()?)),
-                    _ => None,
-                },
-            );
-        ranges.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
+    /// The smallest and the largest value of an integer column: by the statistics of a Parquet file, by
+    /// the values of an Arrow file.
+    pub(super) fn range(&self, column: &str) -> Result<Option<(i64, i64)>> {
+        self.file.range(column)
     }
 
-    /// Compares statistics, page index and bloom filters with the values.
+    /// Compares statistics, page index and bloom filters with the values; an Arrow file has none.
     pub(super) fn check_statistics(&self) -> Result<()> {
+        if self.format != Format::Parquet {
+            return Ok(());
+        }
         let failed = |error| Error::io("read", &self.path, error);
         let footer = read_footer(&self.path).map_err(failed)?;
         if old_bounds_are_right(&footer) != Some(true) {
@@ -81,11 +73,9 @@ impl Output {
     /// The rows, in batches.
     pub(super) fn batches(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
         let path = self.path;
-        let batches = self.reader.build();
-        let batches = batches.map_err(|error| not_parquet(&path, error))?;
-        Ok(batches.map(move |batch| {
-            batch.map_err(|error| corrupt(format!("cannot be read: {error}")).at(&path))
-        }))
+        let unreadable = move |error| corrupt(format!("cannot be read: {error}")).at(&path);
+        let batches = self.file.batches(None).map_err(&unreadable)?;
+        Ok(batches.map(move |batch| batch.map_err(&unreadable)))
     }
 }
 
@@ -120,31 +110,9 @@ fn check_footer_size(file: &mut File) -> io::Result<std::result::Result<(), Stri
     Ok(Ok(()))
 }
 
-/// What the Parquet crate said about a file: a failure of the system, or a finding.
-pub(super) fn not_parquet(path: &Path, error: ParquetError) -> Error {
-    if let ParquetError::External(source) = &error
-        && let Some(disk) = source.downcast_ref::<io::Error>()
-        && let Some(code) = disk.raw_os_error()
-    {
-        return Error::io("read", path, io::Error::from_raw_os_error(code));
-    }
-    corrupt(format!("is not Parquet: {error}"))
-        .at(path)
-        .because(error)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
-
-    #[test]
-    fn a_disk_that_fails_is_no_finding() {
-        let kind = |error: io::Error| not_parquet(Path::new("x"), error.into()).kind();
-        assert_eq!(kind(io::Error::from_raw_os_error(5)), ErrorKind::Failed);
-        let short = io::Error::from(io::ErrorKind::UnexpectedEof);
-        assert_eq!(kind(short), ErrorKind::Corrupt);
-    }
 
     #[test]
     fn a_huge_footer_is_refused() {
@@ -153,7 +121,7 @@ mod tests {
         let mut end = file.as_file();
         end.seek(SeekFrom::End(0)).unwrap();
         io::Write::write_all(&mut end, b"\0\0\0\x3ePAR1").unwrap();
-        let error = Output::open(file.path()).err().unwrap();
+        let error = Output::open(file.path(), Format::Parquet).err().unwrap();
         assert!(error.to_string().contains("has a footer of"), "{error}");
     }
 }

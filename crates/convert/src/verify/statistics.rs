@@ -23,8 +23,8 @@ use parquet::file::serialized_reader::{SerializedPageReader, SerializedRowGroupR
 use parquet::file::statistics::Statistics;
 
 use super::corrupt;
-use super::output::not_parquet;
 use crate::error::Result;
+use crate::lake_file::not_parquet;
 use crate::source::open_file;
 
 /// Values read at a time.

@@ -95,7 +95,7 @@ impl<'a> SourceFile<'a> {
         let (layout, path) = (&plan.tables[index].layout, plan.source.join(source));
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
-        let fingerprints = source::fingerprints(&path, &lengths)?;
+        let fingerprints = source::fingerprints(&path, &lengths, None)?;
         Ok(Self {
             layout,
             path,
@@ -312,8 +312,8 @@ mod tests {
     use crate::cell::Cell;
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
+    use crate::output::{Encoding, Format};
     use crate::part::{Text, convert_part};
-    use crate::sheet::Codec;
     use crate::source::Source;
 
     static JSON: Table = TABLE;
@@ -380,7 +380,7 @@ mod tests {
                 &mut reading,
                 &layout,
                 &arrow_schema(table),
-                Codec::DEFAULT,
+                Encoding::DEFAULT,
                 Vec::new(),
                 &mut |bad| {
                     rejects.extend(bad.to_json()?);
@@ -431,7 +431,7 @@ mod tests {
                 part_rows: None,
                 text: None,
             };
-            let output = Output::open(&path("lake")).unwrap();
+            let output = Output::open(&path("lake"), Format::Parquet).unwrap();
             output.check_statistics().unwrap();
             let rejects = path("rejects");
             verify_values(

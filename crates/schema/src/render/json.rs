@@ -67,7 +67,8 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         .iter()
         .map(|one| json!({"value": one.value, "name": one.name, "also": one.also, "doc": one.doc}));
     let ranges = column.ranges.iter();
-    let ranges = ranges.map(|one| json!({"from": one.from, "name": one.name, "doc": one.doc}));
+    let ranges =
+        ranges.map(|one| json!({"from": one.from, "to": one.to, "name": one.name, "doc": one.doc}));
     json!({
         "name": column.name,
         "content": column.content,

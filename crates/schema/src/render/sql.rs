@@ -1,75 +1,118 @@
-//! Tables as statements for databases; identifiers are always quoted, since `time` and `user` are
-//! words of SQL.
+//! Tables as statements for databases. Identifiers are always quoted, because `time` and `user` are
+//! SQL keywords.
 
 use super::{PARTITION, PARTITION_DOC, asked, remark};
 use crate::{Column, Kind, Table, Trace};
 
-/// `CREATE TABLE` and `COMMENT ON` statements for DuckDB.
+/// Views over the Parquet files of a lake, for DuckDB.
 ///
-/// Every table has the partition column `file_number`, since every table of a partitioned lake is
-/// split by it, those of one part too; loaded from a flat lake it is NULL. A comment says how to
-/// load a table. Each table `t` has a view `t_named`:
+/// Run the statements with the lake as the current directory: a view reads
+/// `<table>/**/*.parquet`, which finds the files of both layouts. The number of a part,
+/// `file_number`, comes from the file's name. Tables and columns have comments.
 ///
-/// - a code is its name; a value without a name is its number as text;
+/// Each table `t` also has a view `t_named`:
+///
+/// - a code is shown as its name; a value without a name as its number;
 /// - a special value is NULL;
-/// - beside a point in time `c` stand `c_seconds`, in seconds, and `c_timestamp`, in UTC, both NULL
-///   for a special value; `c` itself is as in the table;
-/// - beside a text `c` that may hold an integer stands `c_integer`, NULL where it does not.
+/// - a point in time `c` is preceded by `c_seconds`, in seconds, and `c_timestamp`, in UTC; both are
+///   NULL for a special value, and `c` itself is unchanged;
+/// - a column `c` with named ranges is preceded by `c_range`, the name of the range;
+/// - a text `c` that may hold an integer is preceded by `c_integer`, NULL where it doesn't.
 ///
-/// Where nobody knows when time 0 was, timestamps count from 1970-01-01, and a comment says so.
+/// If the trace's time 0 is unknown, timestamps count from 1970-01-01, and the view's comment says
+/// so. Derived tables are left out unless `table` is one, because few lakes have them.
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, render};
+///
+/// let trace = &TRACES[0];
+/// let sql = render::duckdb(trace, Some(&trace.tables[0]));
+/// assert!(sql.contains("CREATE OR REPLACE VIEW"));
+/// ```
 #[must_use]
 pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
-    statements(trace, table, duckdb_table, |table| {
+    let mut head = format!(
+        "-- {}\n-- Run this in the directory of the lake. It needs every table of the trace; for \
+         a lake that lacks\n-- some, print the views of one table: tracelake schema {} TABLE --as \
+         duckdb\n",
+        trace.title, trace.name
+    );
+    let mut tables = asked(trace, table);
+    if table.is_none() {
+        tables.truncate(trace.tables.len());
+        for derived in trace.derived {
+            head.push_str(&format!(
+                "-- Not here, because it is derived: {}\n",
+                derived.table.name
+            ));
+        }
+    }
+    let views = tables.iter().map(|table| {
         let view = double_quoted(&view_name(table));
         format!(
-            "CREATE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
+            "{}\nCREATE OR REPLACE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
+            duckdb_files(table),
             select(trace, table, &DUCKDB),
             double_quoted(table.name),
             sql_string(&view_doc(trace, table)),
         )
-    })
+    });
+    format!("{head}\n{}", views.collect::<Vec<_>>().join("\n"))
 }
 
-fn duckdb_table(table: &Table) -> String {
+/// The view of a table's files as they are.
+fn duckdb_files(table: &Table) -> String {
     let name = double_quoted(table.name);
-    let mut columns = Vec::new();
-    let mut comments = format!(
-        "COMMENT ON TABLE {name} IS {};\n",
-        sql_string(table.summary)
-    );
-    let mut comment = |column: &str, text: &str| {
-        comments.push_str(&format!(
-            "COMMENT ON COLUMN {name}.{column} IS {};\n",
-            sql_string(text)
-        ));
-    };
-    for column in table.columns {
-        let quoted = double_quoted(column.name);
-        let null = if column.mandatory { " NOT NULL" } else { "" };
-        columns.push(format!("    {quoted} {}{null}", duckdb_type(column)));
-        comment(&quoted, &remark(column));
-    }
     let partition = double_quoted(PARTITION);
-    columns.push(format!("    {partition} INTEGER"));
-    comment(&partition, PARTITION_DOC);
+    let mut columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| format!("    {}", double_quoted(column.name)))
+        .collect();
+    columns.push(format!(
+        "    CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS {partition}"
+    ));
+    let comments = table.columns.iter();
+    let comments = comments.map(|column| (double_quoted(column.name), remark(column)));
+    let comments = comments.chain([(partition, PARTITION_DOC.to_owned())]);
+    let comments: String = comments
+        .map(|(column, text)| {
+            let text = sql_string(&text);
+            format!("COMMENT ON COLUMN {name}.{column} IS {text};\n")
+        })
+        .collect();
     format!(
-        "-- To load it from the lake OUT: INSERT INTO {name} BY NAME SELECT * FROM\n\
-         -- read_parquet('OUT/{}/**/*.parquet', hive_partitioning = true);\n\
-         CREATE TABLE {name} (\n{}\n);\n{comments}",
-        table.name,
+        "CREATE OR REPLACE VIEW {name} AS SELECT\n{}\n\
+         FROM read_parquet({}, hive_partitioning = false, filename = true);\n\
+         COMMENT ON VIEW {name} IS {};\n{comments}",
         columns.join(",\n"),
+        sql_string(&format!("{}/**/*.parquet", table.name)),
+        sql_string(table.summary),
     )
 }
 
 /// `CREATE TABLE … USING parquet PARTITIONED BY (file_number)` statements for Spark.
 ///
-/// They lay a table over the files of a partitioned lake, to be put in place of `OUT`. Columns are
-/// nullable, as Spark takes all columns of files to be. For a flat lake leave out `file_number`,
-/// the clause with it, the statement that repairs the table, and the last column of the view. The
-/// views are those of [`duckdb`].
+/// They define tables over the files of a partitioned lake; put its directory in place of `OUT`.
+/// Every column is nullable, as Spark treats all columns of files. For a flat lake, remove
+/// `file_number`, the `PARTITIONED BY` clause, the `MSCK REPAIR` statement and the last column of the
+/// view. The `t_named` views are those of [`duckdb`].
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, render};
+///
+/// let sql = render::spark(&TRACES[0], None);
+/// assert!(sql.contains("USING parquet"));
+/// ```
 #[must_use]
 pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
-    statements(trace, table, spark_table, |table| {
+    let tables = asked(trace, table);
+    let created = tables.iter().map(|table| spark_table(table));
+    let views = tables.iter().map(|table| {
         format!(
             "CREATE VIEW {} COMMENT {} AS SELECT\n{}\nFROM {};\n",
             backquoted(&view_name(table)),
@@ -77,31 +120,19 @@ pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
             select(trace, table, &SPARK),
             backquoted(table.name),
         )
-    })
-}
-
-/// The tables that are asked for, then their views.
-fn statements(
-    trace: &Trace,
-    table: Option<&Table>,
-    create: impl Fn(&Table) -> String,
-    view: impl Fn(&Table) -> String,
-) -> String {
-    let tables = asked(trace, table);
-    let created = tables.iter().map(|table| create(table));
-    let statements = created.chain(tables.iter().map(|table| view(table)));
-    let statements = statements.collect::<Vec<_>>().join("\n");
+    });
+    let statements = created.chain(views).collect::<Vec<_>>().join("\n");
     format!("-- {}\n\n{statements}", trace.title)
 }
 
-/// Where the databases differ in what the views need.
+/// What differs between the databases in the views.
 struct Dialect {
     identifier: fn(&str) -> String,
     string: fn(&str) -> String,
     text: &'static str,
-    /// An integer type in which the microseconds of any 64-bit integer of seconds fit.
+    /// An integer type wide enough for any 64-bit number of seconds in microseconds.
     wide: &'static str,
-    /// The test that a text is an integer in decimal digits, after the text.
+    /// The operator and operand that test whether the text before them is a decimal integer.
     is_integer: &'static str,
     /// The function from microseconds since 1970 to a timestamp.
     timestamp: &'static str,
@@ -131,19 +162,19 @@ fn view_name(table: &Table) -> String {
 
 fn view_doc(trace: &Trace, table: &Table) -> String {
     let mut doc = format!(
-        "{} Codes are their names, special values are NULL.",
+        "{} Codes are shown as their names, special values as NULL.",
         table.summary
     );
     if table.columns.iter().any(|one| one.time_units().is_some()) {
         doc.push_str(match trace.epoch {
             Some(_) => " Timestamps are in UTC.",
-            None => " Timestamps count from 1970-01-01: nobody knows when time 0 was.",
+            None => " Timestamps count from 1970-01-01, because the time of 0 is unknown.",
         });
     }
     doc
 }
 
-/// What a view selects, one column a line.
+/// The select list of a `t_named` view, one column per line.
 fn select(trace: &Trace, table: &Table, dialect: &Dialect) -> String {
     let columns = table.columns.iter();
     let mut lines: Vec<String> = columns
@@ -154,7 +185,7 @@ fn select(trace: &Trace, table: &Table, dialect: &Dialect) -> String {
     lines.collect::<Vec<_>>().join(",\n")
 }
 
-/// What a view has of one column.
+/// The expressions that a `t_named` view shows for one column.
 fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
     let Dialect {
         identifier, text, ..
@@ -190,9 +221,13 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
         )];
     }
     if !column.ranges.is_empty() {
-        let names = column.ranges.iter().rev().map(|range| {
+        let names = column.ranges.iter().map(|range| {
             let text = (dialect.string)(range.name);
-            format!("WHEN {name} >= {} THEN {text} ", range.from)
+            let from = range.from;
+            match range.to {
+                Some(to) => format!("WHEN {name} BETWEEN {from} AND {to} THEN {text} "),
+                None => format!("WHEN {name} >= {from} THEN {text} "),
+            }
         });
         let names: String = names.collect();
         return vec![format!("CASE {names}END AS {}", beside("range")), name];
@@ -214,7 +249,7 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
     }
 }
 
-/// A column in which special values, and those that are not valid, are NULL.
+/// The column with special and invalid values replaced by NULL.
 fn without_sentinels(column: &Column, name: &str) -> String {
     let sentinels = column.sentinels.iter().map(|one| one.value);
     let values = sentinels.chain(column.invalid.iter().copied());
@@ -251,22 +286,6 @@ fn spark_table(table: &Table) -> String {
     )
 }
 
-fn duckdb_type(column: &Column) -> String {
-    match column.kind {
-        Kind::Integer => "BIGINT".to_owned(),
-        Kind::Float => "DOUBLE".to_owned(),
-        Kind::Boolean => "BOOLEAN".to_owned(),
-        Kind::Text => "VARCHAR".to_owned(),
-        Kind::Code => "INTEGER".to_owned(),
-        Kind::Struct => {
-            let field =
-                |field: &Column| format!("{} {}", double_quoted(field.name), duckdb_type(field));
-            format!("STRUCT({})", listed(column, field))
-        }
-        Kind::List => format!("{}[]", listed(column, duckdb_type)),
-    }
-}
-
 fn spark_type(column: &Column) -> String {
     match column.kind {
         Kind::Integer => "BIGINT".to_owned(),
@@ -283,7 +302,7 @@ fn spark_type(column: &Column) -> String {
     }
 }
 
-/// What is in a nested column, with commas between.
+/// The fields of a nested column, separated by commas.
 fn listed(column: &Column, name: impl Fn(&Column) -> String) -> String {
     column
         .fields
@@ -301,12 +320,12 @@ fn backquoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Standard SQL doubles a quote; a backslash is a letter like any other.
+/// Standard SQL doubles a quote and gives a backslash no meaning.
 fn sql_string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Spark reads `''` as two strings side by side, and a backslash as the start of an escape.
+/// Spark reads `''` as two adjacent strings, and a backslash as the start of an escape.
 fn spark_string(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -341,6 +360,11 @@ mod tests {
         syntax: Syntax::Csv,
         parts: 1,
         published: None,
+        shards: &[],
+        required: None,
+        entity: &[],
+        primary_key: &[],
+        references: &[],
         time: None,
         synthetic: "",
     };
@@ -349,17 +373,18 @@ mod tests {
     fn duckdb_doubles_quotes() {
         let ddl = duckdb(&TRACES[0], Some(&TABLE));
         assert!(
-            ddl.contains("\"user\" VARCHAR NOT NULL,\n    \"file_number\" INTEGER\n"),
+            ddl.contains("FROM read_parquet('odd/**/*.parquet', "),
             "{ddl}"
         );
         assert!(
-            ddl.contains("COMMENT ON TABLE \"odd\" IS 'what''s odd';"),
+            ddl.contains("COMMENT ON VIEW \"odd\" IS 'what''s odd';"),
             "{ddl}"
         );
         assert!(
             ddl.contains(r#"COLUMN "odd"."user" IS 'The user''s \name.';"#),
             "{ddl}"
         );
+        assert!(!ddl.contains("CREATE TABLE"), "{ddl}");
     }
 
     #[test]
@@ -374,28 +399,17 @@ mod tests {
     }
 
     #[test]
-    fn every_table_of_every_trace_is_created() {
+    fn every_table_has_its_files_and_a_view_in_which_no_column_is_there_twice() {
         for trace in TRACES {
-            assert_eq!(
-                duckdb(trace, None).matches("CREATE TABLE").count(),
-                trace.all_tables().count()
-            );
-            assert_eq!(
-                spark(trace, None).matches("CREATE TABLE").count(),
-                trace.all_tables().count()
-            );
-        }
-    }
-
-    #[test]
-    fn every_table_has_a_view_in_which_no_column_is_there_twice() {
-        for trace in TRACES {
-            for ddl in [duckdb(trace, None), spark(trace, None)] {
-                assert_eq!(
-                    ddl.matches("CREATE VIEW").count(),
-                    trace.all_tables().count()
-                );
+            let views = |ddl: &str| ddl.matches("VIEW \"").count() - ddl.matches("ON VIEW").count();
+            assert_eq!(views(&duckdb(trace, None)), 2 * trace.tables.len());
+            for derived in trace.derived {
+                assert_eq!(views(&duckdb(trace, Some(&derived.table))), 2);
             }
+            let spark = spark(trace, None);
+            let tables = trace.all_tables().count();
+            assert_eq!(spark.matches("CREATE TABLE").count(), tables);
+            assert_eq!(spark.matches("CREATE VIEW").count(), tables);
             for table in trace.all_tables() {
                 let select = select(trace, table, &DUCKDB);
                 let names = select.lines().map(|line| line.rsplit(' ').next().unwrap());
@@ -408,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_view_has_of_a_column_follows_its_description() {
+    fn the_expressions_of_a_view_follow_the_description() {
         let column = |kind, unit, format| Column {
             name: "c",
             kind,
@@ -458,18 +472,20 @@ mod tests {
         let ranges: &[crate::Range] = &[
             crate::Range {
                 from: 0,
+                to: Some(4),
                 name: "LOW",
                 doc: "",
             },
             crate::Range {
                 from: 10,
+                to: None,
                 name: "HIGH",
                 doc: "",
             },
         ];
         assert_eq!(
             duckdb(&Column { ranges, ..plain }),
-            "CASE WHEN \"c\" >= 10 THEN 'HIGH' WHEN \"c\" >= 0 THEN 'LOW' END AS \"c_range\"; \"c\""
+            "CASE WHEN \"c\" BETWEEN 0 AND 4 THEN 'LOW' WHEN \"c\" >= 10 THEN 'HIGH' END AS \"c_range\"; \"c\""
         );
         let mixed = column(Kind::Text, None, "STRING_HASH_OR_INTEGER");
         assert_eq!(

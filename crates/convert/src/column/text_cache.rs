@@ -1,9 +1,11 @@
-//! The short texts of one column that were seen, each with the index of its value in the
-//! dictionary: a field that was seen before is neither parsed nor hashed as a value.
+//! The short texts of one column, each with the index of its value in the dictionary: a field that
+//! was seen before is neither parsed nor hashed as a value.
 //!
-//! Of 48 million fields in a part of task_usage all but some hundred thousand were seen before, so
-//! this decides what a field costs. It is a cache and no more: what it forgets is read as a value
-//! again and gets the same index, so it never decides a byte of the output.
+//! All but some hundred thousand of the 48 million fields of a part of task_usage were seen before,
+//! so this is what a field costs. A text is compared as two words. Fields that equal the one above
+//! them are looked up once.
+
+use super::cache::{Found, Span};
 
 /// The longest text that is kept, in bytes.
 const LONGEST: usize = 13;
@@ -12,14 +14,8 @@ const LONGEST: usize = 13;
 const LENGTH_SHIFT: u32 = 40;
 const INDEX_SHIFT: u32 = 44;
 
-/// Where the length would be: not a text but the place of one that is too long.
-const LONG: u64 = u64::MAX;
-
-/// The largest index that fits.
-pub(super) const MOST_VALUES: usize = 1 << (64 - INDEX_SHIFT);
-
-/// No index: a text that is not known.
-pub(super) const MISS: u32 = u32::MAX - 1;
+/// Indices below this one fit.
+const INDICES: u32 = 1 << (64 - INDEX_SHIFT);
 
 /// Fields that are looked up together.
 const BLOCK: usize = 64;
@@ -69,6 +65,15 @@ const MASKS: [(u64, u64); 16] = {
 };
 
 impl Key {
+    /// The key of the empty text.
+    const EMPTY: Self = Self { mixed: 0, rest: 0 };
+
+    /// Stands for a text longer than [`LONGEST`]: no text has this length.
+    const LONG: Self = Self {
+        mixed: 0,
+        rest: u64::MAX,
+    };
+
     /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
     #[inline(always)]
     pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
@@ -91,7 +96,7 @@ impl Key {
         Some(Self { mixed, rest })
     }
 
-    /// What stands before the end of a chunk, where there are no sixteen bytes to read.
+    /// The last bytes of a chunk, where there are no sixteen to read.
     #[cold]
     fn at_the_end(chunk: &[u8], start: usize) -> u128 {
         let rest = &chunk[start..];
@@ -111,41 +116,35 @@ impl Key {
 ///
 /// # Memory
 /// 24 to 48 bytes a text, from the first one on at least 4 KiB, at most 2 MiB.
-pub(super) struct Texts {
-    /// A power of two of them. The home of a text is the one that its upper bits say; where that
-    /// one is full its neighbour, which comes into the cache with it, takes the text in.
+#[derive(Default)]
+pub(super) struct TextCache {
+    /// A power of two of them. The upper bits of a key choose its home; if that one is full, the text
+    /// goes into its neighbour, which the processor fetches with it.
     buckets: Vec<Bucket>,
     /// The shift that makes the number of a bucket of `mixed`.
     shift: u32,
     filled: usize,
 }
 
-impl Texts {
-    pub(super) fn new() -> Self {
-        Self {
-            buckets: Vec::new(),
-            shift: 0,
-            filled: 0,
-        }
-    }
-
-    /// Forgets all texts, and keeps the room for them.
+impl TextCache {
+    /// Forgets all texts and keeps their room.
     pub(super) fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
         self.filled = 0;
     }
 
-    /// Gives the room back.
-    pub(super) fn release(&mut self) {
-        *self = Self::new();
-    }
-
-    /// The index of a text, or [`MISS`] where it is not known. The empty text is never known.
-    pub(super) fn find(&self, key: Key) -> u32 {
+    /// The index of a text. The empty text is never known.
+    #[inline(always)]
+    pub(super) fn find(&self, key: Key) -> Found {
         if self.buckets.is_empty() || key.rest == 0 {
-            return MISS;
+            return Found::UNKNOWN;
         }
-        self.search(self.home(key), key)
+        let home = self.home(key);
+        let found = Self::find_in(&self.buckets[home], key);
+        if found != Found::UNKNOWN {
+            return found;
+        }
+        Self::find_in(&self.buckets[home ^ 1], key)
     }
 
     /// The number of the bucket where a text belongs.
@@ -160,20 +159,11 @@ impl Texts {
     }
 
     #[inline(always)]
-    fn search(&self, home: usize, key: Key) -> u32 {
-        let found = Self::search_in(&self.buckets[home], key);
-        if found != MISS {
-            return found;
-        }
-        Self::search_in(&self.buckets[home ^ 1], key)
-    }
-
-    #[inline(always)]
-    fn search_in(bucket: &Bucket, key: Key) -> u32 {
+    fn find_in(bucket: &Bucket, key: Key) -> Found {
         let (upper, lower) = key.halves();
         let mut way = 0;
         for other in 1..WAYS {
-            // A select, not a branch: which slot it is cannot be foretold.
+            // A select, not a branch: nothing predicts which slot it is.
             way = if bucket.upper[other] == upper {
                 other
             } else {
@@ -182,60 +172,65 @@ impl Texts {
         }
         let apart = (bucket.rest[way] ^ key.rest) << (64 - INDEX_SHIFT);
         if apart == 0 && bucket.upper[way] == upper && bucket.lower[way] == lower {
-            return (bucket.rest[way] >> INDEX_SHIFT) as u32;
+            return Found::at((bucket.rest[way] >> INDEX_SHIFT) as u32);
         }
-        MISS
+        Found::UNKNOWN
     }
 
-    /// Puts the index of fields of a chunk to their slots of `found`: what `long` says for a longer one
-    /// than is kept, [`MISS`] for one that is empty or not known.
+    /// Looks up fields of a chunk, each with its place in `found`; `long` looks up a text that is too
+    /// long to be kept here.
     ///
-    /// The fields are taken in blocks, of which all buckets are asked for before the first one is
-    /// searched: a bucket is seldom in the first cache, and so they come side by side.
+    /// Fields are taken in blocks. Of equal neighbours only the first is looked up. All buckets of a
+    /// block are touched before the first one is searched, so that the processor fetches them at the
+    /// same time.
     pub(super) fn find_all(
         &self,
-        chunk: &[u8],
-        mut fields: impl Iterator<Item = (usize, (usize, usize))>,
-        found: &mut [u32],
-        long: impl Fn(&[u8]) -> u32,
+        text: &[u8],
+        mut fields: impl Iterator<Item = (usize, Span)>,
+        found: &mut [Found],
+        long: impl Fn(&[u8]) -> Found,
     ) {
-        if self.buckets.is_empty() {
-            for (slot, (start, end)) in fields {
-                let is_long = end - start > LONGEST;
-                found[slot] = if is_long {
-                    long(&chunk[start..end])
-                } else {
-                    MISS
-                };
-            }
-            return;
-        }
-        let mut keys = [(Key::default(), 0); BLOCK];
+        // The distinct neighbours of a block, with the first one's field; and for each field its place
+        // and which of these it is.
+        let mut keys = [(Key::EMPTY, (0, 0)); BLOCK];
+        let mut places = [(0, 0); BLOCK];
         loop {
-            let mut count = 0;
-            for (into, (slot, (start, end))) in keys.iter_mut().zip(fields.by_ref()) {
-                // Of a text that is too long its place, for the loop below.
-                let key = Key::new(chunk, start, end).unwrap_or(Key {
-                    mixed: (start as u64) << 32 | end as u64,
-                    rest: LONG,
+            let (mut distinct, mut count) = (0, 0);
+            let mut last = None;
+            for (into, (place, field)) in places.iter_mut().zip(fields.by_ref()) {
+                let (start, end) = field;
+                let key = Key::new(text, start, end).unwrap_or(Key::LONG);
+                let same = last.is_some_and(|(last_key, (last_start, last_end))| {
+                    key == last_key
+                        && (key != Key::LONG || text[start..end] == text[last_start..last_end])
                 });
-                *into = (key, slot);
+                // Without a branch, because nothing predicts it in half of the columns.
+                distinct += usize::from(!same);
+                keys[distinct - 1] = (key, field);
+                *into = (place, distinct - 1);
+                last = Some((key, field));
                 count += 1;
             }
-            let touch = |touched, &(key, _): &(Key, usize)| {
-                let bucket = self.buckets.get(self.home(key));
-                touched ^ bucket.map_or(0, |bucket| bucket.upper[0])
-            };
-            std::hint::black_box(keys[..count].iter().fold(0, touch));
-            for &(key, slot) in &keys[..count] {
-                found[slot] = match key.rest {
-                    0 => MISS,
-                    LONG => {
-                        let (start, end) = key.halves();
-                        long(&chunk[start as usize..end as usize])
-                    }
-                    _ => self.search(self.home(key), key),
+            if !self.buckets.is_empty() {
+                let touch = |touched, &(key, _): &(Key, Span)| {
+                    touched
+                        ^ self
+                            .buckets
+                            .get(self.home(key))
+                            .map_or(0, |bucket| bucket.upper[0])
                 };
+                std::hint::black_box(keys[..distinct].iter().fold(0, touch));
+            }
+            let mut indices = [Found::UNKNOWN; BLOCK];
+            for (index, &(key, (start, end))) in indices.iter_mut().zip(&keys[..distinct]) {
+                *index = if key == Key::LONG {
+                    long(&text[start..end])
+                } else {
+                    self.find(key)
+                };
+            }
+            for &(place, distinct) in &places[..count] {
+                found[place] = indices[distinct];
             }
             if count < BLOCK {
                 return;
@@ -243,8 +238,11 @@ impl Texts {
         }
     }
 
-    /// Remembers the index of a text that is not known, below [`MOST_VALUES`].
+    /// Remembers the index of a text that is not known.
     pub(super) fn insert(&mut self, key: Key, index: u32) {
+        if index >= INDICES {
+            return;
+        }
         // Seven tenths of the slots.
         if self.filled * 5 >= self.buckets.len() * 14 && self.buckets.len() < MOST_BUCKETS {
             self.grow();
@@ -258,7 +256,7 @@ impl Texts {
             .into_iter()
             .flat_map(|bucket| (0..WAYS).map(move |way| (bucket, way)));
         let mut free = slots.filter(|&(bucket, way)| self.buckets[bucket].rest[way] == 0);
-        // Where all are taken some other text makes room.
+        // If all are taken, the new text replaces an old one.
         let (bucket, way) = match free.next() {
             Some(free) => {
                 self.filled += 1;
@@ -323,9 +321,9 @@ mod tests {
 
     #[test]
     fn nothing_is_known_at_first_and_the_empty_text_never() {
-        let mut texts = Texts::new();
+        let mut texts = TextCache::default();
         for _ in 0..2 {
-            assert_eq!(texts.find(key("b").unwrap()), MISS);
+            assert_eq!(texts.find(key("b").unwrap()), Found::UNKNOWN);
             texts.insert(key("a").unwrap(), 7);
         }
     }
@@ -334,7 +332,7 @@ mod tests {
         /// What is found is right; what is not found was at most pushed out by others.
         #[test]
         fn what_is_found_was_put_there(fields in prop::collection::vec("[0-9.]{1,13}", 0..3000)) {
-            let mut texts = Texts::new();
+            let mut texts = TextCache::default();
             let mut plain: HashMap<String, u32> = HashMap::new();
             let mut forgotten = 0;
             for field in &fields {
@@ -342,17 +340,17 @@ mod tests {
                 let next = u32::try_from(plain.len()).unwrap();
                 let index = *plain.entry(field.clone()).or_insert(next);
                 match texts.find(key) {
-                    MISS => {
+                    Found::UNKNOWN => {
                         forgotten += usize::from(index != next);
                         texts.insert(key, index);
                     }
-                    found => prop_assert_eq!(found, index),
+                    found => prop_assert_eq!(found, Found::at(index)),
                 }
             }
             prop_assert!(forgotten * 20 <= fields.len());
         }
 
-        /// A key is the same wherever in a chunk its text stands.
+        /// A key is the same wherever in a chunk its text is.
         #[test]
         fn a_key_depends_on_its_text_alone(text in "[ -~]{0,13}", before in "[ -~]{0,20}", after in "[ -~]{0,20}") {
             let chunk = format!("{before}{text}{after}");

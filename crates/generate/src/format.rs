@@ -1,53 +1,44 @@
-//! Cells: the quantities of a row in the words of a syntax, nested where the column is.
+//! Formats rows as CSV, as CSV that pandas saved, or as JSON that BigQuery exported.
 
 use tracelake_schema::{Column, Kind, Syntax, Table, Trace};
 
-use crate::Error;
-use crate::random::{Random, whole};
-use crate::stream::{JobFacts, Row, TaskUsage, quantity};
+use crate::error::Error;
+use crate::random::{Random, share};
+use crate::row::{ITEM_SEPARATOR, Row, Write};
 
-/// Parts two items in what a quantity inside a list appends.
-pub(crate) const ITEM: u8 = 0x1f;
 /// Numpy breaks a line before it gets longer.
 const LINE: usize = 75;
 
-/// The columns of a table, each with what it is written from.
-pub(crate) struct Cells<R> {
+/// How to write a row of a table.
+pub(crate) struct RowFormat<R> {
     syntax: Syntax,
-    cells: Vec<Cell<R>>,
+    fields: Vec<FieldFormat<R>>,
     /// The text of one value.
     text: Vec<u8>,
-    /// A cell that may need quotes.
+    /// A field that may need quotes.
     quoted: Vec<u8>,
 }
 
-/// A column, and the quantity that it shows or the cells that are nested in it.
-struct Cell<R> {
+/// How to write a column: the quantity that it shows, or the fields nested in it.
+struct FieldFormat<R> {
     column: &'static Column,
-    source: Option<Source<R>>,
-    /// The codes of the column where the cluster counts otherwise.
+    quantity: Option<Write<R>>,
+    /// The quantity's codes and the column's, if they differ.
     codes: Vec<(u64, i32)>,
-    /// The share of rows in which chance leaves it empty, in 2^-32.
+    /// The share of rows that are empty by chance, in 2^-32.
     empty: u64,
-    nested: Vec<Cell<R>>,
+    nested: Vec<FieldFormat<R>>,
 }
 
-/// Where a quantity is found.
-enum Source<R> {
-    Row(fn(&R, &mut Vec<u8>)),
-    Job(fn(&R) -> &JobFacts, fn(&JobFacts, &mut Vec<u8>)),
-    Usage(fn(&R) -> &TaskUsage, fn(&TaskUsage, &mut Vec<u8>)),
-}
-
-impl<R: Row> Cells<R> {
+impl<R: Row> RowFormat<R> {
     /// Maps the columns of a table to quantities.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the rows have no such quantity.
     pub(crate) fn of(trace: &Trace, table: &'static Table) -> Result<Self, Error> {
-        let cell = |&column: &usize| {
+        let field = |&column: &usize| {
             let column = &table.columns[column];
-            Cell::of(column).map_err(|nested| {
+            FieldFormat::of(column).map_err(|nested| {
                 Error::Unsupported(format!(
                     "{}: {}.{} cannot be generated: {} have no quantity {:?}",
                     trace.name,
@@ -60,20 +51,20 @@ impl<R: Row> Cells<R> {
         };
         Ok(Self {
             syntax: table.syntax,
-            cells: table.fields.iter().map(cell).collect::<Result<_, _>>()?,
+            fields: table.fields.iter().map(field).collect::<Result<_, _>>()?,
             text: Vec::new(),
             quoted: Vec::new(),
         })
     }
 
-    /// Appends what a file begins with: the names of the fields, where they have quotes.
+    /// Appends the header, if the syntax has one.
     pub(crate) fn begin(&self, out: &mut Vec<u8>) {
         if self.syntax != Syntax::QuotedCsv {
             return;
         }
-        for (index, cell) in self.cells.iter().enumerate() {
+        for (index, field) in self.fields.iter().enumerate() {
             separate(out, index);
-            quote(out, cell.column.content.as_bytes());
+            quote(out, field.column.content.as_bytes());
         }
         out.push(b'\n');
     }
@@ -84,25 +75,25 @@ impl<R: Row> Cells<R> {
         if self.syntax == Syntax::Json {
             out.push(b'{');
         }
-        for cell in &self.cells {
-            let empty = cell.empty > 0 && chance.word() >> 32 < cell.empty;
+        for field in &self.fields {
+            let empty = field.empty > 0 && chance.word() >> 32 < field.empty;
             match self.syntax {
                 Syntax::Csv => {
                     separate(out, index);
                     if !empty {
-                        cell.write(row, out);
+                        field.write(row, out);
                     }
                 }
                 Syntax::QuotedCsv => {
                     separate(out, index);
                     self.quoted.clear();
                     if !empty {
-                        cell.python(row, None, text, &mut self.quoted);
+                        field.python(row, None, text, &mut self.quoted);
                     }
                     quote(out, &self.quoted);
                 }
                 Syntax::Json => {
-                    if empty || !cell.member(row, None, index, text, out) {
+                    if empty || !field.member(row, None, index, text, out) {
                         continue;
                     }
                 }
@@ -117,18 +108,18 @@ impl<R: Row> Cells<R> {
     }
 }
 
-impl<R: Row> Cell<R> {
-    /// The cell of a column, or the column that no quantity is known for.
+impl<R: Row> FieldFormat<R> {
+    /// Finds the quantity of a column; fails with the column that the rows have no quantity for.
     fn of(column: &'static Column) -> Result<Self, &'static Column> {
-        let source = match column.kind {
+        let quantity = match column.kind {
             Kind::Struct | Kind::List => None,
-            _ => Some(Source::of(column.synthetic).ok_or(column)?),
+            _ => Some(R::quantity(column.synthetic).ok_or(column)?),
         };
-        let own = R::OWN_EMPTY.contains(&column.synthetic);
+        let own = R::LEFT_EMPTY.contains(&column.synthetic);
         let chance = !column.mandatory && !own;
         Ok(Self {
             column,
-            source,
+            quantity,
             codes: codes::<R>(column),
             empty: if chance { share(column.empty) } else { 0 },
             nested: column
@@ -139,14 +130,11 @@ impl<R: Row> Cell<R> {
         })
     }
 
-    /// Appends the text of a value, or of all of them with [`ITEM`] between in a list.
+    /// Appends the text of a value, or of all of them with [`ITEM_SEPARATOR`] between in a list.
     fn write(&self, row: &R, out: &mut Vec<u8>) {
         let start = out.len();
-        match &self.source {
-            Some(Source::Row(write)) => write(row, out),
-            Some(Source::Job(job, write)) => write(job(row), out),
-            Some(Source::Usage(usage, write)) => write(usage(row), out),
-            None => {}
+        if let Some(write) = &self.quantity {
+            write(row, out);
         }
         if self.codes.is_empty() {
             return;
@@ -165,7 +153,7 @@ impl<R: Row> Cell<R> {
         self.write(row, text);
         match item {
             Some(item) => text
-                .split(|&byte| byte == ITEM)
+                .split(|&byte| byte == ITEM_SEPARATOR)
                 .nth(item)
                 .unwrap_or_default(),
             None => text,
@@ -178,7 +166,7 @@ impl<R: Row> Cell<R> {
             Some(first) => first.count(row, text),
             None => match self.item(row, None, text) {
                 [] => 0,
-                items => items.split(|&byte| byte == ITEM).count(),
+                items => items.split(|&byte| byte == ITEM_SEPARATOR).count(),
             },
         }
     }
@@ -204,14 +192,14 @@ impl<R: Row> Cell<R> {
         present
     }
 
-    /// Appends a value of JSON, as BigQuery exports it: integers are texts. Nothing if it is null.
+    /// Appends a JSON value as BigQuery exports it, with integers as strings. Appends nothing for null.
     fn json(&self, row: &R, item: Option<usize>, text: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
         match (self.column.kind, &self.nested[..]) {
             (Kind::Struct, nested) => {
                 out.push(b'{');
                 let mut index = 0;
-                for cell in nested {
-                    index += usize::from(cell.member(row, item, index, text, out));
+                for field in nested {
+                    index += usize::from(field.member(row, item, index, text, out));
                 }
                 out.push(b'}');
                 index > 0
@@ -244,16 +232,16 @@ impl<R: Row> Cell<R> {
         }
     }
 
-    /// Appends a cell as pandas saves it: what is nested as Python prints it.
+    /// Appends a field as pandas saves it: nested values as Python prints them.
     fn python(&self, row: &R, item: Option<usize>, text: &mut Vec<u8>, out: &mut Vec<u8>) {
         match (self.column.kind, &self.nested[..]) {
             (Kind::Struct, nested) => {
                 out.push(b'{');
-                for (index, cell) in nested.iter().enumerate() {
+                for (index, field) in nested.iter().enumerate() {
                     out.extend_from_slice(if index > 0 { b", '" } else { b"'" });
-                    out.extend_from_slice(cell.column.content.as_bytes());
+                    out.extend_from_slice(field.column.content.as_bytes());
                     out.extend_from_slice(b"': ");
-                    cell.repr(row, item, text, out);
+                    field.repr(row, item, text, out);
                 }
                 out.push(b'}');
             }
@@ -313,24 +301,11 @@ impl<R: Row> Cell<R> {
     }
 }
 
-impl<R: Row> Source<R> {
-    fn of(name: &str) -> Option<Self> {
-        let own = quantity(R::QUANTITIES, name).map(Self::Row);
-        let job = || {
-            let write = quantity::<JobFacts>(JobFacts::QUANTITIES, name)?;
-            Some(Self::Job(R::JOB?, write))
-        };
-        let usage = || {
-            let write = quantity::<TaskUsage>(TaskUsage::QUANTITIES, name)?;
-            Some(Self::Usage(R::USAGE?, write))
-        };
-        own.or_else(job).or_else(usage)
-    }
-}
-
-/// What the numbers of a quantity are as codes of a column, by their names, where that differs.
+/// The quantity's codes and the column's codes of the same names; empty if all are equal.
 fn codes<R: Row>(column: &Column) -> Vec<(u64, i32)> {
-    let names = R::NAMES.iter().find(|named| named.0 == column.synthetic);
+    let names = R::CODE_NAMES
+        .iter()
+        .find(|named| named.0 == column.synthetic);
     let names = names.map_or(&[][..], |named| named.1);
     let pairs = (0..).zip(names).filter_map(|(number, name)| {
         let code = column.codes.iter().find(|code| code.name == *name)?;
@@ -345,7 +320,7 @@ fn codes<R: Row>(column: &Column) -> Vec<(u64, i32)> {
     }
 }
 
-/// Appends a number; Python shows of a float that it is one.
+/// Appends a number, with a decimal point if it is a float.
 fn number(kind: Kind, value: &[u8], point: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
     let whole = value.iter().all(u8::is_ascii_digit);
@@ -375,9 +350,4 @@ fn quote(out: &mut Vec<u8>, field: &[u8]) {
         out.push(byte);
     }
     out.push(b'"');
-}
-
-/// A share from 0 to 1 in units of 2^-32.
-pub(crate) fn share(value: f64) -> u64 {
-    whole(value.clamp(0.0, 1.0) * 4_294_967_296.0)
 }

@@ -1,44 +1,40 @@
-//! Row groups to one Parquet file: schema, footer, and what stands in it.
+//! Row groups to one Parquet file: schema, footer and its key-values.
 //!
-//! The file keeps to what every reader reads: pages V1, PLAIN and dictionary encodings, statistics
-//! and page index, no clock and no host name.
+//! The file has only what every reader reads: pages V1, PLAIN and dictionary encodings, statistics
+//! and page index. It has no clock and no host name.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_schema::Table;
 
-use crate::column::{ID_PAGE_ROWS, PAGE_ROWS, is_id};
+use crate::column::{Codec, ID_PAGE_ROWS, PAGE_ROWS, is_id};
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::open_file;
 use crate::{nested, rows};
 
-pub use crate::column::Codec;
+/// How many bytes are written to the disk at once.
+const WRITE_BYTES: usize = 32 << 10;
 
-/// How much is written to the disk at once, in bytes.
-const WRITE: usize = 32 << 10;
-
-/// The column chunks of a row group, as the two ways of making them leave them.
+/// The column chunks of a row group, from one of the two encoders.
 pub(crate) enum RowGroup {
     Plain(rows::RowGroup),
     Nested(nested::RowGroup),
 }
 
-/// One Parquet file on its way.
-pub(crate) struct Sheet<W: Write + Send> {
+/// A Parquet file that is being written.
+pub(crate) struct ParquetFile<W: Write + Send> {
     writer: SerializedFileWriter<BufWriter<W>>,
     schema: SchemaRef,
 }
 
-impl<W: Write + Send> Sheet<W> {
+impl<W: Write + Send> ParquetFile<W> {
     /// Starts a file of a table.
     ///
     /// # Errors
@@ -57,23 +53,23 @@ impl<W: Write + Send> Sheet<W> {
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
-        let out = BufWriter::with_capacity(WRITE, out);
+        let out = BufWriter::with_capacity(WRITE_BYTES, out);
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
         let schema = schema.clone();
         Ok(Self { writer, schema })
     }
 
-    /// The columns as Parquet has them.
+    /// The Parquet schema.
     pub(crate) fn schema(&self) -> &SchemaDescriptor {
         self.writer.schema_descr()
     }
 
-    /// What makes column chunks of Arrow arrays with the settings of this file.
+    /// Makes writers that turn Arrow arrays into column chunks, with the settings of this file.
     pub(crate) fn factory(&self) -> ArrowRowGroupWriterFactory {
         ArrowRowGroupWriterFactory::new(&self.writer, self.schema.clone())
     }
 
-    /// Adds a row group.
+    /// Appends a row group.
     ///
     /// # Errors
     /// When the output fails.
@@ -97,7 +93,7 @@ impl<W: Write + Send> Sheet<W> {
         write().map(|_| ()).map_err(|error| wrap(error, "write"))
     }
 
-    /// Writes the footer and hands back the output.
+    /// Writes the footer and returns the output.
     ///
     /// # Errors
     /// When the output fails.
@@ -108,30 +104,13 @@ impl<W: Write + Send> Sheet<W> {
     }
 }
 
-/// How many rows the footer of a Parquet file names.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] when it is not Parquet, [`ErrorKind::Failed`] when the disk fails.
-pub fn footer_rows(path: &Path) -> Result<u64> {
-    let file = open_file(path)?;
-    let footer = ParquetMetaDataReader::new()
-        .parse_and_finish(&file)
-        .map_err(|error| {
-            Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
-                .at(path)
-                .because(error)
-        })?;
-    u64::try_from(footer.file_metadata().num_rows())
-        .map_err(|_| Error::new(ErrorKind::Corrupt, "its footer names less than no rows").at(path))
-}
-
 fn properties(table: &'static Table, codec: Codec) -> WriterProperties {
     // Spark reads column comments from its own key and nowhere else.
     let spark = KeyValue::new(
         tracelake_schema::arrow::SPARK_KEY.to_owned(),
         tracelake_schema::arrow::spark_schema_json(table),
     );
-    // Of these the chunks of plain columns, which come encoded, need but the first two.
+    // Plain columns come encoded; they need only the first two of these.
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
@@ -144,7 +123,7 @@ fn properties(table: &'static Table, codec: Codec) -> WriterProperties {
     builder.build()
 }
 
-/// Parquet's errors are text; this is where they enter. What the disk said is passed on.
+/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code.
 pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
     let doing = format!("{doing} a Parquet file");
     if let ParquetError::External(source) = &error

@@ -1,53 +1,53 @@
-//! Tables as they are written: rows become lines, lines go to a thread that compresses them.
+//! Writes tables: formats rows as lines and hands the lines to a thread that compresses them.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tracelake_schema::{Table, Trace};
 
-use crate::Error;
-use crate::cell::Cells;
+use crate::error::Error;
 use crate::file::{Message, parts_of};
-use crate::fleet::{
+use crate::fleet_rows::{
     BatchInstance, BatchTask, ContainerSample, ContainerState, MachineSample, MachineState,
 };
+use crate::format::RowFormat;
+use crate::job_rows::{JobEvent, TaskConstraint, TaskEvent};
+use crate::machine_rows::{MachineAttribute, MachineEvent};
 use crate::random::{Random, mix};
-use crate::stream::{
-    JobEvent, JoinedUsage, MachineAttribute, MachineEvent, Row, TaskConstraint, TaskEvent,
-    TaskUsage,
-};
+use crate::row::Row;
+use crate::usage_rows::{JoinedUsage, TaskUsage};
 
-/// The bytes of lines that are compressed at a time.
+/// How many bytes of lines to compress at a time.
 const CHUNK: usize = 256 << 10;
-/// How many chunks may wait for a thread that compresses.
+/// How many chunks may wait for a compressing thread.
 const CHUNKS: usize = 4;
 /// The rows between two reports of progress.
 const STRIDE: u64 = 1 << 16;
 
-/// Told the table, the part and the rows of the part so far.
+/// Called with the table, the part and the rows of the part so far.
 pub(crate) type Progress<'p> = &'p (dyn Fn(&str, u32, u64) + Sync);
 
-/// A thread that writes has failed; it says why when it is joined.
+/// A writing thread has failed. Joining it gives the reason.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
-/// A table and where its lines come out.
+/// A table, and the receiver of its lines.
 pub(crate) type Inbox = (&'static Table, Receiver<Message>);
 
-macro_rules! sheets {
+macro_rules! table_writers {
     ($($name:ident: $row:ty,)*) => {
-        /// The tables of a trace, by stream. Streams that a trace has no table for go nowhere.
-        pub(crate) struct Sheets<'p> {
-            $(pub(crate) $name: Sheet<'p, $row>,)*
+        /// A writer for each type of row. Rows that the trace has no table for are dropped.
+        pub(crate) struct TableWriters<'p> {
+            $(pub(crate) $name: TableWriter<'p, $row>,)*
         }
 
-        impl<'p> Sheets<'p> {
+        impl<'p> TableWriters<'p> {
             fn open(
                 trace: &'static Trace,
                 seed: u64,
                 progress: Progress<'p>,
                 inboxes: &mut Vec<Inbox>,
             ) -> Result<Self, Error> {
-                Ok(Self { $($name: Sheet::of(trace, seed, progress, inboxes)?,)* })
+                Ok(Self { $($name: TableWriter::of(trace, seed, progress, inboxes)?,)* })
             }
 
             fn end(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
@@ -58,7 +58,7 @@ macro_rules! sheets {
     };
 }
 
-sheets! {
+table_writers! {
     job_events: JobEvent,
     task_events: TaskEvent,
     machine_events: MachineEvent,
@@ -74,7 +74,7 @@ sheets! {
     batch_instances: BatchInstance,
 }
 
-impl<'p> Sheets<'p> {
+impl<'p> TableWriters<'p> {
     /// Maps the columns of every table to quantities of the cluster.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<'p> Sheets<'p> {
         progress: Progress<'p>,
     ) -> Result<(Self, Vec<Inbox>), Error> {
         let mut inboxes = Vec::new();
-        let sheets = Self::open(trace, seed, progress, &mut inboxes)?;
+        let tables = Self::open(trace, seed, progress, &mut inboxes)?;
         let known = |table: &Table| inboxes.iter().any(|(it, _)| it.name == table.name);
         if let Some(table) = trace.tables.iter().find(|table| !known(table)) {
             let stream = match table.synthetic {
@@ -97,7 +97,7 @@ impl<'p> Sheets<'p> {
                 trace.name, table.name
             )));
         }
-        Ok((sheets, inboxes))
+        Ok((tables, inboxes))
     }
 
     /// Ends the part of every table that is split.
@@ -111,14 +111,14 @@ impl<'p> Sheets<'p> {
     }
 }
 
-/// The table of one stream.
-pub(crate) struct Sheet<'p, R> {
+/// The table of one type of row.
+pub(crate) struct TableWriter<'p, R> {
     open: Option<Open<'p, R>>,
 }
 
 struct Open<'p, R> {
     table: &'static Table,
-    cells: Cells<R>,
+    format: RowFormat<R>,
     lines: Vec<u8>,
     sender: SyncSender<Message>,
     chance: Random,
@@ -127,7 +127,7 @@ struct Open<'p, R> {
     rows: u64,
 }
 
-impl<'p, R: Row> Sheet<'p, R> {
+impl<'p, R: Row> TableWriter<'p, R> {
     fn of(
         trace: &'static Trace,
         seed: u64,
@@ -141,7 +141,7 @@ impl<'p, R: Row> Sheet<'p, R> {
         else {
             return Ok(Self { open: None });
         };
-        let cells = Cells::of(trace, table)?;
+        let format = RowFormat::of(trace, table)?;
         let (sender, receiver) = sync_channel(CHUNKS);
         inboxes.push((table, receiver));
         let stream = u64::try_from(inboxes.len()).unwrap_or(0);
@@ -149,7 +149,7 @@ impl<'p, R: Row> Sheet<'p, R> {
         let lines = Vec::with_capacity(CHUNK + 4096);
         let open = Open {
             table,
-            cells,
+            format,
             lines,
             sender,
             chance,
@@ -166,9 +166,9 @@ impl<'p, R: Row> Sheet<'p, R> {
             return Ok(());
         };
         if open.rows == 0 {
-            open.cells.begin(&mut open.lines);
+            open.format.begin(&mut open.lines);
         }
-        open.cells.write(row, &mut open.chance, &mut open.lines);
+        open.format.write(row, &mut open.chance, &mut open.lines);
         open.rows += 1;
         if open.rows.is_multiple_of(STRIDE) {
             (open.progress)(open.table.name, open.part, open.rows);
@@ -180,7 +180,7 @@ impl<'p, R: Row> Sheet<'p, R> {
         }
     }
 
-    /// Whether the trace has a table of the stream.
+    /// Whether the trace has such a table.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -190,7 +190,7 @@ impl<'p, R: Row> Sheet<'p, R> {
             return Ok(());
         };
         if open.rows == 0 {
-            open.cells.begin(&mut open.lines);
+            open.format.begin(&mut open.lines);
         }
         open.flush()?;
         (open.progress)(open.table.name, open.part, open.rows);

@@ -1,36 +1,25 @@
-//! Generated rows keep the shape of published ones, where those are at hand.
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+//! Generated rows have the shape of published ones: shares of empty and zero fields, medians, tails.
 
-use std::path::Path;
-
-use tracelake_generate::{Options, generate};
 use tracelake_schema::{Kind, TRACES};
+
+use crate::support::{run, shared};
 
 mod shape;
 
 /// Shares of empty and of zero fields may differ by this much.
 const SHARE: f64 = 0.06;
-/// Medians may differ by a factor of 10^0.3, which is two.
+/// Medians may differ by a factor of 10^0.3, which is 2.
 const MEDIAN: f64 = 0.3;
-/// Nine tenths may lie below values that differ by a factor of 10^0.5, about three.
+/// 90th percentiles may differ by a factor of 10^0.5, about 3.
 const P90: f64 = 0.5;
 
 #[test]
+#[cfg_attr(
+    not(published_data),
+    ignore = "needs the published rows in ../shared/data"
+)]
 fn measured_columns_look_like_the_published_ones() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let heads = std::fs::read_dir(&data)
-        .into_iter()
-        .flatten()
-        .find_map(|entry| {
-            entry
-                .ok()
-                .map(|entry| entry.path())
-                .filter(|path| path.to_string_lossy().ends_with("-heads"))
-        });
-    let Some(heads) = heads else {
-        eprintln!("skipped: no published rows beside the project");
-        return;
-    };
+    let heads = shared("google-2011-heads");
     let trace = TRACES
         .iter()
         .filter(|trace| trace.in_parts())
@@ -41,9 +30,15 @@ fn measured_columns_look_like_the_published_ones() {
                 .any(|it| heads.join(format!("{}.csv", it.name)).is_file())
         })
         .expect("a trace of the published rows");
-    let generated = tempfile::tempdir().expect("a directory");
-    generate(trace, generated.path(), &Options::default(), &|_, _, _| {}).expect("a trace");
-    let pairs = shape::compare(trace, &heads, generated.path());
+    let directory = tempfile::tempdir().unwrap();
+    let generated = directory.path().join("generated");
+    let made = run([
+        "generate".as_ref(),
+        trace.name.as_ref(),
+        generated.as_os_str(),
+    ]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let pairs = shape::compare(trace, &heads, &generated);
     assert!(pairs.len() > 30);
     let mut far = Vec::new();
     for pair in pairs {

@@ -1,0 +1,221 @@
+//! What finds the index of a value by the bytes of its field, for each kind.
+//!
+//! These caches decide nothing: what one forgets is parsed again, and the dictionary gives it the
+//! same index. So neither their sizes nor their hashes are part of the output.
+
+use super::decimal_cache::{self, DecimalCache};
+use super::dictionary::Dictionary;
+use super::double::Double;
+use super::kind::PhysicalKind;
+use super::text::Text;
+use super::text_cache::{Key, TextCache};
+
+/// Floats are looked up by their digits once the dictionary has more values than this: the table of
+/// [`DecimalCache`] is too large for a small file.
+const DECIMALS_ABOVE_VALUES: usize = 512;
+
+/// What is known of a field after its look-up: the index of its value, that it is NULL, or nothing
+/// yet. Four bytes, because there is one for each field of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found(u32);
+
+impl Found {
+    /// An empty field of an optional column.
+    pub(super) const NULL: Self = Self(u32::MAX);
+    /// Not found; it may be new, forgotten or faulty.
+    pub(super) const UNKNOWN: Self = Self(u32::MAX - 1);
+
+    /// The index of a value in the dictionary, which has fewer than 2^20 of them.
+    #[inline(always)]
+    pub(super) fn at(index: u32) -> Self {
+        debug_assert!(index < Self::UNKNOWN.0, "no dictionary is that large");
+        Self(index)
+    }
+
+    /// The index, if it was found.
+    #[inline(always)]
+    pub(super) fn index(self) -> Option<u32> {
+        (self.0 < Self::UNKNOWN.0).then_some(self.0)
+    }
+}
+
+/// Where a field starts and ends in a chunk of text.
+pub(super) type Span = (usize, usize);
+
+/// Finds indices by the bytes of fields.
+pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
+    /// Looks up fields of a chunk; `found` has a place for each, which says [`Found::UNKNOWN`].
+    fn find_all(
+        &mut self,
+        text: &[u8],
+        fields: impl Iterator<Item = Span>,
+        dictionary: &Dictionary<K>,
+        found: &mut [Found],
+    );
+
+    /// Looks up one field; the dictionary isn't asked.
+    fn find(&self, text: &[u8], field: Span) -> Found;
+
+    /// Remembers the index of a field that isn't known, in a dictionary of so many values.
+    fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize);
+
+    /// Forgets everything and keeps the room.
+    fn clear(&mut self);
+
+    /// Forgets everything and gives the room back.
+    fn release(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The cache of integers and codes.
+#[derive(Default)]
+pub(super) struct IntegerCache(TextCache);
+
+impl<K: PhysicalKind> FieldCache<K> for IntegerCache {
+    fn find_all(
+        &mut self,
+        text: &[u8],
+        fields: impl Iterator<Item = Span>,
+        _dictionary: &Dictionary<K>,
+        found: &mut [Found],
+    ) {
+        let long = |_: &[u8]| Found::UNKNOWN;
+        self.0.find_all(text, fields.enumerate(), found, long);
+    }
+
+    fn find(&self, text: &[u8], field: Span) -> Found {
+        self.0.find_field(text, field)
+    }
+
+    fn insert(&mut self, text: &[u8], field: Span, index: u32, _values: usize) {
+        self.0.insert_field(text, field, index);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The cache of texts: short ones as integers, of longer ones the dictionary knows.
+#[derive(Default)]
+pub(super) struct TextFieldCache(TextCache);
+
+impl FieldCache<Text> for TextFieldCache {
+    fn find_all(
+        &mut self,
+        text: &[u8],
+        fields: impl Iterator<Item = Span>,
+        dictionary: &Dictionary<Text>,
+        found: &mut [Found],
+    ) {
+        let long = |field: &[u8]| dictionary.find(field).map_or(Found::UNKNOWN, Found::at);
+        self.0.find_all(text, fields.enumerate(), found, long);
+    }
+
+    fn find(&self, text: &[u8], field: Span) -> Found {
+        self.0.find_field(text, field)
+    }
+
+    fn insert(&mut self, text: &[u8], field: Span, index: u32, _values: usize) {
+        self.0.insert_field(text, field, index);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The cache of floats: short decimals by their digits, all others by their text.
+#[derive(Default)]
+pub(super) struct FloatCache {
+    decimals: DecimalCache,
+    texts: TextCache,
+    /// The fields that aren't short decimals, with their places in `found`.
+    others: Vec<(usize, Span)>,
+}
+
+impl FieldCache<Double> for FloatCache {
+    fn find_all(
+        &mut self,
+        text: &[u8],
+        fields: impl Iterator<Item = Span>,
+        _dictionary: &Dictionary<Double>,
+        found: &mut [Found],
+    ) {
+        let long = |_: &[u8]| Found::UNKNOWN;
+        if !self.decimals.has_begun() {
+            self.texts.find_all(text, fields.enumerate(), found, long);
+            return;
+        }
+        self.others.resize(found.len(), (0, (0, 0)));
+        let mut others = 0;
+        for (place, (found, (start, end))) in found.iter_mut().zip(fields).enumerate() {
+            *found = self.decimals.find(decimal_cache::slot(text, start, end));
+            // Without a branch, because nothing predicts which fields these are.
+            self.others[others] = (place, (start, end));
+            others += usize::from(*found == Found::UNKNOWN);
+        }
+        let others = self.others[..others].iter().copied();
+        self.texts.find_all(text, others, found, long);
+    }
+
+    fn find(&self, text: &[u8], (start, end): Span) -> Found {
+        let found = self.decimals.find(decimal_cache::slot(text, start, end));
+        if found == Found::UNKNOWN {
+            return self.texts.find_field(text, (start, end));
+        }
+        found
+    }
+
+    fn insert(&mut self, text: &[u8], (start, end): Span, index: u32, values: usize) {
+        if values > DECIMALS_ABOVE_VALUES && self.decimals.begin() {
+            // What they know now will be found among the decimals.
+            self.texts.clear();
+        }
+        let slot = decimal_cache::slot(text, start, end);
+        if !self.decimals.insert(slot, index) {
+            self.texts.insert_field(text, (start, end), index);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.decimals.clear();
+        self.texts.clear();
+    }
+}
+
+/// The cache of a kind that has no dictionary.
+#[derive(Default)]
+pub(super) struct NoCache;
+
+impl<K: PhysicalKind> FieldCache<K> for NoCache {
+    fn find_all(
+        &mut self,
+        _text: &[u8],
+        _fields: impl Iterator<Item = Span>,
+        _dictionary: &Dictionary<K>,
+        _found: &mut [Found],
+    ) {
+    }
+
+    fn find(&self, _text: &[u8], _field: Span) -> Found {
+        Found::UNKNOWN
+    }
+
+    fn insert(&mut self, _text: &[u8], _field: Span, _index: u32, _values: usize) {}
+
+    fn clear(&mut self) {}
+}
+
+impl TextCache {
+    fn find_field(&self, text: &[u8], (start, end): Span) -> Found {
+        Key::new(text, start, end).map_or(Found::UNKNOWN, |key| self.find(key))
+    }
+
+    fn insert_field(&mut self, text: &[u8], (start, end): Span, index: u32) {
+        if let Some(key) = Key::new(text, start, end) {
+            self.insert(key, index);
+        }
+    }
+}

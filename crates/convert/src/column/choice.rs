@@ -1,0 +1,215 @@
+//! How the values of a column chunk are encoded: what is smaller on its first page decides.
+//!
+//! A page depends on the rows alone, so the choice is the same on every machine.
+
+use std::io;
+
+use super::compress::{Codec, Compressor};
+use super::dictionary::Dictionary;
+use super::encode;
+use super::kind::{PhysicalKind, ValueList};
+
+/// PLAIN isn't tried for a page of more values than this in bytes, which takes too much memory.
+const TRY_PLAIN_BYTES: usize = 2 << 20;
+
+/// Indices of at most this many bits are never padded: on no column of the traces did it help.
+const NEVER_PAD_BITS: u8 = 4;
+
+/// A column chunk whose first page and dictionary compress to more than this percentage of their
+/// size is stored uncompressed, and is faster to read.
+const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
+
+/// How the values of a column chunk are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChunkEncoding {
+    /// Not decided: no page with values has ended. The values of the page are indices.
+    Undecided,
+    /// Indices into a dictionary.
+    Dictionary(IndexWidth),
+    /// PLAIN, from now on: pages before may be indices into a dictionary that grew too large.
+    Plain,
+}
+
+/// The width of the indices of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexWidth {
+    /// As many bits as the largest index has.
+    Bits,
+    /// The same on whole bytes, where the codec finds what repeats: at any other width a repetition
+    /// looks the same only every few values.
+    Bytes,
+}
+
+impl IndexWidth {
+    /// Appends indices into a dictionary of `values` values, with their width in bits before them.
+    pub(super) fn encode(self, indices: &[u32], values: usize, out: &mut Vec<u8>) {
+        let mut width = encode::width(values);
+        if self == Self::Bytes {
+            width = width.next_multiple_of(8);
+        }
+        out.push(width);
+        encode::hybrid(indices, width, out);
+    }
+}
+
+/// Whether the bytes of a column chunk are compressed, which its footer says of all its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// By the codec of the file.
+    Compressed,
+    /// As they are, because the codec hardly makes them smaller.
+    Uncompressed,
+}
+
+impl Storage {
+    /// Whether compressing is worth it for so many bytes.
+    fn of(raw: usize, compressed: usize) -> Self {
+        if compressed * 100 > raw * STORE_UNCOMPRESSED_ABOVE_PERCENT {
+            Self::Uncompressed
+        } else {
+            Self::Compressed
+        }
+    }
+}
+
+/// The bytes of a page without its header.
+pub(super) struct Body {
+    pub(super) raw: Vec<u8>,
+    pub(super) compressed: Vec<u8>,
+}
+
+impl Body {
+    /// Compresses the body of a page, unless its column chunk is stored uncompressed.
+    ///
+    /// # Errors
+    /// When the codec has no memory left.
+    pub(super) fn new(
+        raw: Vec<u8>,
+        storage: Option<Storage>,
+        compressor: &mut Compressor,
+    ) -> io::Result<Self> {
+        let compressed = match storage {
+            Some(Storage::Uncompressed) => Vec::new(),
+            Some(Storage::Compressed) | None => compressor.compress(&raw)?,
+        };
+        Ok(Self { raw, compressed })
+    }
+
+    /// What a column chunk that starts with this page should do.
+    pub(super) fn storage(&self) -> Storage {
+        Storage::of(self.raw.len(), self.compressed.len())
+    }
+
+    /// The bytes that go into the file.
+    pub(super) fn stored(&self, storage: Storage) -> &[u8] {
+        match storage {
+            Storage::Compressed => &self.compressed,
+            Storage::Uncompressed => &self.raw,
+        }
+    }
+}
+
+/// The first page of a column chunk in one of the encodings, with the dictionary so far if it needs
+/// one.
+pub(super) struct Candidate {
+    pub(super) encoding: ChunkEncoding,
+    pub(super) page: Body,
+    pub(super) dictionary: Option<Body>,
+}
+
+impl Candidate {
+    /// Bytes in the file, headers excluded.
+    fn bytes(&self) -> usize {
+        self.sum(|body| body.compressed.len().min(body.raw.len()))
+    }
+
+    fn sum(&self, bytes: impl Fn(&Body) -> usize) -> usize {
+        bytes(&self.page) + self.dictionary.as_ref().map_or(0, &bytes)
+    }
+
+    /// What the column chunk should do.
+    pub(super) fn storage(&self) -> Storage {
+        Storage::of(
+            self.sum(|body| body.raw.len()),
+            self.sum(|body| body.compressed.len()),
+        )
+    }
+}
+
+/// Encodes the first page of a column chunk in each way that may be the smallest, and returns the
+/// smallest. `levels` are its definition levels, if it has any. The indices of ids are on whole bytes.
+///
+/// # Errors
+/// When the codec has no memory left.
+pub(super) fn smallest<K: PhysicalKind>(
+    levels: &[u8],
+    indices: &[u32],
+    dictionary: &Dictionary<K>,
+    is_id: bool,
+    compressor: &mut Compressor,
+) -> io::Result<Candidate> {
+    let values = dictionary.len();
+    let bits = encode::width(values);
+    let pads =
+        !bits.is_multiple_of(8) && bits > NEVER_PAD_BITS && compressor.codec() != Codec::None;
+    let widths: &[IndexWidth] = match pads {
+        false => &[IndexWidth::Bits],
+        true if is_id && bits > 8 => &[IndexWidth::Bytes],
+        true => &[IndexWidth::Bits, IndexWidth::Bytes],
+    };
+    let mut page: Option<(IndexWidth, Body)> = None;
+    for &width in widths {
+        let mut raw = levels.to_vec();
+        width.encode(indices, values, &mut raw);
+        let body = Body::new(raw, None, compressor)?;
+        if page
+            .as_ref()
+            .is_none_or(|(_, best)| body.compressed.len() < best.compressed.len())
+        {
+            page = Some((width, body));
+        }
+    }
+    let (width, page) = page.expect("there is at least one width");
+    let best = Candidate {
+        encoding: ChunkEncoding::Dictionary(width),
+        page,
+        dictionary: Some(encode_dictionary(dictionary, None, compressor)?),
+    };
+    let plain_bytes = dictionary.plain_bytes() / values.max(1) * indices.len();
+    let repeats_often = values * K::TRY_PLAIN_BELOW_REPEATS < indices.len();
+    if repeats_often || plain_bytes > TRY_PLAIN_BYTES {
+        return Ok(best);
+    }
+    let mut plain = Vec::with_capacity(plain_bytes);
+    for &index in indices {
+        K::encode_plain(dictionary.values().get(index as usize), &mut plain);
+    }
+    let mut raw = levels.to_vec();
+    K::finish_plain(&plain, &mut raw);
+    let plain = Candidate {
+        encoding: ChunkEncoding::Plain,
+        page: Body::new(raw, None, compressor)?,
+        dictionary: None,
+    };
+    Ok(if plain.bytes() < best.bytes() {
+        plain
+    } else {
+        best
+    })
+}
+
+/// Encodes all values of a dictionary as the body of its page.
+///
+/// # Errors
+/// When the codec has no memory left.
+pub(super) fn encode_dictionary<K: PhysicalKind>(
+    dictionary: &Dictionary<K>,
+    storage: Option<Storage>,
+    compressor: &mut Compressor,
+) -> io::Result<Body> {
+    let mut raw = Vec::with_capacity(dictionary.plain_bytes());
+    for index in 0..dictionary.len() {
+        K::encode_plain(dictionary.values().get(index), &mut raw);
+    }
+    Body::new(raw, storage, compressor)
+}

@@ -1,0 +1,202 @@
+//! The short decimals of one column, such as `0.01562`, each with the index of its value in the
+//! dictionary, in a table in which its own digits give its slot.
+//!
+//! Nine of ten numbers that C prints with four significant digits have this form. Unlike in the
+//! [`TextCache`], no text is compared, and a value takes two bytes instead of sixteen, so that the
+//! tables of all columns stay in the second-level cache.
+//!
+//! [`TextCache`]: super::text_cache::TextCache
+
+use super::cache::Found;
+
+/// The largest number of digits after the point.
+const DIGITS: usize = 8;
+
+/// Numbers below this one have a slot.
+const NUMBERS: usize = 10_000;
+
+/// The decimals of one column.
+///
+/// # Memory
+/// 157 KiB, once it has begun.
+#[derive(Default)]
+pub(super) struct DecimalCache {
+    /// By [`slot`] the index plus one; zero if it isn't known.
+    indices: Vec<u16>,
+}
+
+/// The slot of a decimal of one digit, a point and up to eight digits, which without the point are a
+/// number below ten thousand. Zero for anything else.
+///
+/// Different decimals have different slots, since the digits after the point are counted.
+#[inline(always)]
+pub(super) fn slot(chunk: &[u8], start: usize, end: usize) -> usize {
+    let Some(bytes) = chunk.get(start..start + 2 + DIGITS) else {
+        return 0;
+    };
+    let Some(word) = bytes.last_chunk().map(|word| u64::from_le_bytes(*word)) else {
+        return 0;
+    };
+    let digits = (end - start).wrapping_sub(2);
+    let lead = u64::from(bytes[0] ^ b'0');
+    // Eight digits, filled up with leading zeros; the first one is the lowest byte.
+    let shift = 64_usize.wrapping_sub(digits.wrapping_mul(8)) & 63;
+    let word = (word ^ 0x3030_3030_3030_3030) << shift;
+    let no_digit = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+    // Pairs, then fours, then all.
+    let word = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let odd = (word & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let even = (word >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    let after = odd.wrapping_add(even) >> 32;
+    let number = after + lead * POWERS[digits & 15];
+    let is_decimal = digits.wrapping_sub(1) < DIGITS
+        && (bytes[1] == b'.') & (no_digit == 0) & (lead <= 9) & (number < NUMBERS as u64);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "below ten thousand where it counts"
+    )]
+    let slot = (digits.wrapping_sub(1) & 7) * NUMBERS + number as usize + 1;
+    if is_decimal { slot } else { 0 }
+}
+
+/// Powers of ten by the digits after the point; the entries that no decimal uses are too large.
+const POWERS: [u64; 16] = {
+    let mut powers = [NUMBERS as u64; 16];
+    let (mut digits, mut power) = (0, 1);
+    while digits <= DIGITS {
+        powers[digits] = power;
+        power *= 10;
+        digits += 1;
+    }
+    powers
+};
+
+impl DecimalCache {
+    /// Whether there is room for decimals.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.indices.is_empty()
+    }
+
+    /// Makes room for decimals; false if there was some already.
+    pub(super) fn begin(&mut self) -> bool {
+        let first = self.indices.is_empty();
+        if first {
+            self.indices = vec![0; DIGITS * NUMBERS + 1];
+        }
+        first
+    }
+
+    /// Forgets all decimals and keeps their room.
+    pub(super) fn clear(&mut self) {
+        self.indices.fill(0);
+    }
+
+    /// The index in a slot; slot 0 is never known.
+    #[inline(always)]
+    pub(super) fn find(&self, slot: usize) -> Found {
+        match self.indices.get(slot) {
+            None | Some(0) => Found::UNKNOWN,
+            Some(&index) => Found::at(u32::from(index) - 1),
+        }
+    }
+
+    /// Remembers an index; false if the slot is 0 or the index too large.
+    pub(super) fn insert(&mut self, slot: usize, index: u32) -> bool {
+        let Ok(index) = u16::try_from(index + 1) else {
+            return false;
+        };
+        match self.indices.get_mut(slot) {
+            Some(found) if slot > 0 => {
+                *found = index;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn slot_of(text: &str, after: &str) -> usize {
+        let chunk = format!("{text}{after}");
+        slot(chunk.as_bytes(), 0, text.len())
+    }
+
+    /// The plain twin.
+    fn plain(text: &str) -> usize {
+        let Some((lead, after)) = text.split_once('.') else {
+            return 0;
+        };
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if lead.len() != 1 || !(1..=8).contains(&after.len()) || !digits(lead) || !digits(after) {
+            return 0;
+        }
+        match format!("{lead}{after}").parse::<usize>() {
+            Ok(number) if number < 10_000 => (after.len() - 1) * 10_000 + number + 1,
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn slots_at_the_edges() {
+        let after = ",0123456789";
+        for text in [
+            "",
+            ".",
+            "0",
+            "0.",
+            "0.0",
+            "9.999",
+            "9.9999",
+            "0.00009999",
+            "0.000000001",
+            "00.1",
+            "1.e5",
+            "0,01",
+            "-0.1",
+            "0.1e-05",
+            "0.\u{ff}",
+            "0.12345678",
+            "0.0:00",
+            "0.0/00",
+            "1.000",
+        ] {
+            assert_eq!(slot_of(text, after), plain(text), "{text:?}");
+        }
+        // Too close to the end of a chunk to be read at once.
+        assert_eq!(slot_of("0.1", ",1\n"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn slots_are_those_of_the_plain_twin(text in "[0-9]\\.[0-9]{1,9}|[0-9.e,:/-]{0,12}|[ -~]{0,12}") {
+            prop_assert_eq!(slot_of(&text, ",0.5,0.25,\n"), plain(&text));
+        }
+
+        #[test]
+        fn what_is_found_was_put_there(numbers in prop::collection::vec((0..10_000_u32, 1..9_usize), 0..300)) {
+            let mut decimals = DecimalCache::default();
+            prop_assert!(!decimals.insert(1, 0));
+            prop_assert!(decimals.begin() && !decimals.begin());
+            let mut known = HashMap::new();
+            for (index, &(number, digits)) in (0_u32..).zip(&numbers) {
+                let text = format!("{number:0width$}", width = digits + 1);
+                let (lead, after) = text.split_at(text.len() - digits);
+                let text = format!("{lead}.{after}");
+                let slot = slot_of(&text, ",0123456789");
+                if slot > 0 {
+                    let before = decimals.find(slot);
+                    prop_assert_eq!(known.get(&text).copied().map_or(Found::UNKNOWN, Found::at), before);
+                    prop_assert!(decimals.insert(slot, index));
+                    known.insert(text, index);
+                }
+            }
+            prop_assert!(decimals.insert(1, 65_534) && !decimals.insert(1, 65_535));
+            prop_assert!(!decimals.insert(0, 1));
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The encoder of one column, for every physical kind.
+
+use std::ops::Range;
+
+use parquet::basic::Encoding;
+use parquet::bloom_filter::Sbbf;
+use parquet::schema::types::ColumnDescPtr;
+use tracelake_schema::{Column, Kind};
+
+use super::cache::{FieldCache, Found};
+use super::choice::{self, Body, Candidate, ChunkEncoding};
+use super::chunk::{ChunkBuilder, EncodedChunk, PageFacts};
+use super::compress::Compressor;
+use super::dictionary::Dictionary;
+use super::kind::{PhysicalKind, ValueList};
+use super::min_max::MinMax;
+use super::page::PageBuffer;
+use super::{ColumnEncoder, LookUp, Parsed, Result, SourceField, is_id, page_rows, sentinel};
+use crate::fault::Fault;
+use crate::split::Records;
+
+/// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
+pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
+
+/// A PLAIN page ends after the chunk of text with which its values have this many bytes.
+pub(super) const PLAIN_PAGE_BYTES: usize = 256 << 10;
+
+/// A measured integer, such as a time, that hasn't repeated in its first rows is PLAIN from the start.
+pub(super) const UNREPEATED_ROWS: usize = 1024;
+
+/// Ids that repeat fewer times on average have no bloom filter: it would be large beside its rows.
+const BLOOM_FILTER_REPEATS: u64 = 32;
+
+/// One column of a table.
+///
+/// # Memory
+/// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
+/// 1 MiB with some 4 MiB to look it up.
+pub(super) struct Encoder<K: PhysicalKind> {
+    column: &'static Column,
+    field: Option<SourceField>,
+    descriptor: ColumnDescPtr,
+    cache: K::Cache,
+    dictionary: Dictionary<K>,
+    encoding: ChunkEncoding,
+    page: PageBuffer<K>,
+    chunk: ChunkBuilder<K>,
+    /// What was found of the records of a chunk of text, and what was parsed of them.
+    found: Vec<Found>,
+    unknown: Vec<Unknown<K>>,
+    faults: Vec<(usize, Fault)>,
+    /// Of all finished column chunks.
+    min_max: Option<MinMax<K::Value>>,
+    sentinels_mapped: u64,
+}
+
+/// A field that wasn't found, parsed.
+struct Unknown<K: PhysicalKind> {
+    record: usize,
+    parsed: K::Parsed,
+    /// Whether it has another spelling than its value, a sentinel.
+    is_mapped: bool,
+}
+
+/// Phase one: [`LookUp`].
+struct Looking<'a, K: PhysicalKind> {
+    encoder: &'a mut Encoder<K>,
+    text: &'a [u8],
+    records: &'a Records,
+    /// Whether each field so far has an index.
+    all_found: bool,
+}
+
+/// Phase two: [`Parsed`].
+struct Ready<'a, K: PhysicalKind>(Looking<'a, K>);
+
+impl<K: PhysicalKind> Encoder<K> {
+    pub(super) fn new(
+        column: &'static Column,
+        field: Option<SourceField>,
+        descriptor: ColumnDescPtr,
+    ) -> Self {
+        Self {
+            column,
+            field,
+            descriptor,
+            cache: K::Cache::default(),
+            dictionary: Dictionary::new(),
+            encoding: Self::first_encoding(),
+            page: PageBuffer::new(),
+            chunk: ChunkBuilder::new(),
+            found: Vec::new(),
+            unknown: Vec::new(),
+            faults: Vec::new(),
+            min_max: None,
+            sentinels_mapped: 0,
+        }
+    }
+
+    fn first_encoding() -> ChunkEncoding {
+        if K::HAS_DICTIONARY {
+            ChunkEncoding::Undecided
+        } else {
+            ChunkEncoding::Plain
+        }
+    }
+
+    /// The index of a value whose field wasn't found, or not before the chunk of text at hand.
+    fn intern(&mut self, unknown: &Unknown<K>, text: &[u8], field: (usize, usize)) -> Found {
+        // Another spelling is counted each time, so it is never remembered.
+        if !unknown.is_mapped {
+            let found = self.cache.find(text, field);
+            if found != Found::UNKNOWN {
+                return found;
+            }
+        }
+        let value = K::value(&unknown.parsed, &text[field.0..field.1]);
+        let index = self.dictionary.intern(value);
+        if !unknown.is_mapped {
+            self.cache.insert(text, field, index, self.dictionary.len());
+        }
+        Found::at(index)
+    }
+
+    /// Writes all later values of the column chunk PLAIN.
+    fn start_plain(&mut self) {
+        self.encoding = ChunkEncoding::Plain;
+        self.dictionary.release();
+        self.cache.release();
+    }
+
+    /// Whether nothing has repeated in enough rows of a measured integer.
+    fn is_unrepeated(&self) -> bool {
+        let values = self.page.values();
+        self.encoding == ChunkEncoding::Undecided
+            && self.column.kind == Kind::Integer
+            && !is_id(self.column)
+            && values >= UNREPEATED_ROWS
+            && values == self.dictionary.len()
+    }
+
+    /// Ends what is full after a chunk of text.
+    fn end_what_is_full(&mut self, compressor: &mut Compressor) -> Result<()> {
+        if self.is_unrepeated() {
+            let values = self.dictionary.values();
+            self.page.make_plain(|index| values.get(index as usize));
+            self.start_plain();
+        }
+        let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
+        let is_page_full = self.page.rows() >= page_rows(self.column)
+            || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
+        // NULLs alone take no room, and tell nothing about how to encode what follows them.
+        if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
+            self.end_page(compressor)?;
+        }
+        // Unless the page chose PLAIN.
+        if is_dictionary_full && self.encoding != ChunkEncoding::Plain {
+            self.end_dictionary(compressor)?;
+            self.start_plain();
+        }
+        Ok(())
+    }
+
+    /// Encodes and compresses the page so far.
+    fn end_page(&mut self, compressor: &mut Compressor) -> Result<()> {
+        if self.page.rows() == 0 {
+            return Ok(());
+        }
+        let mut raw = Vec::new();
+        if !self.column.mandatory {
+            self.page.encode_levels(&mut raw);
+        }
+        let min_max = self.page_min_max();
+        let mut encoding = Encoding::PLAIN;
+        let body = if self.page.values() == 0 {
+            self.body(raw, compressor)?
+        } else {
+            match self.encoding {
+                ChunkEncoding::Undecided => {
+                    let first = self.first_page(&raw, compressor)?;
+                    if first.encoding == ChunkEncoding::Plain {
+                        self.start_plain();
+                    } else {
+                        encoding = Encoding::RLE_DICTIONARY;
+                        self.encoding = first.encoding;
+                    }
+                    self.chunk.decide(first.storage());
+                    first.page
+                }
+                ChunkEncoding::Dictionary(width) => {
+                    encoding = Encoding::RLE_DICTIONARY;
+                    width.encode(self.page.indices(), self.dictionary.len(), &mut raw);
+                    self.body(raw, compressor)?
+                }
+                ChunkEncoding::Plain => {
+                    self.page.encode_plain(&mut raw);
+                    self.body(raw, compressor)?
+                }
+            }
+        };
+        let facts = PageFacts {
+            rows: self.page.rows(),
+            nulls: self.page.nulls(),
+            encoding,
+            min_max,
+        };
+        self.chunk.add_page(&body, facts)?;
+        self.page.clear();
+        Ok(())
+    }
+
+    /// The first page that has indices, in the smallest encoding.
+    fn first_page(&self, levels: &[u8], compressor: &mut Compressor) -> Result<Candidate> {
+        let (indices, id) = (self.page.indices(), is_id(self.column));
+        Ok(choice::smallest(
+            levels,
+            indices,
+            &self.dictionary,
+            id,
+            compressor,
+        )?)
+    }
+
+    /// The body of a page whose encoding leaves no choice; the first one decides about compression.
+    fn body(&mut self, raw: Vec<u8>, compressor: &mut Compressor) -> Result<Body> {
+        let body = Body::new(raw, self.chunk.storage(), compressor)?;
+        if self.chunk.storage().is_none() {
+            self.chunk.decide(body.storage());
+        }
+        Ok(body)
+    }
+
+    /// Encodes and compresses the dictionary.
+    fn end_dictionary(&mut self, compressor: &mut Compressor) -> Result<()> {
+        let storage = self.chunk.storage();
+        let body = choice::encode_dictionary(&self.dictionary, storage, compressor)?;
+        self.chunk.add_dictionary(&body, self.dictionary.len())
+    }
+
+    /// The bounds of the page so far.
+    fn page_min_max(&self) -> Option<MinMax<K::Value>> {
+        if self.encoding == ChunkEncoding::Plain || self.page.values() == 0 {
+            return self.page.plain_min_max().cloned();
+        }
+        // All values of the dictionary came with the first page.
+        if self.chunk.is_empty() || K::WIDE_PAGE_BOUNDS {
+            return self.dictionary.min_max().cloned();
+        }
+        let mut is_used = vec![false; self.dictionary.len()];
+        for &index in self.page.indices() {
+            is_used[index as usize] = true;
+        }
+        let mut min_max = None;
+        for (index, _) in is_used.iter().enumerate().filter(|(_, is_used)| **is_used) {
+            MinMax::add(&mut min_max, self.dictionary.values().get(index));
+        }
+        min_max
+    }
+
+    /// A bloom filter of an id, if all its values are in the dictionary and it repeats enough.
+    fn bloom_filter(&self, rows: u64) -> Option<Sbbf> {
+        let values = self.dictionary.len() as u64;
+        let repeats = values > 0 && values * BLOOM_FILTER_REPEATS <= rows;
+        let filter = repeats && is_id(self.column) && self.encoding != ChunkEncoding::Plain;
+        filter
+            .then(|| K::bloom_filter(self.dictionary.values()))
+            .flatten()
+    }
+}
+
+impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
+    fn start<'a>(&'a mut self, text: &'a [u8], records: &'a Records) -> Box<dyn LookUp<'a> + 'a> {
+        self.found.clear();
+        self.unknown.clear();
+        self.faults.clear();
+        Box::new(Looking {
+            encoder: self,
+            text,
+            records,
+            all_found: true,
+        })
+    }
+
+    fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
+        self.end_page(compressor)?;
+        if matches!(self.encoding, ChunkEncoding::Dictionary(_)) {
+            self.end_dictionary(compressor)?;
+        }
+        let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
+        if let Some(min_max) = chunk.min_max() {
+            MinMax::merge(&mut self.min_max, &min_max);
+        }
+        let mut encoded = chunk.finish(&self.descriptor, compressor.codec())?;
+        encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
+        self.encoding = Self::first_encoding();
+        self.cache.clear();
+        self.dictionary.clear();
+        Ok(encoded)
+    }
+
+    fn bytes(&self) -> usize {
+        self.chunk.uncompressed()
+            + self.dictionary.plain_bytes()
+            + self.page.plain_bytes()
+            + self.page.indices().len() * size_of::<u32>()
+    }
+
+    fn sentinels_mapped(&self) -> u64 {
+        self.sentinels_mapped
+    }
+
+    fn integers(&self) -> Option<(i64, i64)> {
+        self.min_max.as_ref().and_then(K::integers)
+    }
+}
+
+impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
+    fn look_up(&mut self, range: Range<usize>) {
+        let encoder = &mut *self.encoder;
+        let before = encoder.found.len();
+        debug_assert_eq!(before, range.start, "records are looked up in order");
+        encoder.found.resize(before + range.len(), Found::UNKNOWN);
+        let found = &mut encoder.found[before..];
+        let Some(field) = encoder.field else {
+            found.fill(Found::NULL);
+            self.all_found = false;
+            return;
+        };
+        let fields = self.records.column(field.position, range.clone());
+        if encoder.encoding != ChunkEncoding::Plain {
+            encoder
+                .cache
+                .find_all(self.text, fields, &encoder.dictionary, found);
+        }
+        let unknown = found
+            .iter()
+            .fold(false, |any, found| any | (*found == Found::UNKNOWN));
+        self.all_found &= !unknown;
+        if unknown && !field.mandatory {
+            let fields = self.records.column(field.position, range);
+            for (found, (start, end)) in found.iter_mut().zip(fields) {
+                if start == end {
+                    *found = Found::NULL;
+                }
+            }
+        }
+    }
+
+    fn parse(self: Box<Self>) -> Box<dyn Parsed + 'a> {
+        let Encoder {
+            column,
+            field,
+            found,
+            unknown,
+            faults,
+            ..
+        } = &mut *self.encoder;
+        let Some(field) = field.filter(|_| !self.all_found) else {
+            return Box::new(Ready(*self));
+        };
+        for (record, _) in found
+            .iter()
+            .enumerate()
+            .filter(|(_, found)| **found == Found::UNKNOWN)
+        {
+            let (start, end) = self.records.field(record, field.position);
+            match parse::<K>(column, &self.text[start..end]) {
+                Ok((parsed, is_mapped)) => unknown.push(Unknown {
+                    record,
+                    parsed,
+                    is_mapped,
+                }),
+                Err(fault) => faults.push((record, fault)),
+            }
+        }
+        Box::new(Ready(*self))
+    }
+}
+
+impl<K: PhysicalKind> Parsed for Ready<'_, K> {
+    fn faults(&self) -> &[(usize, Fault)] {
+        &self.0.encoder.faults
+    }
+
+    fn append(self: Box<Self>, faulty: &[usize], compressor: &mut Compressor) -> Result<()> {
+        let Looking {
+            encoder,
+            text,
+            records,
+            all_found,
+        } = self.0;
+        let unknown = std::mem::take(&mut encoder.unknown);
+        for unknown in &unknown {
+            if faulty.binary_search(&unknown.record).is_ok() {
+                continue;
+            }
+            encoder.sentinels_mapped += u64::from(unknown.is_mapped);
+            let field = encoder.field.expect("only a field can be unknown");
+            let (start, end) = records.field(unknown.record, field.position);
+            if encoder.encoding == ChunkEncoding::Plain {
+                let value = K::value(&unknown.parsed, &text[start..end]);
+                encoder.page.add_plain(value);
+            } else {
+                encoder.found[unknown.record] = encoder.intern(unknown, text, (start, end));
+            }
+        }
+        encoder.unknown = unknown;
+        if all_found && faulty.is_empty() {
+            encoder.page.add_indices(&encoder.found);
+        } else {
+            encoder.page.add_rows(&encoder.found, faulty);
+        }
+        encoder.end_what_is_full(compressor)
+    }
+}
+
+/// Parses a field; says whether it is another spelling of a sentinel.
+fn parse<K: PhysicalKind>(
+    column: &'static Column,
+    field: &[u8],
+) -> std::result::Result<(K::Parsed, bool), Fault> {
+    if field.is_empty() {
+        return Err(Fault::Empty);
+    }
+    K::parse(field)
+        .map(|parsed| (parsed, false))
+        .or_else(|fault| {
+            let sentinel = sentinel(column, field, fault).ok_or(fault)?;
+            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
+            Ok((parsed, true))
+        })
+}

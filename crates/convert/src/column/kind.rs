@@ -1,0 +1,145 @@
+//! The physical kinds of Parquet that tables of plain fields use, and what is particular to each:
+//! how a field is parsed, how a value is stored, encoded and bounded.
+
+use std::hash::Hash;
+
+use parquet::basic::Type;
+use parquet::bloom_filter::Sbbf;
+use parquet::file::statistics::Statistics;
+
+use super::cache::FieldCache;
+use super::min_max::MinMax;
+use crate::fault::Fault;
+
+/// A number as values are compared and stored: integers, codes and booleans as they are, floats as
+/// [`from_float`](super::double::from_float) maps them.
+pub(super) type Number = i64;
+
+/// A physical kind. Structs and lists have none: they take the path of [`crate::nested`].
+pub(super) trait PhysicalKind: Sized + Send + 'static {
+    /// A value: a [`Number`], or the bytes of a text.
+    type Value: ?Sized + ToOwned<Owned: Send + Clone> + Ord + Hash;
+    /// What parsing gives beyond the verdict. A text is its field, so nothing.
+    type Parsed: Copy + Send;
+    /// The distinct values of a dictionary.
+    type Values: ValueList<Self::Value>;
+    /// Finds the index of a value by the bytes of its field.
+    type Cache: FieldCache<Self>;
+
+    /// Whether its values may go into a dictionary.
+    const HAS_DICTIONARY: bool = true;
+
+    /// PLAIN is tried for a column chunk whose values repeat fewer times than this on average.
+    /// Above it, the dictionary was the smaller one on every column of the traces.
+    const TRY_PLAIN_BELOW_REPEATS: usize = 8;
+
+    /// Whether the bounds of a page may be those of all values of the column chunk so far.
+    const WIDE_PAGE_BOUNDS: bool = false;
+
+    /// Parses a field that isn't empty.
+    ///
+    /// # Errors
+    /// What is wrong with the field.
+    fn parse(field: &[u8]) -> Result<Self::Parsed, Fault>;
+
+    /// A sentinel that the column maps a field to; `None` for kinds without sentinels.
+    fn from_sentinel(value: i64) -> Option<Self::Parsed>;
+
+    /// The value of a parsed field.
+    fn value<'a>(parsed: &'a Self::Parsed, field: &'a [u8]) -> &'a Self::Value;
+
+    /// Appends a value in PLAIN encoding; a boolean as a byte, see [`Self::finish_plain`].
+    fn encode_plain(value: &Self::Value, out: &mut Vec<u8>);
+
+    /// Appends what [`Self::encode_plain`] wrote to a page.
+    fn finish_plain(values: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(values);
+    }
+
+    /// The statistics of a column chunk.
+    fn statistics(bounds: Option<&MinMax<Self::Value>>, nulls: u64) -> Statistics;
+
+    /// The smallest and the largest value as the page index has them; `None` where a text is too long.
+    fn page_bounds(bounds: &MinMax<Self::Value>) -> Option<(Vec<u8>, Vec<u8>)>;
+
+    /// The bounds as integers, for kinds that have them.
+    fn integers(_bounds: &MinMax<Self::Value>) -> Option<(i64, i64)> {
+        None
+    }
+
+    /// A bloom filter of some values, for kinds that have one.
+    fn bloom_filter(_values: &Self::Values) -> Option<Sbbf> {
+        None
+    }
+}
+
+/// The distinct values of a dictionary, by index.
+pub(super) trait ValueList<V: ?Sized>: Default + Send {
+    /// The number of values.
+    fn len(&self) -> usize;
+    /// The value at an index below [`Self::len`].
+    fn get(&self, index: usize) -> &V;
+    /// Adds a value.
+    fn push(&mut self, value: &V);
+    /// Removes all values and keeps their room.
+    fn clear(&mut self);
+    /// The size of all values in PLAIN encoding, in bytes; of codes, twice that.
+    fn plain_bytes(&self) -> usize;
+}
+
+impl ValueList<Number> for Vec<Number> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> &Number {
+        &self[index]
+    }
+
+    fn push(&mut self, value: &Number) {
+        self.push(*value);
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn plain_bytes(&self) -> usize {
+        self.len() * size_of::<Number>()
+    }
+}
+
+/// Statistics of a kind whose order the deprecated pair of fields has as well.
+macro_rules! statistics {
+    ($variant:path, $bounds:expr, $nulls:expr) => {{
+        let (min, max) = $bounds.unzip();
+        $variant(
+            ValueStatistics::new(min, max, None, Some($nulls), false)
+                .with_backwards_compatible_min_max(true),
+        )
+    }};
+}
+
+/// The parts of [`PhysicalKind`] in which all numbers are alike.
+macro_rules! number_kind {
+    () => {
+        type Value = Number;
+        type Parsed = Number;
+        type Values = Vec<Number>;
+
+        fn from_sentinel(value: i64) -> Option<Number> {
+            Some(value)
+        }
+
+        fn value<'a>(parsed: &'a Number, _field: &'a [u8]) -> &'a Number {
+            parsed
+        }
+    };
+}
+
+pub(super) use {number_kind, statistics};
+
+/// Whether the page index counts the NaNs of a column: of floats, which never are.
+pub(super) fn nan_count(physical_type: Type) -> Option<i64> {
+    (physical_type == Type::DOUBLE).then_some(0)
+}

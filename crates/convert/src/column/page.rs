@@ -1,0 +1,128 @@
+//! The page that is being filled.
+
+use super::cache::Found;
+use super::encode;
+use super::kind::PhysicalKind;
+use super::min_max::MinMax;
+
+/// The rows of a page, until it is encoded.
+///
+/// # Memory
+/// 5 bytes a row with a dictionary; else the values in PLAIN encoding.
+pub(super) struct PageBuffer<K: PhysicalKind> {
+    rows: usize,
+    nulls: usize,
+    /// From the first NULL on, 1 for each row that has a value, else 0. Empty as long as there is
+    /// no NULL.
+    definition_levels: Vec<u8>,
+    /// The index of each value, unless values are written PLAIN.
+    indices: Vec<u32>,
+    /// The values as [`PhysicalKind::encode_plain`] writes them, if they are written PLAIN.
+    plain: Vec<u8>,
+    plain_min_max: Option<MinMax<K::Value>>,
+}
+
+impl<K: PhysicalKind> PageBuffer<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            rows: 0,
+            nulls: 0,
+            definition_levels: Vec::new(),
+            indices: Vec::new(),
+            plain: Vec::new(),
+            plain_min_max: None,
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn nulls(&self) -> usize {
+        self.nulls
+    }
+
+    pub(super) fn values(&self) -> usize {
+        self.rows - self.nulls
+    }
+
+    pub(super) fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The size of the values in PLAIN encoding; of booleans, eight times that.
+    pub(super) fn plain_bytes(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// The smallest and the largest value that was added PLAIN.
+    pub(super) fn plain_min_max(&self) -> Option<&MinMax<K::Value>> {
+        self.plain_min_max.as_ref()
+    }
+
+    /// Adds a value in PLAIN encoding; its row is added by [`Self::add_rows`].
+    pub(super) fn add_plain(&mut self, value: &K::Value) {
+        K::encode_plain(value, &mut self.plain);
+        MinMax::add(&mut self.plain_min_max, value);
+    }
+
+    /// Adds rows and the indices of their values, without the faulty rows, which are sorted.
+    pub(super) fn add_rows(&mut self, found: &[Found], faulty: &[usize]) {
+        let mut faulty = faulty.iter().copied().peekable();
+        for (row, &found) in found.iter().enumerate() {
+            if faulty.next_if_eq(&row).is_some() {
+                continue;
+            }
+            let is_null = found == Found::NULL;
+            if is_null && self.nulls == 0 {
+                self.definition_levels.resize(self.rows, 1);
+            }
+            self.nulls += usize::from(is_null);
+            if self.nulls > 0 {
+                self.definition_levels.push(u8::from(!is_null));
+            }
+            self.indices.extend(found.index());
+            self.rows += 1;
+        }
+    }
+
+    /// Adds rows that all have an index.
+    pub(super) fn add_indices(&mut self, found: &[Found]) {
+        let index = |found: &Found| found.index().expect("the caller looked for others");
+        self.indices.extend(found.iter().map(index));
+        self.rows += found.len();
+        if self.nulls > 0 {
+            self.definition_levels.resize(self.rows, 1);
+        }
+    }
+
+    /// Turns the indices into values in PLAIN encoding.
+    pub(super) fn make_plain<'v>(&mut self, value: impl Fn(u32) -> &'v K::Value)
+    where
+        K::Value: 'v,
+    {
+        for index in std::mem::take(&mut self.indices) {
+            self.add_plain(value(index));
+        }
+    }
+
+    /// Appends the definition levels to the body of the page.
+    pub(super) fn encode_levels(&mut self, out: &mut Vec<u8>) {
+        self.definition_levels.resize(self.rows, 1);
+        encode::definition_levels(&self.definition_levels, out);
+    }
+
+    /// Appends the values in PLAIN encoding to the body of the page.
+    pub(super) fn encode_plain(&self, out: &mut Vec<u8>) {
+        K::finish_plain(&self.plain, out);
+    }
+
+    /// Empties the page and keeps its room.
+    pub(super) fn clear(&mut self) {
+        (self.rows, self.nulls) = (0, 0);
+        self.definition_levels.clear();
+        self.indices.clear();
+        self.plain.clear();
+        self.plain_min_max = None;
+    }
+}

@@ -1,0 +1,177 @@
+//! What a file or directory that isn't read seems to be, and what to do about it.
+
+use std::path::Path;
+
+use tracelake_schema::{Syntax, TRACES, Table};
+
+use super::Skipped;
+use crate::directory;
+use crate::source::{Magic, read_start};
+
+/// What a file is whose name ends in `ending`, and what to do about it.
+struct Ending {
+    ending: &'static str,
+    is: &'static str,
+    remedy: &'static str,
+}
+
+const UNPACK: &str = "unpack it first";
+const REGZIP: &str = "decompress it, then compress it with gzip";
+const FINISH: &str = "finish the download";
+
+/// Endings of files that people have beside a trace, or in place of one. The first that fits holds.
+const ENDINGS: &[Ending] = &[
+    ending(".zip", "a zip archive", UNPACK),
+    ending(".7z", "a 7z archive", UNPACK),
+    ending(".rar", "a RAR archive", UNPACK),
+    ending(".xz", "xz", REGZIP),
+    ending(".zst", "zstd", REGZIP),
+    ending(".bz2", "bzip2", REGZIP),
+    ending(
+        ".parquet.gz",
+        "one of the publisher's Parquet shards",
+        "tracelake reads the JSON shards: download the files that end in .json.gz",
+    ),
+    ending(
+        ".parquet",
+        "Parquet",
+        "tracelake reads the published CSV or JSON files: download those",
+    ),
+    ending(".xlsx", "a spreadsheet", "use the published file"),
+    ending(".crdownload", "a download that hasn't finished", FINISH),
+    ending(".aria2", "a download that hasn't finished", FINISH),
+    ending(".part", "a download that hasn't finished", FINISH),
+    ending(".partial", "a download that hasn't finished", FINISH),
+];
+
+/// Endings of names that may well be a table's data.
+const DATA: &[&str] = &[".csv", ".json", ".gz", ".tar", ".tgz"];
+
+const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) -> Ending {
+    Ending { ending, is, remedy }
+}
+
+/// Why a name at the top of a source is worth a warning when it isn't read; `None` for names that
+/// don't look like data.
+pub(super) fn why_data(root: &Path, name: &str) -> Option<String> {
+    let path = root.join(name);
+    if path.is_dir() {
+        return misnamed_directory(name);
+    }
+    let lower = name.to_ascii_lowercase();
+    let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
+    what_it_is(&path, &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
+}
+
+/// Why a name in a table's directory is not read.
+pub(super) fn why_skipped(root: &Path, path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    what_it_is(&root.join(path), &name).unwrap_or_else(|| not_a_part().to_owned())
+}
+
+/// Why a file of one table is not read in the directory of another, or beside other tables.
+pub(super) fn why_elsewhere() -> String {
+    "it is a file of another table, or of no known table".to_owned()
+}
+
+fn not_a_part() -> &'static str {
+    "its name is not that of a table's file"
+}
+
+fn what_it_is(path: &Path, lower: &str) -> Option<String> {
+    let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
+    if let Some(known) = known {
+        return Some(format!("it looks like {}; {}", known.is, known.remedy));
+    }
+    // A link may point out of the source, where nothing is read.
+    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return None;
+    }
+    let start = read_start(path)?;
+    if let Some(magic) = Magic::of(&start) {
+        return Some(format!("it looks like {}; {}", magic.is, magic.remedy));
+    }
+    if let Some(table) = table_of_header(&start) {
+        let extension = table.syntax.extension();
+        let name = table.name;
+        return Some(format!(
+            "it looks like {name} under another name; rename it to {name}.{extension}"
+        ));
+    }
+    let table = exported_table(lower)?;
+    Some(format!(
+        "it looks like {table} exported as CSV; tracelake reads the published JSON shards: \
+         download {table}-*.json.gz"
+    ))
+}
+
+/// The table of quoted CSV whose header a file starts with.
+fn table_of_header(start: &[u8]) -> Option<&'static Table> {
+    let line = start.split(|&byte| byte == b'\n').next()?;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    tables.find(|table| {
+        let names = table
+            .fields
+            .iter()
+            .map(|&index| table.columns[index].content);
+        let names: Vec<&str> = names.collect();
+        table.syntax == Syntax::QuotedCsv && names.join(",").as_bytes() == line
+    })
+}
+
+/// The table of JSON lines that a CSV file is named after.
+fn exported_table(lower: &str) -> Option<&'static str> {
+    let stem = lower
+        .strip_suffix(".gz")
+        .unwrap_or(lower)
+        .strip_suffix(".csv")?;
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let table = tables.find(|table| {
+        let rest = stem.strip_prefix(table.name);
+        table.syntax == Syntax::Json
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
+    });
+    table.map(|table| table.name)
+}
+
+/// Why a directory isn't read whose name is nearly that of a table, such as `job_event`.
+fn misnamed_directory(name: &str) -> Option<String> {
+    let plain = |name: &str| {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let plain = letters.collect::<String>().to_ascii_lowercase();
+        plain.trim_end_matches('s').to_owned()
+    };
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let table = tables.find(|table| plain(table.name) == plain(name))?;
+    (table.name != name).then(|| {
+        let table = table.name;
+        format!("no table has this name; if it holds {table}, rename it to {table}")
+    })
+}
+
+/// What to do where no table was found in a directory: the first thing that applies.
+pub(super) fn nothing_found(
+    source: &Path,
+    skipped: &[Skipped],
+    is_source: &dyn Fn(&Path) -> bool,
+) -> String {
+    if let Some(Skipped { path, why }) = skipped.first() {
+        return format!("{path} is skipped: {why}");
+    }
+    let names = directory::names(source).unwrap_or_default();
+    let below = names.into_iter().map(|name| source.join(name));
+    let below = below
+        .filter(|path| path.is_dir())
+        .take(100)
+        .find(|path| is_source(path));
+    match below {
+        Some(path) => format!(
+            "there are tables in {}: name that directory",
+            path.display()
+        ),
+        None => "expected directories such as job_events with files such as \
+                 part-00000-of-00500.csv.gz, or files that are named after tables"
+            .to_owned(),
+    }
+}

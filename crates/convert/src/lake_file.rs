@@ -1,0 +1,348 @@
+//! A data file of a lake, read back by the crate of its format.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::error::ArrowError;
+use arrow_ipc::reader::{FileReader, read_footer_length};
+use arrow_ipc::{Block, root_as_footer, root_as_message};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::statistics::Statistics;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::Format;
+use crate::source::open_file;
+
+/// The record batches of a file.
+pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+
+/// A file whose footer was read.
+pub(crate) enum LakeFile {
+    Parquet(ParquetRecordBatchReaderBuilder<File>),
+    Arrow(ArrowLakeFile),
+}
+
+/// An Arrow file whose footer was read.
+pub(crate) struct ArrowLakeFile {
+    path: PathBuf,
+    file: File,
+    schema: SchemaRef,
+    rows: u64,
+}
+
+impl LakeFile {
+    /// Opens a file and reads its footer; of an Arrow file also the headers of its batches.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when it isn't a file of the format, [`ErrorKind::Failed`] when the disk
+    /// fails.
+    pub(crate) fn open(path: &Path, format: Format) -> Result<Self> {
+        let file = open_file(path)?;
+        match format {
+            Format::Parquet => ParquetRecordBatchReaderBuilder::try_new(file)
+                .map(Self::Parquet)
+                .map_err(|error| not_parquet(path, error)),
+            Format::Arrow => ArrowLakeFile::open(path, file)
+                .map(Self::Arrow)
+                .map_err(|error| not_arrow(path, error)),
+        }
+    }
+
+    /// The number of rows, as footer and headers have it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when it is negative.
+    pub(crate) fn rows(&self, path: &Path) -> Result<u64> {
+        match self {
+            Self::Parquet(file) => u64::try_from(file.metadata().file_metadata().num_rows())
+                .map_err(|_| {
+                    Error::new(ErrorKind::Corrupt, "the footer has a negative row count").at(path)
+                }),
+            Self::Arrow(file) => Ok(file.rows),
+        }
+    }
+
+    /// The schema.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        match self {
+            Self::Parquet(file) => file.schema(),
+            Self::Arrow(file) => &file.schema,
+        }
+    }
+
+    /// The smallest and the largest value of a column of integers: from the statistics of a Parquet
+    /// file, from the values of an Arrow file, which has none.
+    ///
+    /// # Errors
+    /// When the values of an Arrow file cannot be read.
+    pub(crate) fn range(&self, column: &str) -> Result<Option<(i64, i64)>> {
+        let wider = |(a, b): (i64, i64), (c, d): (i64, i64)| (a.min(c), b.max(d));
+        match self {
+            Self::Parquet(file) => {
+                // A struct before the column has several column chunks.
+                let is_column = |chunk: &&ColumnChunkMetaData| matches!(chunk.column_path().parts(), [name] if name == column);
+                let groups = file.metadata().row_groups().iter();
+                let ranges = groups.filter_map(|group| {
+                    match group.columns().iter().find(is_column)?.statistics() {
+                        Some(Statistics::Int64(range)) => {
+                            Some((*range.min_opt()?, *range.max_opt()?))
+                        }
+                        _ => None,
+                    }
+                });
+                Ok(ranges.reduce(wider))
+            }
+            Self::Arrow(file) => {
+                let failed = |error| not_arrow(&file.path, error);
+                let mut range = None;
+                for batch in file.batches(Some(&[column])).map_err(failed)? {
+                    let batch = batch.map_err(failed)?;
+                    let values = batch.column_by_name(column);
+                    let values = values.and_then(|values| values.as_primitive_opt::<Int64Type>());
+                    let found = values.and_then(|values| min(values).zip(max(values)));
+                    range = range.into_iter().chain(found).reduce(wider);
+                }
+                Ok(range)
+            }
+        }
+    }
+
+    /// The rows, with all columns or those of some names.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn batches(
+        self,
+        columns: Option<&[&str]>,
+    ) -> std::result::Result<Batches, ArrowError> {
+        match self {
+            Self::Parquet(file) => {
+                let file = match columns {
+                    Some(columns) => {
+                        let names = columns.iter().copied();
+                        let mask = ProjectionMask::columns(file.parquet_schema(), names);
+                        file.with_projection(mask)
+                    }
+                    None => file,
+                };
+                let batches = file
+                    .build()
+                    .map_err(|error: ParquetError| ArrowError::ParquetError(error.to_string()))?;
+                Ok(Box::new(batches))
+            }
+            Self::Arrow(file) => Ok(Box::new(file.batches(columns)?)),
+        }
+    }
+}
+
+impl ArrowLakeFile {
+    fn open(path: &Path, file: File) -> std::result::Result<Self, ArrowError> {
+        let rows = rows(&file)?;
+        let schema = FileReader::try_new(&file, None)?.schema();
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            schema,
+            rows,
+        })
+    }
+
+    fn batches(
+        &self,
+        columns: Option<&[&str]>,
+    ) -> std::result::Result<FileReader<File>, ArrowError> {
+        let columns = columns.map(|columns| {
+            let names = columns.iter();
+            names
+                .filter_map(|name| self.schema.index_of(name).ok())
+                .collect()
+        });
+        FileReader::try_new(self.file.try_clone()?, columns)
+    }
+}
+
+/// The rows in all batches of an Arrow file. The headers of the batches have them, the footer only says
+/// where these are.
+///
+/// Every place is checked here, because the crate's reader panics, or allocates what a header says,
+/// where one is outside of the file.
+fn rows(mut file: &File) -> std::result::Result<u64, ArrowError> {
+    let broken = |what: &str| ArrowError::ParseError(what.to_owned());
+    let bytes = file.metadata()?.len();
+    let mut trailer = [0; 10];
+    if bytes < trailer.len() as u64 {
+        return Err(broken("it is too short"));
+    }
+    let footer_end = bytes - trailer.len() as u64;
+    file.seek(SeekFrom::Start(footer_end))?;
+    file.read_exact(&mut trailer)?;
+    let footer_bytes = read_footer_length(trailer)?;
+    let footer_start = footer_end.checked_sub(footer_bytes as u64);
+    let footer_start = footer_start.ok_or_else(|| broken("the footer is longer than the file"))?;
+    let mut footer = vec![0; footer_bytes];
+    file.seek(SeekFrom::Start(footer_start))?;
+    file.read_exact(&mut footer)?;
+    let footer = root_as_footer(&footer).map_err(|error| broken(&error.to_string()))?;
+    if footer
+        .dictionaries()
+        .is_some_and(|blocks| !blocks.is_empty())
+    {
+        return Err(broken("it has dictionaries"));
+    }
+    let mut rows = 0_u64;
+    for block in footer.recordBatches().into_iter().flatten() {
+        let (start, header_bytes) =
+            place(block, footer_start).ok_or_else(|| broken("a batch is outside of the file"))?;
+        let mut header = vec![0; header_bytes];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut header)?;
+        // A marker and a length come first.
+        let header = header.get(8..).unwrap_or_default();
+        let header = root_as_message(header).map_err(|error| broken(&error.to_string()))?;
+        let batch = header.header_as_record_batch();
+        let batch = batch.ok_or_else(|| broken("a block is not a batch"))?;
+        let mut buffers = batch.buffers().into_iter().flatten();
+        let is_inside = buffers.all(|buffer| {
+            let end = buffer.offset().checked_add(buffer.length());
+            buffer.offset() >= 0
+                && buffer.length() >= 0
+                && end.is_some_and(|end| end <= block.bodyLength())
+        });
+        if !is_inside {
+            return Err(broken("a column is outside of its batch"));
+        }
+        rows = u64::try_from(batch.length())
+            .ok()
+            .and_then(|length| rows.checked_add(length))
+            .ok_or_else(|| broken("a batch has a negative row count"))?;
+    }
+    Ok(rows)
+}
+
+/// Where a batch starts, and the length of its header, if all of it is before the footer.
+fn place(block: &Block, footer_start: u64) -> Option<(u64, usize)> {
+    let start = u64::try_from(block.offset()).ok()?;
+    let header = u64::try_from(block.metaDataLength()).ok()?;
+    let body = u64::try_from(block.bodyLength()).ok()?;
+    let end = start.checked_add(header)?.checked_add(body)?;
+    (end <= footer_start).then(|| usize::try_from(header).ok().map(|header| (start, header)))?
+}
+
+/// An error of the Parquet crate. One of the disk keeps its code.
+pub(crate) fn not_parquet(path: &Path, error: ParquetError) -> Error {
+    if let ParquetError::External(source) = &error
+        && let Some(disk) = source.downcast_ref::<io::Error>()
+        && let Some(code) = disk.raw_os_error()
+    {
+        return Error::io("read", path, io::Error::from_raw_os_error(code));
+    }
+    Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
+        .at(path)
+        .because(error)
+}
+
+/// An error of the Arrow crates. One of the disk keeps its code.
+fn not_arrow(path: &Path, error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, disk) => Error::io("read", path, disk),
+        error => Error::new(ErrorKind::Corrupt, format!("is not an Arrow file: {error}"))
+            .at(path)
+            .because(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Array, Int64Array};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::arrow_file::ArrowFile;
+    use crate::column::Codec;
+
+    fn arrow_file(codec: Codec) -> Vec<u8> {
+        let fields = ["a", "time"].map(|name| Field::new(name, DataType::Int64, true));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.to_vec()));
+        let mut file = ArrowFile::create(Vec::new(), &schema, codec).unwrap();
+        for values in [[Some(3), None], [Some(-1), Some(9)]] {
+            let times: Arc<dyn Array> = Arc::new(Int64Array::from(values.to_vec()));
+            let zeros: Arc<dyn Array> = Arc::new(Int64Array::from(vec![0; 2]));
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![zeros, times]).unwrap();
+            file.write(&batch).unwrap();
+        }
+        file.finish().unwrap()
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_not_a_broken_file() {
+        let kind = |error: io::Error| not_parquet(Path::new("x"), error.into()).kind();
+        assert_eq!(kind(io::Error::from_raw_os_error(5)), ErrorKind::Failed);
+        let short = io::Error::from(io::ErrorKind::UnexpectedEof);
+        assert_eq!(kind(short), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn an_arrow_file_is_read_back() {
+        for codec in [Codec::None, Codec::DEFAULT] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("a.arrow");
+            std::fs::write(&path, arrow_file(codec)).unwrap();
+            let file = LakeFile::open(&path, Format::Arrow).unwrap();
+            assert_eq!(file.rows(&path).unwrap(), 4);
+            assert_eq!(file.range("time").unwrap(), Some((-1, 9)));
+            assert_eq!(file.schema().fields().len(), 2);
+            let batches: Vec<_> = file.batches(None).unwrap().map(|b| b.unwrap()).collect();
+            assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 4);
+            assert!(LakeFile::open(&path, Format::Parquet).is_err());
+        }
+    }
+
+    /// A file that is cut, or has any one byte flipped, is read or refused, without a panic and
+    /// without more memory than it has bytes.
+    #[test]
+    fn a_broken_arrow_file_is_read_or_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.arrow");
+        let whole = arrow_file(Codec::None);
+        let mut refused = 0;
+        let mut look = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            match LakeFile::open(&path, Format::Arrow) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                    refused += 1;
+                }
+                Ok(file) => {
+                    let _ = file.range("time");
+                    if let Ok(batches) = file.batches(None) {
+                        for batch in batches {
+                            if batch.is_err() {
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+        };
+        for length in 0..whole.len() {
+            look(&whole[..length]);
+        }
+        for index in 0..whole.len() {
+            for bits in [0xff, 0x01] {
+                let mut broken = whole.clone();
+                broken[index] ^= bits;
+                look(&broken);
+            }
+        }
+        assert!(refused > whole.len());
+    }
+}

@@ -1,0 +1,347 @@
+//! Rows to one output file, in the format that was asked for.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::Write;
+use std::str::FromStr;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use tracelake_schema::Table;
+
+use crate::arrow_file::{self, ArrowFile};
+use crate::batch::{BATCH_ROWS, Batches};
+use crate::cell::Row;
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::layout::Layout;
+use crate::manifest::Manifest;
+use crate::parquet_file::{self, ParquetFile, RowGroup};
+use crate::rows::Reject;
+use crate::split::Records;
+use crate::{nested, rows};
+
+pub use crate::column::Codec;
+
+/// The format of output files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Parquet.
+    Parquet,
+    /// Arrow IPC files, also known as Feather version 2.
+    Arrow,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Parquet, Self::Arrow];
+
+    /// The name on the command line and in the manifest, which is also the extension of its files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+        }
+    }
+
+    /// The format in prose.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        }
+    }
+
+    /// The format that a manifest names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when it is not known.
+    pub fn of_lake(manifest: &Manifest) -> Result<Self> {
+        let name = &manifest.origin.options.format;
+        name.parse().map_err(|_| {
+            let name = escape(name.as_bytes(), 80);
+            let reason = format!("a lake in the format '{name}', which is not known");
+            Error::new(ErrorKind::Refused, reason).hint("use the version of tracelake that made it")
+        })
+    }
+}
+
+impl Display for Format {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let mut formats = Self::ALL.into_iter();
+        let format = formats.find(|format| format.name() == text);
+        format.ok_or_else(|| "expected parquet or arrow".to_owned())
+    }
+}
+
+/// A format with one of its codecs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encoding {
+    format: Format,
+    codec: Codec,
+}
+
+impl Encoding {
+    /// Parquet with zstd.
+    pub const DEFAULT: Self = Self {
+        format: Format::Parquet,
+        codec: Codec::DEFAULT,
+    };
+
+    /// Combines a format with a codec.
+    ///
+    /// ```
+    /// use tracelake_convert::output::{Codec, Encoding, Format};
+    /// assert!(Encoding::new(Format::Parquet, Codec::Snappy).is_ok());
+    /// assert!(Encoding::new(Format::Arrow, Codec::Snappy).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the format does not have the codec.
+    pub fn new(format: Format, codec: Codec) -> Result<Self> {
+        if (format, codec) == (Format::Arrow, Codec::Snappy) {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "Arrow files cannot be compressed with snappy",
+            )
+            .hint("pass --compression zstd, zstd:LEVEL or none"));
+        }
+        Ok(Self { format, codec })
+    }
+
+    /// The format.
+    #[must_use]
+    pub const fn format(self) -> Format {
+        self.format
+    }
+
+    /// The codec.
+    #[must_use]
+    pub const fn codec(self) -> Codec {
+        self.codec
+    }
+}
+
+/// What is written to an output file at once.
+pub(crate) enum Block {
+    RowGroup(RowGroup),
+    Batch(RecordBatch),
+}
+
+impl Block {
+    /// The batch that [`Rows::batches`] made.
+    ///
+    /// # Panics
+    /// When it is a row group.
+    pub(crate) fn into_batch(self) -> RecordBatch {
+        match self {
+            Self::Batch(batch) => batch,
+            Self::RowGroup(_) => unreachable!("rows that become batches make no row groups"),
+        }
+    }
+}
+
+/// One output file that is being written.
+pub(crate) enum OutputFile<W: Write + Send> {
+    Parquet(ParquetFile<W>),
+    Arrow(ArrowFile<W>),
+}
+
+impl<W: Write + Send> OutputFile<W> {
+    /// Starts a file of a table.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub(crate) fn create(
+        out: W,
+        table: &'static Table,
+        schema: &SchemaRef,
+        Encoding { format, codec }: Encoding,
+    ) -> Result<Self> {
+        Ok(match format {
+            Format::Parquet => Self::Parquet(ParquetFile::create(out, table, schema, codec)?),
+            Format::Arrow => Self::Arrow(ArrowFile::create(out, schema, codec)?),
+        })
+    }
+
+    /// Appends a block.
+    ///
+    /// # Errors
+    /// When the output fails.
+    ///
+    /// # Panics
+    /// When the block is of another format.
+    pub(crate) fn write(&mut self, block: Block) -> Result<()> {
+        match (self, block) {
+            (Self::Parquet(file), Block::RowGroup(row_group)) => file.write(row_group),
+            (Self::Arrow(file), Block::Batch(batch)) => file.write(&batch),
+            _ => unreachable!("Rows makes the blocks of the file that it was made for"),
+        }
+    }
+
+    /// Writes the footer and returns the output.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub(crate) fn finish(self) -> Result<W> {
+        match self {
+            Self::Parquet(file) => file.finish(),
+            Self::Arrow(file) => file.finish(),
+        }
+    }
+}
+
+/// Rows of one table on their way to the blocks of a file.
+pub(crate) enum Rows {
+    /// Fields that have one value each, to row groups.
+    Fields(rows::Rows),
+    /// Cells, to row groups.
+    Cells(nested::Rows),
+    /// Either of them, to record batches.
+    Batches(Batches),
+}
+
+impl Rows {
+    /// Prepares for records of plain fields.
+    pub(crate) fn of_fields<W: Write + Send>(
+        layout: &Layout,
+        schema: &SchemaRef,
+        file: &OutputFile<W>,
+        encoding: Encoding,
+    ) -> Self {
+        match file {
+            OutputFile::Parquet(file) => {
+                Self::Fields(rows::Rows::new(layout, file.schema(), encoding.codec))
+            }
+            OutputFile::Arrow(_) => Self::batches(layout.table, schema, BATCH_ROWS),
+        }
+    }
+
+    /// Prepares for rows of cells.
+    pub(crate) fn of_cells<W: Write + Send>(
+        table: &'static Table,
+        schema: &SchemaRef,
+        file: &OutputFile<W>,
+    ) -> Self {
+        match file {
+            OutputFile::Parquet(file) => {
+                Self::Cells(nested::Rows::new(table, schema, file.factory()))
+            }
+            OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
+        }
+    }
+
+    /// Prepares for fields or cells, to become batches of `batch_rows` rows.
+    pub(crate) fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
+        Self::Batches(Batches::new(table.time, schema, batch_rows))
+    }
+
+    /// Whether a block should be taken with [`Rows::finish`] before `rows` more rows are pushed.
+    pub(crate) fn is_full(&self, rows: usize) -> bool {
+        match self {
+            Self::Fields(fields) => fields.is_full(rows),
+            Self::Cells(cells) => cells.is_full(rows),
+            Self::Batches(batches) => batches.is_full(),
+        }
+    }
+
+    /// Adds the good records of a chunk; returns the others, in the order of the file.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    ///
+    /// # Panics
+    /// When these rows were prepared for cells.
+    pub(crate) fn push_fields(
+        &mut self,
+        layout: &Layout,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>> {
+        match self {
+            Self::Fields(fields) => fields.push(chunk, records).map_err(encode_parquet),
+            Self::Batches(batches) => batches.push(layout, chunk, records).map_err(encode_arrow),
+            Self::Cells(_) => unreachable!("a table has fields or cells, not both"),
+        }
+    }
+
+    /// Adds rows of cells.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    ///
+    /// # Panics
+    /// When these rows were prepared for fields.
+    pub(crate) fn push_cells(&mut self, rows: &[Row]) -> Result<()> {
+        match self {
+            Self::Cells(cells) => cells.push(rows).map_err(encode_parquet),
+            Self::Batches(batches) => batches.push_rows(rows).map_err(encode_arrow),
+            Self::Fields(_) => unreachable!("a table has fields or cells, not both"),
+        }
+    }
+
+    /// Makes a block of the rows since the last one; `None` if there are none.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn finish(&mut self) -> Result<Option<Block>> {
+        let row_group = match self {
+            Self::Fields(fields) => fields
+                .finish()
+                .map_err(encode_parquet)?
+                .map(RowGroup::Plain),
+            Self::Cells(cells) => cells
+                .finish()
+                .map_err(encode_parquet)?
+                .map(RowGroup::Nested),
+            Self::Batches(batches) => {
+                let batch = batches.finish().map_err(encode_arrow)?;
+                return Ok(batch.map(Block::Batch));
+            }
+        };
+        Ok(row_group.map(Block::RowGroup))
+    }
+
+    /// Good rows that were pushed.
+    pub(crate) fn pushed(&self) -> u64 {
+        match self {
+            Self::Fields(fields) => fields.pushed(),
+            Self::Cells(cells) => cells.pushed(),
+            Self::Batches(batches) => batches.rows(),
+        }
+    }
+
+    /// Values of good rows that were spelled differently and mapped to a sentinel.
+    pub(crate) fn sentinels_mapped(&self) -> u64 {
+        match self {
+            Self::Fields(fields) => fields.sentinels_mapped(),
+            Self::Cells(cells) => cells.sentinels_mapped(),
+            Self::Batches(batches) => batches.sentinels_mapped(),
+        }
+    }
+
+    /// The smallest and the largest value of the column that orders the rows of `table` in time.
+    pub(crate) fn time(&self, table: &Table) -> Option<(i64, i64)> {
+        match self {
+            Self::Fields(fields) => fields.integers(table.time?),
+            Self::Cells(cells) => cells.time(),
+            Self::Batches(batches) => batches.time(),
+        }
+    }
+}
+
+fn encode_parquet(error: parquet::errors::ParquetError) -> Error {
+    parquet_file::wrap(error, "encode")
+}
+
+fn encode_arrow(error: arrow::error::ArrowError) -> Error {
+    arrow_file::wrap(error, "encode")
+}

@@ -1,0 +1,289 @@
+//! Which table and which trace a source holds, judged by file names and by the first row.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
+
+use crate::discover::schema_csv::SchemaCsv;
+use crate::discover::{Found, FoundTable};
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::{Chunk, Source};
+use crate::value;
+
+use super::Request;
+
+/// Names the tables whose directory and file names say nothing: the one that `--tables` names, or
+/// the only one that the first row fits.
+///
+/// # Errors
+/// When no table fits, or several do; the error lists them.
+pub(super) fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
+    let root = found.root.clone();
+    for table in found.tables.iter_mut().filter(|table| table.name.is_none()) {
+        if let [name] = &request.tables[..] {
+            table.name = Some(name.clone());
+            continue;
+        }
+        table.name = Some(table_of_first_row(request, &root, table)?.to_owned());
+    }
+    Ok(())
+}
+
+fn table_of_first_row(request: &Request, root: &Path, table: &FoundTable) -> Result<&'static str> {
+    let failed = |reason: String| {
+        Error::new(ErrorKind::Failed, reason)
+            .at(&request.source)
+            .hint("name the table with --tables, or put the file into a directory of its name")
+    };
+    let Some(row) = first_row(root, table)? else {
+        return Err(failed(
+            "the file has no row to recognise its table by".to_owned(),
+        ));
+    };
+    let traces = match request.trace {
+        Some(trace) => std::slice::from_ref(trace),
+        None => TRACES,
+    };
+    let fits: Vec<(Fit, &str)> = traces
+        .iter()
+        .flat_map(|trace| trace.tables)
+        .map(|table| (fit(table, &row, None), table.name))
+        .filter(|(fit, _)| *fit >= Fit::Fields)
+        .collect();
+    let best = fits.iter().map(|(fit, _)| *fit).max();
+    let names: BTreeSet<&'static str> = fits
+        .iter()
+        .filter(|(fit, _)| Some(*fit) == best)
+        .map(|(_, name)| *name)
+        .collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    match names[..] {
+        [only] => Ok(only),
+        [] if is_json(&row) => Err(failed(
+            "no known table has the names of its first row".to_owned(),
+        )),
+        [] => Err(failed(format!(
+            "no known table has {}",
+            crate::words::several(count_fields(&row) as u64, "field")
+        ))),
+        _ => Err(failed(format!(
+            "its first row fits {}",
+            names.join(" and ")
+        ))),
+    }
+}
+
+/// Finds the trace that has all tables found, and whose tables fit the first rows best.
+///
+/// Of several versions of one data set that fit equally well, this takes the first of the catalog.
+///
+/// # Errors
+/// When no trace has these tables, or several data sets do; the error lists them.
+pub(super) fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static Trace> {
+    let mut candidates: Vec<&'static Trace> = TRACES
+        .iter()
+        .filter(|trace| has_tables(trace, found) && has_archives(trace, found))
+        .collect();
+    if candidates.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Failed,
+            "no one trace has all the tables found here",
+        )
+        .at(&found.root)
+        .hint("name the trace with --trace; tracelake schema lists them"));
+    }
+    let mut fits_syntax = true;
+    for table in &found.tables {
+        let Some(name) = table.name.as_deref() else {
+            continue;
+        };
+        let shape = |trace: &&'static Trace| {
+            let table = trace.table(name);
+            table.map(|table| (table.syntax, table.fields))
+        };
+        let one = candidates.first().and_then(shape);
+        if !found.alone && candidates.iter().all(|trace| shape(trace) == one) {
+            continue;
+        }
+        let Some(row) = first_row(&found.root, table)? else {
+            continue;
+        };
+        let listed = schema_csv.map(|schema_csv| schema_csv.fields(name));
+        let listed = listed.filter(|&fields| fields > 0);
+        let fit_of = |trace: &&'static Trace| {
+            let table = trace.table(name);
+            table.map_or(Fit::Nothing, |table| fit(table, &row, listed))
+        };
+        let best = candidates.iter().map(fit_of).max().unwrap_or(Fit::Nothing);
+        candidates.retain(|trace| fit_of(trace) == best);
+        fits_syntax &= best > Fit::Nothing;
+    }
+    if families(&candidates).len() > 1 {
+        // The name of the file decides where its rows don't.
+        let named = |trace: &&'static Trace| {
+            found
+                .tables
+                .iter()
+                .all(|table| files_of(trace, table) == Some(table.files))
+        };
+        if candidates.iter().any(|trace| named(&trace)) {
+            candidates.retain(|trace| named(&trace));
+        }
+    }
+    match families(&candidates)[..] {
+        [_] if fits_syntax || !found.alone || is_named_for(candidates[0], found) => {
+            Ok(candidates[0])
+        }
+        [_] => Err(wrong_syntax(candidates[0], found)),
+        _ => {
+            let names: Vec<&str> = candidates.iter().map(|trace| trace.name).collect();
+            let reason = format!("could be of {}", names.join(" or "));
+            Err(Error::new(ErrorKind::Failed, reason)
+                .at(found.first_path())
+                .hint("name the trace with --trace"))
+        }
+    }
+}
+
+fn has_tables(trace: &Trace, found: &Found) -> bool {
+    let has = |table: &FoundTable| match files_of(trace, table) {
+        Some(files) => found.alone || files == table.files,
+        None => false,
+    };
+    found.tables.iter().all(has)
+}
+
+fn has_archives(trace: &Trace, found: &Found) -> bool {
+    found.archives.iter().all(|(_, of)| match of {
+        Some(of) => of.name == trace.name,
+        None => !trace.archives.is_empty(),
+    })
+}
+
+/// How the trace names the files of a table that was found.
+fn files_of(trace: &Trace, table: &FoundTable) -> Option<Files> {
+    let known = table.name.as_deref().and_then(|name| trace.table(name));
+    known.map(|known| known.files)
+}
+
+/// Whether the single file has the extension that the trace gives its table.
+fn is_named_for(trace: &Trace, found: &Found) -> bool {
+    let fits = |table: &FoundTable| {
+        let known = table.name.as_deref().and_then(|name| trace.table(name));
+        let extension = known.map_or("", |known| known.syntax.extension());
+        let path = table.parts.first().map_or("", |part| &part.file.path);
+        let path = path.strip_suffix(".gz").unwrap_or(path);
+        path.strip_suffix(extension)
+            .is_some_and(|stem| stem.ends_with('.'))
+    };
+    found.tables.iter().all(fits)
+}
+
+fn wrong_syntax(trace: &Trace, found: &Found) -> Error {
+    let table = found.tables.first().and_then(|table| table.name.as_deref());
+    let known = table.and_then(|name| trace.table(name));
+    let published = match known.map(|known| known.syntax) {
+        Some(Syntax::Json) => "JSON lines",
+        Some(Syntax::QuotedCsv) => "CSV with a header",
+        _ => "CSV",
+    };
+    let reason = format!(
+        "{} publishes {} as {published}, and this file is not that",
+        trace.name,
+        table.unwrap_or("this table")
+    );
+    Error::new(ErrorKind::Misfit, reason)
+        .at(found.first_path())
+        .line(1, None)
+        .hint("convert the published files; an export in another format can't be read")
+}
+
+/// The data sets that traces are versions of.
+fn families(traces: &[&'static Trace]) -> Vec<&'static str> {
+    let families: BTreeSet<&str> = traces.iter().map(|trace| trace.family).collect();
+    families.into_iter().collect()
+}
+
+/// How well a row fits a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// It is written in another syntax.
+    Nothing,
+    /// It has the table's syntax.
+    Syntax,
+    /// It has the table's fields as well: as many, or, where they have names, the same names.
+    Fields,
+    /// Its values can be values of the table's columns as well.
+    Values,
+}
+
+/// How well a row fits a table; `listed` is the number of fields that `schema.csv` gives the table.
+fn fit(table: &Table, row: &[u8], listed: Option<usize>) -> Fit {
+    match table.syntax {
+        Syntax::Json => match serde_json::from_slice::<Value>(row) {
+            Ok(Value::Object(object)) => {
+                match object.keys().all(|name| table.column(name).is_some()) {
+                    true => Fit::Values,
+                    false => Fit::Syntax,
+                }
+            }
+            _ if is_json(row) => Fit::Syntax,
+            _ => Fit::Nothing,
+        },
+        Syntax::QuotedCsv => {
+            let fields = table.fields.iter();
+            let names: Vec<&str> = fields.map(|&index| table.columns[index].content).collect();
+            match row == names.join(",").as_bytes() {
+                true => Fit::Values,
+                false => Fit::Nothing,
+            }
+        }
+        Syntax::Csv if is_json(row) => Fit::Nothing,
+        Syntax::Csv => match listed {
+            Some(fields) if fields == table.fields.len() => Fit::Fields,
+            Some(_) => Fit::Syntax,
+            None if count_fields(row) != table.fields.len() => Fit::Syntax,
+            None if has_values(table, row) => Fit::Values,
+            None => Fit::Fields,
+        },
+    }
+}
+
+fn is_json(row: &[u8]) -> bool {
+    row.trim_ascii_start().starts_with(b"{")
+}
+
+fn count_fields(row: &[u8]) -> usize {
+    1 + row.iter().filter(|&&byte| byte == b',').count()
+}
+
+/// Whether each field of a row can be a value of its column.
+fn has_values(table: &Table, row: &[u8]) -> bool {
+    let mut fields = table.fields.iter().zip(row.split(|&byte| byte == b','));
+    fields.all(|(&index, field)| {
+        let column = &table.columns[index];
+        match column.kind {
+            _ if field.is_empty() => !column.mandatory,
+            Kind::Integer => value::integer(field).is_ok(),
+            Kind::Code => value::code(field).is_ok(),
+            Kind::Float => value::float(field).is_ok(),
+            Kind::Boolean => value::boolean(field).is_ok(),
+            Kind::Text | Kind::Struct | Kind::List => value::text(field).is_ok(),
+        }
+    })
+}
+
+/// The first row of a table's first part that has one, without its line ending.
+fn first_row(root: &Path, table: &FoundTable) -> Result<Option<Vec<u8>>> {
+    for part in &table.parts {
+        let mut source = Source::open(&root.join(&part.file.path))?;
+        let mut chunk = Chunk::default();
+        if !source.is_archive() && source.next_chunk(&mut chunk)? {
+            let line = chunk.lines().split(|&byte| byte == b'\n').next();
+            return Ok(line.map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()));
+        }
+    }
+    Ok(None)
+}

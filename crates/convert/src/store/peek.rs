@@ -1,0 +1,61 @@
+//! A lake looked at without changing it: what `--dry-run` and `inspect` need.
+
+use std::fs::{self, TryLockError};
+use std::path::Path;
+
+use super::disk::{read_if_there, refuse_symlink};
+use super::{HOME, JOURNAL, LOCK, Lake, Progress, busy, read_journal, something_else};
+use crate::directory;
+use crate::error::{Error, ErrorKind, Result};
+
+impl Lake {
+    /// Opens the lake at `root` without changing anything; `None` where there is no lake yet.
+    ///
+    /// # Errors
+    /// As [`Lake::open`]: [`ErrorKind::Refused`] when `root` is something else or another process
+    /// works on it.
+    pub fn peek(root: &Path) -> Result<Option<Self>> {
+        if !root.exists() {
+            return Ok(None);
+        }
+        if !root.is_dir() {
+            return Err(Error::new(ErrorKind::Failed, "is not a directory")
+                .at(root)
+                .hint("name an empty or new directory for the lake"));
+        }
+        if fs::symlink_metadata(root.join(HOME)).is_err() {
+            let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
+            return match names.is_empty() {
+                true => Ok(None),
+                false => Err(something_else(root)),
+            };
+        }
+        let path = root.join(HOME).join(LOCK);
+        refuse_symlink(&path)?;
+        let lock = match fs::File::open(&path) {
+            Ok(file) => {
+                match file.try_lock_shared() {
+                    Ok(()) => {}
+                    Err(TryLockError::WouldBlock) => return Err(busy(root)),
+                    Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+                }
+                Some(file)
+            }
+            Err(_) => None,
+        };
+        Ok(Some(Self {
+            root: root.to_owned(),
+            _lock: lock,
+            made: Vec::new(),
+        }))
+    }
+}
+
+/// What is finished of a lake that has no manifest yet; `None` where nothing says.
+///
+/// # Errors
+/// When the disk fails.
+pub fn unfinished(root: &Path) -> Result<Option<Progress>> {
+    let journal = read_if_there(&root.join(HOME).join(JOURNAL))?;
+    Ok(journal.map(|journal| read_journal(&journal)))
+}

@@ -1,0 +1,266 @@
+//! Rows about jobs and their tasks: events and constraints.
+
+use crate::number::{Amount, decimal, general, hash};
+use crate::profile;
+use crate::random::{Random, mix, scale};
+use crate::row::{CodeNames, Quantity, Row, Value, Write, find, flag, separate, small};
+
+/// Codes of events, and of the reasons why a record was added.
+const EVENT_CODES: CodeNames = &[
+    (
+        "event.type",
+        &[
+            "SUBMIT",
+            "SCHEDULE",
+            "EVICT",
+            "FAIL",
+            "FINISH",
+            "KILL",
+            "LOST",
+            "UPDATE_PENDING",
+            "UPDATE_RUNNING",
+        ],
+    ),
+    (
+        "event.missing",
+        &[
+            "SNAPSHOT_BUT_NO_TRANSITION",
+            "NO_SNAPSHOT_OR_TRANSITION",
+            "EXISTS_BUT_NO_CREATION",
+        ],
+    ),
+];
+
+/// What a constraint compares with. All tasks of a job have the same constraints.
+pub(crate) const CONSTRAINT_VALUE: &str = "constraint.value";
+
+/// What every event of a job and of its tasks repeats about the job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JobFacts {
+    pub(crate) id: u64,
+    pub(crate) user: u64,
+    pub(crate) class: u8,
+    pub(crate) priority: u8,
+    pub(crate) name: u64,
+    pub(crate) logical_name: u64,
+    pub(crate) different_machines: bool,
+}
+
+/// The resources that a task may use at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) cpu: Amount,
+    pub(crate) memory: Amount,
+    pub(crate) disk: Amount,
+}
+
+/// What a machine must be like for the tasks of a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constraint {
+    pub(crate) operator: u8,
+    pub(crate) attribute: u64,
+    pub(crate) value: Value,
+}
+
+/// A job changes its state.
+#[derive(Debug)]
+pub(crate) struct JobEvent {
+    pub(crate) time: u64,
+    pub(crate) missing: Option<u8>,
+    pub(crate) kind: u8,
+    pub(crate) job: JobFacts,
+}
+
+/// A task changes its state.
+#[derive(Debug)]
+pub(crate) struct TaskEvent {
+    pub(crate) time: u64,
+    pub(crate) missing: Option<u8>,
+    pub(crate) kind: u8,
+    pub(crate) index: u32,
+    pub(crate) machine: Option<u64>,
+    pub(crate) job: JobFacts,
+    /// Unknown if the record of the task's creation is missing.
+    pub(crate) request: Option<Request>,
+    pub(crate) constraints: Vec<Constraint>,
+}
+
+/// A constraint of a task, as of an event.
+#[derive(Debug)]
+pub(crate) struct TaskConstraint {
+    pub(crate) time: u64,
+    pub(crate) job: u64,
+    pub(crate) index: u32,
+    pub(crate) operator: u8,
+    pub(crate) attribute: u64,
+    pub(crate) value: Value,
+}
+
+impl JobFacts {
+    pub(crate) const QUANTITIES: &'static [Quantity<Self>] = &[
+        ("job.id", |job, out| decimal(out, job.id)),
+        ("job.user", |job, out| hash(out, job.user)),
+        ("job.scheduling_class", |job, out| small(out, job.class)),
+        ("job.name", |job, out| hash(out, job.name)),
+        ("job.logical_name", |job, out| hash(out, job.logical_name)),
+        ("job.priority", |job, out| small(out, job.priority)),
+        ("job.raw_priority", |job, out| {
+            let rank = usize::from(job.priority).min(profile::RAW_PRIORITY.len() - 1);
+            decimal(out, profile::RAW_PRIORITY[rank]);
+        }),
+        ("collection.type", |job, out| {
+            decimal(out, job.pick(1, &profile::COLLECTION_TYPE));
+        }),
+        ("collection.parent", |job, out| {
+            if job.happens(2, profile::CHILDREN) {
+                decimal(out, job.earlier(2));
+            }
+        }),
+        ("collection.start_after", |job, out| {
+            for turn in 0..job.pick(3, &profile::START_AFTER) {
+                separate(out, turn);
+                decimal(out, job.earlier(30 + turn));
+            }
+        }),
+        ("collection.max_per_machine", |job, out| {
+            decimal(out, u64::from(job.different_machines));
+        }),
+        ("collection.max_per_switch", |job, out| {
+            decimal(out, job.pick(4, &profile::MAX_PER_SWITCH));
+        }),
+        ("collection.vertical_scaling", |job, out| {
+            decimal(out, job.pick(5, &profile::VERTICAL_SCALING));
+        }),
+        ("collection.scheduler", |job, out| {
+            // Batch work of low priority has a scheduler of its own.
+            flag(out, (3..6).contains(&job.priority));
+        }),
+        ("alloc.collection", |job, out| {
+            decimal(out, job.alloc().unwrap_or(0));
+        }),
+    ];
+
+    /// An alloc set that the tasks run in, for some jobs.
+    fn alloc(&self) -> Option<u64> {
+        self.happens(6, profile::IN_ALLOCS).then(|| self.earlier(6))
+    }
+
+    /// Whether something holds for the job, which it does for `times` jobs in a million.
+    fn happens(&self, what: u64, times: u64) -> bool {
+        scale(mix(self.id, what), 1_000_000) < times
+    }
+
+    /// The index of one of several weights, in proportion to them and always the same for a job.
+    fn pick(&self, what: u64, weights: &[u32]) -> u64 {
+        let index = Random::new(mix(self.id, what)).weighted(weights);
+        u64::try_from(index).unwrap_or(0)
+    }
+
+    /// The id of an earlier collection.
+    fn earlier(&self, what: u64) -> u64 {
+        self.id - scale(mix(self.id, what), self.id.min(100_000))
+    }
+}
+
+/// Appends the number of the alloc instance that a task runs in, or -1.
+pub(crate) fn alloc_index(out: &mut Vec<u8>, job: &JobFacts, index: u32) {
+    match job.alloc() {
+        Some(_) => decimal(out, u64::from(index)),
+        None => out.extend_from_slice(b"-1"),
+    }
+}
+
+/// Appends one field of each constraint, as a list.
+pub(crate) fn constraints(
+    out: &mut Vec<u8>,
+    constraints: &[Constraint],
+    part: fn(&Constraint, &mut Vec<u8>),
+) {
+    for (turn, constraint) in (0..).zip(constraints) {
+        separate(out, turn);
+        part(constraint, out);
+    }
+}
+
+impl Row for JobEvent {
+    const STREAM: &'static str = "job events";
+    const CODE_NAMES: CodeNames = EVENT_CODES;
+    const QUANTITIES: &'static [Quantity<Self>] = &[
+        ("event.time", |row, out| decimal(out, row.time)),
+        ("event.missing", |row, out| {
+            row.missing.into_iter().for_each(|why| small(out, why))
+        }),
+        ("event.type", |row, out| small(out, row.kind)),
+    ];
+
+    fn quantity(name: &str) -> Option<Write<Self>> {
+        let own = find(Self::QUANTITIES, name, |row| row);
+        own.or_else(|| find(JobFacts::QUANTITIES, name, |row: &Self| &row.job))
+    }
+}
+
+impl Row for TaskEvent {
+    const STREAM: &'static str = "task events";
+    const CODE_NAMES: CodeNames = EVENT_CODES;
+    const QUANTITIES: &'static [Quantity<Self>] = &[
+        ("event.time", |row, out| decimal(out, row.time)),
+        ("event.missing", |row, out| {
+            row.missing.into_iter().for_each(|why| small(out, why))
+        }),
+        ("event.type", |row, out| small(out, row.kind)),
+        ("event.machine", |row, out| {
+            row.machine.into_iter().for_each(|id| decimal(out, id))
+        }),
+        ("event.machine_or_0", |row, out| {
+            decimal(out, row.machine.unwrap_or(0));
+        }),
+        ("alloc.index", |row, out| {
+            alloc_index(out, &row.job, row.index)
+        }),
+        ("constraint.name", |row, out| {
+            constraints(out, &row.constraints, |it, out| hash(out, it.attribute));
+        }),
+        (CONSTRAINT_VALUE, |row, out| {
+            constraints(out, &row.constraints, |it, out| it.value.write(out));
+        }),
+        ("constraint.operator", |row, out| {
+            constraints(out, &row.constraints, |it, out| small(out, it.operator));
+        }),
+        ("job.different_machines", |row, out| {
+            // Known only together with the request.
+            row.request
+                .into_iter()
+                .for_each(|_| flag(out, row.job.different_machines));
+        }),
+        ("task.index", |row, out| decimal(out, u64::from(row.index))),
+        ("task.cpu_request", |row, out| {
+            row.request.into_iter().for_each(|it| general(out, it.cpu))
+        }),
+        ("task.memory_request", |row, out| {
+            row.request
+                .into_iter()
+                .for_each(|it| general(out, it.memory));
+        }),
+        ("task.disk_request", |row, out| {
+            row.request.into_iter().for_each(|it| general(out, it.disk));
+        }),
+    ];
+
+    fn quantity(name: &str) -> Option<Write<Self>> {
+        let own = find(Self::QUANTITIES, name, |row| row);
+        own.or_else(|| find(JobFacts::QUANTITIES, name, |row: &Self| &row.job))
+    }
+}
+
+impl Row for TaskConstraint {
+    const STREAM: &'static str = "task constraints";
+    const LEFT_EMPTY: &'static [&'static str] = &[CONSTRAINT_VALUE];
+    const QUANTITIES: &'static [Quantity<Self>] = &[
+        ("event.time", |row, out| decimal(out, row.time)),
+        ("job.id", |row, out| decimal(out, row.job)),
+        ("task.index", |row, out| decimal(out, u64::from(row.index))),
+        ("constraint.operator", |row, out| small(out, row.operator)),
+        ("constraint.attribute", |row, out| hash(out, row.attribute)),
+        (CONSTRAINT_VALUE, |row, out| row.value.write(out)),
+    ];
+}

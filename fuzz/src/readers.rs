@@ -1,0 +1,262 @@
+//! The readers of everything that others may have written: no bytes make them panic, and what they
+//! accept keeps what its type promises.
+//!
+//! Input: a byte that names the reader, the file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use super::{directory, options, trace};
+use tracelake_convert::discover::checksums::Checksums;
+use tracelake_convert::discover::schema_csv::SchemaCsv;
+use tracelake_convert::error::ErrorKind;
+use tracelake_convert::manifest::{Manifest, with_digest};
+use tracelake_convert::plan::{Request, plan};
+use tracelake_convert::run::{Conduct, convert};
+use tracelake_convert::store::{Lake, Progress, read_manifest};
+use tracelake_convert::verify::verify;
+use tracelake_schema::TRACES;
+
+/// Tries one input.
+pub fn run(data: &[u8]) {
+    let ([reader], bytes) = options(data);
+    let directory = directory();
+    let root = directory.path();
+    match reader % 6 {
+        0 => manifest(root, bytes),
+        1 => journal(root, bytes),
+        2 => schema_csv(&root.join("schema.csv"), bytes),
+        3 => checksums(&root.join("SHA256SUM"), bytes),
+        4 => resume(root, "manifest.json", bytes),
+        _ => resume(root, "journal.ndjson", bytes),
+    }
+}
+
+fn manifest(root: &Path, bytes: &[u8]) {
+    let bytes = sealed(bytes);
+    let parsed = serde_json::from_slice::<Manifest>(&bytes).ok();
+    let lake = Lake::open(root).unwrap();
+    fs::write(root.join("_tracelake/manifest.json"), bytes).unwrap();
+    assert_eq!(read_manifest(root).ok(), parsed);
+    let progress = lake.progress().unwrap();
+    let Some(manifest) = parsed else {
+        assert!(progress.origin.is_none() && progress.parts.is_empty() && !progress.complete);
+        return;
+    };
+    assert!(progress.complete);
+    assert_eq!(progress.origin.as_ref(), Some(&manifest.origin));
+    assert_eq!(manifest.origin.difference(&manifest.origin), None);
+    let named: Vec<_> = manifest
+        .parts()
+        .map(|(table, part)| (table.to_owned(), part.clone()))
+        .collect();
+    assert_eq!(progress.parts, named);
+    let json = manifest.to_json().unwrap();
+    assert_eq!(Manifest::read(Cursor::new(json)).unwrap(), manifest);
+    let lawful = manifest.tables.iter().all(|table| {
+        let out: u128 = table
+            .parts
+            .iter()
+            .map(|part| u128::from(part.rows_out))
+            .sum();
+        let each = |rows_in: u64, out: u64, rejected: u64| {
+            u128::from(rows_in) == u128::from(out) + u128::from(rejected)
+        };
+        out == u128::from(table.rows)
+            && table
+                .parts
+                .iter()
+                .all(|part| each(part.rows_in, part.rows_out, part.rows_rejected))
+    });
+    assert_eq!(manifest.check_counts().is_ok(), lawful);
+}
+
+fn journal(root: &Path, bytes: &[u8]) {
+    let lake = Lake::open(root).unwrap();
+    let path = root.join("_tracelake/journal.ndjson");
+    fs::write(&path, bytes).unwrap();
+    let progress = lake.progress().unwrap();
+    assert!(!progress.complete);
+    assert!(progress.parts.len() <= bytes.iter().filter(|&&byte| byte == b'\n').count());
+    let Some(origin) = &progress.origin else {
+        assert!(progress.origin.is_none() && progress.parts.is_empty() && !progress.complete);
+        return;
+    };
+    // A line that is torn takes nothing away that was there before it.
+    fs::write(&path, [bytes, b"\n{\"part\":{\"ta"].concat()).unwrap();
+    assert_same(&lake.progress().unwrap(), &progress);
+    // What is begun with this reads back as this.
+    fs::write(&path, b"").unwrap();
+    drop(lake.begin(origin, &progress.parts).unwrap());
+    assert_same(&lake.progress().unwrap(), &progress);
+}
+
+fn schema_csv(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+    let schema = match SchemaCsv::read(path) {
+        Ok(schema) => schema,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Misfit, "{error}");
+            assert!(!error.to_string().contains(char::is_control), "{error}");
+            return;
+        }
+    };
+    for trace in TRACES.iter().filter(|trace| trace.in_parts()) {
+        let known = schema.check(trace).is_ok();
+        let fields: usize = trace
+            .tables
+            .iter()
+            .map(|table| schema.fields(table.name))
+            .sum();
+        assert!(!known || fields > 0);
+        for table in trace.tables {
+            let layout = match schema.layout(table) {
+                Ok(layout) => layout,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Misfit, "{error}");
+                    assert!(!error.to_string().contains(char::is_control), "{error}");
+                    continue;
+                }
+            };
+            assert_eq!(layout.fields.len(), schema.fields(table.name));
+            assert!(!layout.fields.is_empty());
+            let mut seen = vec![false; table.columns.len()];
+            for field in &layout.fields {
+                assert!(!std::mem::replace(&mut seen[field.index], true));
+                assert_eq!(field.column, &table.columns[field.index]);
+                assert!(field.mandatory || !field.column.mandatory);
+            }
+            assert!(
+                table
+                    .columns
+                    .iter()
+                    .zip(seen)
+                    .all(|(column, seen)| seen || !column.mandatory)
+            );
+        }
+    }
+}
+
+fn checksums(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+    let checksums = match Checksums::read(path) {
+        Ok(checksums) => checksums,
+        Err(error) => return assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}"),
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let mut listed = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        // Only what has a digest in front and a path at 66 may have been accepted.
+        let (digest, path) = (&line[..64], &line[66..]);
+        assert!(digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        listed.insert(
+            path.strip_prefix("./").unwrap_or(path),
+            digest.to_ascii_lowercase(),
+        );
+    }
+    for (path, digest) in &listed {
+        assert_eq!(checksums.of("no_such_table", path), Some(&**digest));
+    }
+}
+
+/// A run goes on from a lake of which a file was tampered with. In it, `$1` and `$2` stand for size
+/// and digest of the source, `$3` and `$4` for those of the output, `$5` and `$6` for trace
+/// and version, `$7` for the fingerprint of the schema.
+fn resume(root: &Path, name: &str, bytes: &[u8]) {
+    let (source, out, beside) = (root.join("source"), root.join("lake"), root.join("beside"));
+    let table = &trace().tables[0];
+    let row = vec!["1"; table.fields.len()].join(",");
+    fs::create_dir_all(source.join(table.name)).unwrap();
+    fs::write(
+        source.join(table.name).join("part-00000-of-00001.csv"),
+        format!("{row}\n{row}\n"),
+    )
+    .unwrap();
+    fs::write(&beside, "").unwrap();
+    let mut request = Request::new(source.clone());
+    request.trace = Some(trace());
+    let plan = plan(&request).unwrap();
+    let conduct = Conduct {
+        threads: 1,
+        parts: 1,
+        overwrite: false,
+        max_rejects: None,
+        stop: &Arc::new(AtomicUsize::new(0)),
+    };
+    let before = convert(&plan, &out, conduct, &|_| {}).unwrap().manifest;
+    let home = out.join("_tracelake");
+    let part = &before.tables[0].parts[0];
+    let mut tampered = bytes.to_vec();
+    for (token, value) in [
+        ("$1", part.source.bytes.to_string()),
+        ("$2", part.source.sha256.clone()),
+        ("$3", part.output.bytes.to_string()),
+        ("$4", part.output.sha256.clone()),
+        ("$5", before.origin.trace.clone()),
+        ("$6", before.origin.version.clone()),
+        ("$7", before.tables[0].schema_fingerprint.clone()),
+    ] {
+        tampered = replace(&tampered, token.as_bytes(), value.as_bytes());
+    }
+    if name == "manifest.json" {
+        tampered = sealed(&tampered);
+    }
+    fs::write(home.join(name), &tampered).unwrap();
+    // A journal means that there is no manifest yet.
+    if name != "manifest.json" {
+        fs::remove_file(home.join("manifest.json")).unwrap();
+    }
+    let outcome = convert(&plan, &out, conduct, &|_| {});
+    assert_eq!(fs::read(&beside).unwrap(), b"");
+    assert!(source.join(&part.source.path).is_file());
+    let Ok(outcome) = outcome else {
+        return;
+    };
+    assert_eq!(read_manifest(&out).unwrap(), outcome.manifest);
+    outcome.manifest.check_counts().unwrap();
+    let verdict = verify(&out, Some(&source), 1, &|_| {}).unwrap();
+    // Whoever knows the digest of an output can lie about it, and then it is verify that tells.
+    if outcome.converted > 0 {
+        let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
+        assert!(
+            outcome.manifest.parts().count() > 1 || wrong.is_empty(),
+            "{wrong:?}"
+        );
+    }
+}
+
+/// A manifest of these bytes that has the right digest.
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    let json = bytes.trim_ascii_end();
+    let json = json.strip_suffix(b"}").unwrap_or(json).trim_ascii_end();
+    with_digest([json, b",\n"].concat())
+}
+
+fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
+    let (mut replaced, mut rest) = (Vec::new(), bytes);
+    while let Some(&first) = rest.first() {
+        match rest.strip_prefix(token) {
+            Some(behind) => {
+                replaced.extend_from_slice(value);
+                rest = behind;
+            }
+            None => {
+                replaced.push(first);
+                rest = &rest[1..];
+            }
+        }
+    }
+    replaced
+}
+
+/// Both lakes are equally far.
+fn assert_same(one: &Progress, other: &Progress) {
+    assert_eq!(one.origin, other.origin);
+    assert_eq!(one.parts, other.parts);
+    assert_eq!(one.complete, other.complete);
+    assert_eq!(one.damaged.is_some(), other.damaged.is_some());
+}

@@ -1,0 +1,308 @@
+//! What people have in place of a trace: each is named, with what to do about it.
+
+use std::fs;
+
+use tracelake_schema::{Syntax, TRACES, Table};
+
+use crate::support::{Scratch, convert, good_row, gzip, manifest, run, tree};
+
+const PART: &str = "job_events/part-00000-of-00001.csv";
+
+/// A file in a source, and what the message says.
+struct Case {
+    path: &'static str,
+    bytes: &'static [u8],
+    code: i32,
+    says: &'static [&'static str],
+}
+
+const fn case(
+    path: &'static str,
+    bytes: &'static [u8],
+    code: i32,
+    says: &'static [&'static str],
+) -> Case {
+    Case {
+        path,
+        bytes,
+        code,
+        says,
+    }
+}
+
+const CASES: &[Case] = &[
+    case(
+        PART,
+        b"time,missing info,job ID,event type,user,scheduling class,job name,logical job name\n",
+        4,
+        &["'time'", "a header", "remove the line"],
+    ),
+    case(
+        PART,
+        b",time,missing_info,job_id,event_type,user,scheduling_class,job_name,logical_job_name\n",
+        4,
+        &["a header", "9 fields where the table has 8"],
+    ),
+    case(
+        PART,
+        b"Timestamp,missing,id,type,user,class,name,logical\n",
+        4,
+        &["'Timestamp'", "a header"],
+    ),
+    case(
+        PART,
+        b"600.0,,1.0,0,u,2,n,l\n",
+        4,
+        &["'600.0'", "pandas", "Int64"],
+    ),
+    case(
+        PART,
+        b"600,,1.68E+11,0,u,2,n,l\n",
+        4,
+        &["'1.68E+11'", "spreadsheet"],
+    ),
+    case(
+        PART,
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+        4,
+        &["Git LFS pointer", "git lfs pull"],
+    ),
+    case(
+        "job_events/part-00000-of-00001.csv.gz",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+        5,
+        &["Git LFS pointer", "git lfs pull"],
+    ),
+    case(
+        "job_events/part-00000-of-00001.csv.gz",
+        b"7z\xbc\xaf\x27\x1c",
+        5,
+        &["7z archive", "unpack it"],
+    ),
+    case(PART, b"PK\x03\x04\0\0", 4, &["zip archive", "unpack it"]),
+    case(PART, b"\x1f\x8b\x08\0", 4, &["gzip", "end in .gz"]),
+    case(
+        "job_events.zip",
+        b"PK",
+        1,
+        &["job_events.zip", "zip archive", "unpack"],
+    ),
+    case(
+        "job_events.7z",
+        b"7z",
+        1,
+        &["job_events.7z", "7z archive", "unpack"],
+    ),
+    case(
+        "job_events.csv.xz",
+        b"",
+        1,
+        &["job_events.csv.xz", "xz", "gzip"],
+    ),
+    case(
+        "job_events.csv.zst",
+        b"",
+        1,
+        &["job_events.csv.zst", "zstd", "gzip"],
+    ),
+    case(
+        "trace.csv",
+        b"version https://git-lfs.github.com/spec/v1\n",
+        1,
+        &["trace.csv", "LFS"],
+    ),
+    case(
+        "job_event/part-00000-of-00001.csv",
+        b"",
+        1,
+        &["job_event ", "job_events"],
+    ),
+    case(
+        "Job-Events/part-00000-of-00001.csv",
+        b"",
+        1,
+        &["Job-Events", "job_events"],
+    ),
+    case(
+        "download/job_events/part-00000-of-00001.csv",
+        b"",
+        1,
+        &["download: name that directory"],
+    ),
+];
+
+#[test]
+fn each_has_its_own_hint_and_touches_nothing() {
+    for case in CASES {
+        let scratch = Scratch::new();
+        scratch.file(case.path, case.bytes);
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, case.code, "{}: {}", case.path, run.stderr);
+        for says in case.says {
+            assert!(run.message().contains(says), "{says}: {}", run.message());
+        }
+        assert!(!scratch.out().exists(), "{}", case.path);
+    }
+}
+
+fn tables(syntax: Syntax) -> impl Iterator<Item = &'static Table> {
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    tables.filter(move |table| table.syntax == syntax)
+}
+
+#[test]
+fn tables_of_json_lines_in_other_formats_are_named() {
+    let own = |table: &&Table| crate::support::trace().table(table.name).is_none();
+    let table = tables(Syntax::Json).find(own).unwrap();
+    for (ending, says) in [
+        ("-000000000000.parquet.gz", "Parquet shards"),
+        (".csv", "exported as CSV"),
+        ("-000000000000.csv.gz", "exported as CSV"),
+    ] {
+        let scratch = Scratch::new();
+        let name = format!("{}{ending}", table.name);
+        scratch.file(&name, b"time,type\n");
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, 1, "{name}: {}", run.stderr);
+        for says in [&name[..], says, ".json.gz"] {
+            assert!(run.message().contains(says), "{says}: {}", run.message());
+        }
+    }
+}
+
+#[test]
+fn the_first_letter_of_what_is_not_json_is_shown() {
+    let table = tables(Syntax::Json).next().unwrap();
+    for (text, shown) in [
+        ("time,collection_id,type", "'time,collection_id,type'"),
+        ("nonsense", "'nonsense'"),
+        ("{\"time\":truth}", "'truth}'"),
+    ] {
+        let scratch = Scratch::new();
+        let name = format!("{}-000000000000.json.gz", table.name);
+        scratch.file(&name, &gzip(format!("{text}\n").as_bytes()));
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        assert!(run.message().contains(shown), "{}", run.message());
+    }
+}
+
+#[test]
+fn the_quoted_file_under_another_name_is_named() {
+    let table = tables(Syntax::QuotedCsv).next().unwrap();
+    let names = table
+        .fields
+        .iter()
+        .map(|&index| table.columns[index].content);
+    let scratch = Scratch::new();
+    let text = format!("{}\n", names.collect::<Vec<_>>().join(","));
+    scratch.file("archive.csv", text.as_bytes());
+    let run = scratch.convert(&[]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.message().contains(table.name), "{}", run.message());
+    assert!(run.message().contains("rename"), "{}", run.message());
+}
+
+#[test]
+fn one_file_named_after_its_table_is_the_table() {
+    let row = format!("{}\n", good_row("job_events"));
+    for (path, bytes) in [
+        ("job_events.csv", row.as_bytes().to_vec()),
+        ("job_events.csv.gz", gzip(row.as_bytes())),
+        ("job_events/job_events.csv", row.as_bytes().to_vec()),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file(path, &bytes);
+        scratch.only(
+            "task_usage",
+            format!("{}\n", good_row("task_usage")).as_bytes(),
+        );
+        scratch.convert_well(&[]);
+        let manifest = manifest(&scratch.out());
+        assert_eq!(manifest["tables"][0]["name"], "job_events", "{path}");
+        assert_eq!(manifest["tables"][0]["rows"], 1, "{path}");
+        assert_eq!(manifest["tables"][1]["name"], "task_usage", "{path}");
+    }
+    let scratch = Scratch::new();
+    scratch.file("job_events.csv", row.as_bytes());
+    scratch.only("job_events", row.as_bytes());
+    let twice = scratch.convert(&[]);
+    assert_eq!(twice.code, 1, "{}", twice.stderr);
+    assert!(
+        twice.message().contains("same file number"),
+        "{}",
+        twice.message()
+    );
+}
+
+#[test]
+fn source_and_lake_the_wrong_way_round_are_named() {
+    let scratch = Scratch::with_sample(1, 3);
+    scratch.convert_well(&[]);
+    for (source, out, code) in [
+        (scratch.out(), scratch.src(), 1),
+        (scratch.path().join("new"), scratch.src(), 1),
+    ] {
+        let before = tree(scratch.path());
+        let run = convert(&source, &out, &[]);
+        assert_eq!(run.code, code, "{}", run.stderr);
+        assert!(
+            run.message().contains("convert SRC OUT"),
+            "{}",
+            run.message()
+        );
+        crate::support::assert_same_tree(&tree(scratch.path()), &before, "swapped");
+    }
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_said_so() {
+    let run = run(["convert", "no/such/place", "out"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.message()
+            .contains("no/such/place: there is no such file"),
+        "{}",
+        run.message()
+    );
+}
+
+#[test]
+fn skipped_files_are_named_wherever_they_are() {
+    let scratch = Scratch::new();
+    scratch.only(
+        "job_events",
+        format!("{}\n", good_row("job_events")).as_bytes(),
+    );
+    scratch.file("job_events/notes.txt", b"x");
+    scratch.file("job_events/task_events.csv", b"x");
+    let warned = |run: &crate::support::Run, name: &str| {
+        let mut lines = run
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("warning: "));
+        lines.any(|line| line.contains(&format!("{name} is skipped: ")))
+    };
+    // From above, and with the table's directory as the source.
+    let above = scratch.convert(&[]);
+    above.well();
+    let below = convert(
+        &scratch.src().join("job_events"),
+        &scratch.path().join("b"),
+        &[],
+    );
+    below.well();
+    for run in [&above, &below] {
+        for name in ["notes.txt", "task_events.csv"] {
+            assert!(warned(run, name), "{name}: {}", run.stderr);
+        }
+    }
+    fs::remove_file(scratch.src().join("job_events/task_events.csv")).unwrap();
+    // Data beside the tables; what is not data stays unnamed.
+    scratch.file("usage.csv", b"x");
+    scratch.file("LICENSE", b"x");
+    let beside = convert(&scratch.src(), &scratch.path().join("c"), &[]);
+    beside.well();
+    assert!(warned(&beside, "usage.csv"), "{}", beside.stderr);
+    assert!(!beside.stderr.contains("LICENSE"), "{}", beside.stderr);
+}

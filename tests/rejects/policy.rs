@@ -1,0 +1,65 @@
+//! Another `--on-bad-row` on the same OUT: a part without rejected rows has the same bytes either way.
+
+use std::fs;
+
+use crate::support::{Scratch, assert_same_tree, convert, good_row, output_path, tree};
+
+const REJECT: &[&str] = &["--on-bad-row", "reject", "--threads", "1"];
+const FAIL: &[&str] = &["--threads", "1"];
+
+/// Three parts, of which one has a bad row; the largest comes first, so a part is done before it fails.
+fn one_bad_part() -> Scratch {
+    let scratch = Scratch::new();
+    for number in 0..3_usize {
+        let good = format!("{}\n", good_row("job_events")).repeat(9 - number);
+        let bad = if number == 1 { "bad\n" } else { "" };
+        let number = u32::try_from(number).unwrap();
+        scratch.file(
+            &format!("job_events/part-{number:05}-of-00003.csv"),
+            (good + bad).as_bytes(),
+        );
+    }
+    scratch
+}
+
+#[test]
+fn a_run_that_failed_continues_with_reject() {
+    let scratch = one_bad_part();
+    let failed = scratch.convert(FAIL);
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    let finished = scratch.out().join(output_path("job_events", 0, 3));
+    let before = fs::metadata(&finished).unwrap().modified().unwrap();
+    let rejected = scratch.convert(REJECT);
+    assert_eq!(rejected.code, 3, "{}", rejected.stderr);
+    let after = fs::metadata(&finished).unwrap().modified().unwrap();
+    assert_eq!(before, after, "a finished part was made again");
+    let from_the_start = scratch.path().join("from-the-start");
+    assert_eq!(convert(&scratch.src(), &from_the_start, REJECT).code, 3);
+    assert_same_tree(&tree(&scratch.out()), &tree(&from_the_start), "reject");
+    // Back again there is no way: rows were rejected.
+    let back = scratch.convert(FAIL);
+    assert_eq!(back.code, 6, "{}", back.stderr);
+    assert!(
+        back.message()
+            .contains("on-bad-row was reject and is now fail"),
+        "{}",
+        back.stderr
+    );
+    assert_same_tree(&tree(&scratch.out()), &tree(&from_the_start), "refused");
+}
+
+#[test]
+fn a_lake_without_rejected_rows_takes_either_policy() {
+    let scratch = one_bad_part();
+    let bad = scratch.src().join("job_events/part-00001-of-00003.csv");
+    fs::write(bad, format!("{}\n", good_row("job_events"))).unwrap();
+    let [strict, lenient] = [FAIL, REJECT].map(|policy| {
+        let out = scratch.path().join(policy.len().to_string());
+        convert(&scratch.src(), &out, policy).well();
+        tree(&out)
+    });
+    for (policy, expected) in [(FAIL, &strict), (REJECT, &lenient), (FAIL, &strict)] {
+        scratch.convert_well(policy);
+        assert_same_tree(&tree(&scratch.out()), expected, policy[1]);
+    }
+}
