@@ -3,6 +3,7 @@
 mod described;
 mod refused;
 mod stale;
+mod synthetic;
 
 use std::ffi::OsStr;
 use std::path::Path;

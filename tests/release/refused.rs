@@ -19,7 +19,7 @@ fn refused(out: &Path, arguments: &[&str], code: i32, says: &str) {
 #[test]
 fn missing_parts_are_named_and_may_be_allowed() {
     let scratch = small(&["machine_events"]);
-    let says = "job_events: 500 of 500 parts are missing: 0-499; convert them too, or pass \
+    let says = "job_events: 500 of 500 parts are missing: 0-499; convert the rest too, or pass \
                 --allow-missing, and the card says so";
     refused(&scratch.out(), &[], 6, says);
     refused(&scratch.out(), &["--allow-rejects"], 6, says);

@@ -153,7 +153,7 @@ fn it_grows_resumes_and_is_verified() {
     let run = verify(&scratch);
     assert_eq!(run.code, 5, "{}", run.stderr);
     assert!(
-        run.stderr.contains("row 1 is not what follows from"),
+        run.stderr.contains("row 1 doesn't follow from"),
         "{}",
         run.stderr
     );

@@ -1,6 +1,8 @@
 //! What `verify` is for: a lake is changed in one place, and `verify` has to say where.
 
 mod alone;
+mod hostile;
 mod manifest;
 mod mutations;
 mod patient;
+mod statistics;

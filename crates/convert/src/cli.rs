@@ -151,6 +151,12 @@ pub(crate) struct VerifyArgs {
     /// Also compare every value with the source that the lake was made from
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
 }
 
 /// Verify a finished lake and add what it needs to be published: checksums and descriptions.

@@ -113,6 +113,13 @@ impl Error {
         }
     }
 
+    /// Changes the class of the error.
+    #[must_use]
+    pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
     /// Names the file or directory.
     #[must_use]
     pub fn at(mut self, path: impl Into<PathBuf>) -> Self {

@@ -39,7 +39,16 @@ pub enum Event {
         /// The size of its source in bytes.
         bytes: u64,
     },
-    /// Something that people should know and that stops nothing.
+    /// `verify` has checked a part and found nothing wrong.
+    Verified {
+        /// The table.
+        table: &'static str,
+        /// The part's file number.
+        file_number: u32,
+        /// Rows in the output.
+        rows: u64,
+    },
+    /// Something worth knowing that doesn't stop the run.
     Warning(String),
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 use tracelake_schema::{Table, Trace};
 
-use crate::card::{self, TableGaps};
 use crate::error::Result;
 use crate::manifest::{Manifest, PartFacts, TableFacts};
 use crate::plan::{ChecksumSource, Request, plan};
+use crate::release_files::{Gap, TableGap, completeness};
 use crate::store::{HOME, Progress, read_manifest, unfinished};
 
 /// The most missing file numbers that are listed for a table of a lake. A manifest may say anything,
@@ -25,6 +25,8 @@ pub struct Inventory {
     pub finished: Option<bool>,
     /// The trace.
     pub trace: String,
+    /// Whether `tracelake generate` made it, or the source of the lake.
+    pub synthetic: bool,
     /// Its tables, in the order of the trace.
     pub tables: Vec<TableInventory>,
     /// Tables of the trace that the lake or the source doesn't have.
@@ -111,7 +113,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     manifest
         .tables
         .sort_by_key(|table| rank(&table.name).unwrap_or(usize::MAX));
-    let gaps = known.map_or_else(Vec::new, |trace| card::gaps(trace, &manifest).tables);
+    let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
     let inventory = |facts: &TableFacts| {
         let table = known.and_then(|trace| trace.table(&facts.name));
         let rejected = facts.parts.iter().map(|part| part.rows_rejected);
@@ -138,6 +140,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let absent = absent.filter(|name| !tables.iter().any(|table| table.name == *name));
     Inventory {
         what: "lake",
+        synthetic: manifest.origin.synthetic,
         finished: Some(finished),
         absent: absent.collect(),
         trace: manifest.origin.trace,
@@ -146,9 +149,12 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
 }
 
 /// The file numbers of a table that keep the lake from being the whole trace.
-fn missing(gaps: &[TableGaps], table: &str) -> Vec<u32> {
-    let gaps = gaps.iter().filter(|gaps| gaps.name == table);
-    let runs = gaps.flat_map(|gaps| &gaps.missing);
+fn missing(gaps: &[TableGap], table: &str) -> Vec<u32> {
+    let gaps = gaps.iter().filter(|gap| gap.table == table);
+    let runs = gaps.flat_map(|gap| match &gap.gap {
+        Gap::Parts { missing, .. } => &missing[..],
+        Gap::Absent | Gap::Rows { .. } => &[],
+    });
     let numbers = runs.flat_map(|&(first, last)| first..=last);
     numbers.take(LISTED).collect()
 }
@@ -180,6 +186,7 @@ fn inspect_source(path: &Path) -> Result<Inventory> {
     });
     Ok(Inventory {
         what: "source",
+        synthetic: plan.origin.synthetic,
         finished: None,
         trace: plan.trace.name.to_owned(),
         tables: tables.collect(),

@@ -1,7 +1,7 @@
 //! A data file of a lake, read back by the crate of its format.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
@@ -48,11 +48,7 @@ impl LakeFile {
         match format {
             Format::Parquet => ParquetRecordBatchReaderBuilder::try_new(file)
                 .map(Self::Parquet)
-                .map_err(|error| {
-                    Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
-                        .at(path)
-                        .because(error)
-                }),
+                .map_err(|error| not_parquet(path, error)),
             Format::Arrow => ArrowLakeFile::open(path, file)
                 .map(Self::Arrow)
                 .map_err(|error| not_arrow(path, error)),
@@ -239,6 +235,19 @@ fn place(block: &Block, footer_start: u64) -> Option<(u64, usize)> {
     (end <= footer_start).then(|| usize::try_from(header).ok().map(|header| (start, header)))?
 }
 
+/// An error of the Parquet crate. One of the disk keeps its code.
+pub(crate) fn not_parquet(path: &Path, error: ParquetError) -> Error {
+    if let ParquetError::External(source) = &error
+        && let Some(disk) = source.downcast_ref::<io::Error>()
+        && let Some(code) = disk.raw_os_error()
+    {
+        return Error::io("read", path, io::Error::from_raw_os_error(code));
+    }
+    Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
+        .at(path)
+        .because(error)
+}
+
 /// An error of the Arrow crates. One of the disk keeps its code.
 fn not_arrow(path: &Path, error: ArrowError) -> Error {
     match error {
@@ -271,6 +280,14 @@ mod tests {
             file.write(&batch).unwrap();
         }
         file.finish().unwrap()
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_not_a_broken_file() {
+        let kind = |error: io::Error| not_parquet(Path::new("x"), error.into()).kind();
+        assert_eq!(kind(io::Error::from_raw_os_error(5)), ErrorKind::Failed);
+        let short = io::Error::from(io::ErrorKind::UnexpectedEof);
+        assert_eq!(kind(short), ErrorKind::Corrupt);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 //! `Send + 'static` and an `Iterator<Item = Result<RecordBatch, Error>>` with a `schema()`.
 mod arrow_file;
 mod batch;
-pub mod card;
 mod cell;
 #[cfg(feature = "program")]
 mod cli;
@@ -36,6 +35,7 @@ mod quoted;
 pub mod reader;
 pub mod reject;
 pub mod release;
+pub mod release_files;
 #[cfg(feature = "program")]
 mod report;
 mod rows;

@@ -321,6 +321,20 @@ impl Manifest {
         Ok(())
     }
 
+    /// The rows of all tables.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let rows = self.tables.iter().map(|table| table.rows);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// The rejected rows of all tables.
+    #[must_use]
+    pub fn rows_rejected(&self) -> u64 {
+        let rows = self.parts().map(|(_, part)| part.rows_rejected);
+        rows.fold(0, u64::saturating_add)
+    }
+
     /// All parts in order, each with the name of its table.
     pub fn parts(&self) -> impl Iterator<Item = (&str, &PartFacts)> {
         self.tables.iter().flat_map(|table| {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::run::{self, Conduct};
-use crate::verify::Verdict;
-use crate::{cli, discover, inspect, pages, plan, release, report, verify};
+use crate::verify::{Verdict, Verification};
+use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -159,21 +159,22 @@ fn ignored_signals() -> u64 {
 }
 
 fn verify(args: &VerifyArgs) -> Result<u8> {
-    let reporter = Reporter::new(cli::ProgressArg::None, 0);
     let source = args.source.as_deref();
-    let verdict = verify::verify(&args.out, source, cli::all_threads(), &|event| {
-        reporter.show(event)
-    })?;
-    report::verdict(&verdict, source.is_some(), reporter.elapsed());
+    let verification = Verification::open(&args.out, source)?;
+    let reporter = Reporter::new(args.progress, verification.bytes());
+    let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event));
+    reporter.finish();
+    let verdict = verdict?;
+    if args.json {
+        print(&report::verdict_json(&verdict))?;
+    } else {
+        reporter.verified(&verdict, source.is_some());
+    }
     Ok(judged(&verdict))
 }
 
 fn judged(verdict: &Verdict) -> u8 {
-    if verdict.findings.is_empty() {
-        return DONE;
-    }
-    // Whatever is wrong with a lake, to its user it is broken input.
-    exit_code(ErrorKind::Corrupt)
+    verdict.kind().map_or(DONE, exit_code)
 }
 
 fn release(args: &ReleaseArgs) -> Result<u8> {

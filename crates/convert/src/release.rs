@@ -1,29 +1,29 @@
-//! A finished lake made publishable: verified, and described by files of its own.
+//! Makes a finished lake publishable: verifies it and writes the files of a release.
 
 use std::path::Path;
 
-use crate::card::{Gaps, gaps, release as card};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Watcher;
+use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
 use crate::verify::{Verdict, known_trace, verify_lake};
 
-/// What a lake may lack and be released all the same; the card says what it lacks.
+/// What a lake may lack and still be released; the card says what it lacks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allow {
     /// Rows that were rejected.
     pub rejects: bool,
-    /// Parts that were published.
+    /// Published parts, tables or rows.
     pub missing: bool,
 }
 
-/// Verifies a lake and writes the files of its release. Where the verification finds something,
-/// nothing is written: what is wrong is in [`Verdict::findings`].
+/// Verifies a lake and writes the files of its release. If anything is wrong with the lake, nothing is
+/// written, and [`Verdict::findings`] has what is wrong.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] when there is no finished lake, when another process works on it, when
-/// another version made it, when it lacks what `allow` does not allow, or when a file of another
-/// origin lies in the place of one of the release; when the disk fails.
+/// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
+/// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
+/// somebody's file; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails.
 pub fn release(root: &Path, allow: Allow, threads: usize, watch: Watcher<'_>) -> Result<Verdict> {
     read_manifest(root)?;
     let lake = Lake::open(root)?;
@@ -41,30 +41,24 @@ pub fn release(root: &Path, allow: Allow, threads: usize, watch: Watcher<'_>) ->
             .at(root)
             .hint("release it with that version, or convert again with this one"));
     }
-    check_gaps(root, &gaps(trace, &manifest), allow)?;
+    check_complete(root, &completeness(trace, &manifest), allow)?;
     let verdict = verify_lake(root, manifest, trace, None, threads, watch)?;
     if verdict.findings.is_empty() {
-        let release = card(trace, &verdict.manifest, &manifest_facts(root)?)?;
+        let release = release_files(trace, &verdict.manifest, &manifest_facts(root)?)?;
         lake.put_release(&release.sums, &release.files)?;
     }
     Ok(verdict)
 }
 
-fn check_gaps(root: &Path, gaps: &Gaps, allow: Allow) -> Result<()> {
-    if let Some(table) = gaps.tables.first().filter(|_| !allow.missing) {
-        let reason = format!(
-            "{} of {} parts are missing: {}",
-            table.count(),
-            table.total,
-            table.numbers()
-        );
-        return Err(refused(reason)
+fn check_complete(root: &Path, completeness: &Completeness, allow: Allow) -> Result<()> {
+    if let Some(missing) = completeness.gaps.first().filter(|_| !allow.missing) {
+        return Err(refused(missing.gap.describe())
             .at(root)
-            .field(table.name)
-            .hint("convert them too, or pass --allow-missing, and the card says so"));
+            .field(missing.table)
+            .hint("convert the rest too, or pass --allow-missing, and the card says so"));
     }
-    if gaps.rejected > 0 && !allow.rejects {
-        let reason = format!("rejected rows: {}", gaps.rejected);
+    if completeness.rejected > 0 && !allow.rejects {
+        let reason = format!("rejected rows: {}", completeness.rejected);
         return Err(refused(reason)
             .at(root)
             .hint("mend them, or pass --allow-rejects, and the card says so"));

@@ -125,6 +125,25 @@ impl Reporter {
         }
     }
 
+    /// Reports what a verification found.
+    pub(crate) fn verified(&self, verdict: &Verdict, with_source: bool) {
+        if !matches!(self.how, How::Json) {
+            return self::verdict(verdict, with_source, self.elapsed());
+        }
+        for finding in &verdict.findings {
+            let mut line = finding_json(finding);
+            line["event"] = "finding".into();
+            self.line(&safe(&line.to_string()));
+        }
+        let done = json!({
+            "event": "done", "parts": verdict.parts, "rows": verdict.manifest.rows(),
+            "rejected": verdict.manifest.rows_rejected(), "values_compared": verdict.values,
+            "not_converted": verdict.not_converted, "wrong": verdict.findings.len(),
+            "seconds": self.elapsed().as_secs_f64()
+        });
+        self.line(&done.to_string());
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -178,7 +197,7 @@ fn advance(bar: &ProgressBar, event: &Event) {
     match event {
         Event::Started { table, file_number } => bar.set_message(format!("{table} {file_number}")),
         Event::Read { bytes } | Event::Kept { bytes, .. } => bar.inc(*bytes),
-        Event::Finished { .. } | Event::Warning(_) => {}
+        Event::Finished { .. } | Event::Verified { .. } | Event::Warning(_) => {}
     }
 }
 
@@ -210,6 +229,14 @@ fn plain(event: &Event) -> Option<String> {
             "{table} {file_number}: {} rows, kept",
             count(*rows)
         )),
+        Event::Verified {
+            table,
+            file_number,
+            rows,
+        } => Some(format!(
+            "{table} {file_number}: {} rows, right",
+            count(*rows)
+        )),
         _ => None,
     }
 }
@@ -238,6 +265,13 @@ fn json_line(event: &Event) -> String {
         } => json!({
             "event": "kept", "table": table, "file_number": file_number,
             "rows": rows, "bytes": bytes
+        }),
+        Event::Verified {
+            table,
+            file_number,
+            rows,
+        } => json!({
+            "event": "verified", "table": table, "file_number": file_number, "rows": rows
         }),
         Event::Warning(text) => json!({"event": "warning", "text": text}),
     };
@@ -347,6 +381,9 @@ fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
 
 /// How the rows of each table that is whole compare with the published count, on stderr.
 fn against_published(trace: &Trace, manifest: &Manifest) {
+    if manifest.origin.synthetic {
+        return say("synthetic: tracelake generate made the source");
+    }
     for facts in &manifest.tables {
         let Some(table) = trace
             .table(&facts.name)
@@ -545,8 +582,13 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         Some(false) => "unfinished ",
         _ => "",
     };
+    let synthetic = if inventory.synthetic {
+        "synthetic "
+    } else {
+        ""
+    };
     let mut text = format!(
-        "{state}{} of {}\n{}\n",
+        "{state}{synthetic}{} of {}\n{}\n",
         inventory.what,
         shown(&inventory.trace),
         aligned(&rows)
@@ -578,13 +620,45 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
 /// What `inspect --json` prints: JSON that cannot disturb a terminal either.
 pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json::Error> {
     let json = serde_json::to_string_pretty(inventory)?;
-    // Whatever is not printable stands in a string, where JSON has another spelling for it.
+    Ok(safe(&json) + "\n")
+}
+
+/// JSON in which nothing can disturb a terminal: what isn't printable is in a string, where JSON has
+/// another spelling for it.
+fn safe(json: &str) -> String {
     let safe = json.chars().map(|character| match character {
         '\n' => "\n".to_owned(),
         plain if shown(plain.encode_utf8(&mut [0; 4])).chars().eq([plain]) => plain.to_string(),
         other => format!("\\u{:04x}", u32::from(other)),
     });
-    Ok(safe.collect::<String>() + "\n")
+    safe.collect()
+}
+
+/// What `verify --json` prints.
+pub(crate) fn verdict_json(verdict: &Verdict) -> String {
+    let findings: Vec<serde_json::Value> = verdict.findings.iter().map(finding_json).collect();
+    let json = json!({
+        "trace": verdict.manifest.origin.trace,
+        "synthetic": verdict.manifest.origin.synthetic,
+        "parts": verdict.parts,
+        "rows": verdict.manifest.rows(),
+        "rows_rejected": verdict.manifest.rows_rejected(),
+        "values_compared": verdict.values,
+        "not_converted": verdict.not_converted,
+        "findings": findings,
+    });
+    safe(&format!("{json:#}\n"))
+}
+
+fn finding_json(finding: &Error) -> serde_json::Value {
+    let place = finding.place();
+    json!({
+        "path": place.path.as_ref().map(|path| path.to_string_lossy()),
+        "line": place.line,
+        "column": place.column,
+        "field": place.field,
+        "message": finding.to_string(),
+    })
 }
 
 /// What a release led to, on stderr, after its verification.
@@ -610,7 +684,10 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {
         against_published(trace, &verdict.manifest);
     }
-    let rows: u64 = verdict.manifest.tables.iter().map(|table| table.rows).sum();
+    let rejected = match verdict.manifest.rows_rejected() {
+        0 => String::new(),
+        rejected => format!(", {} rejected", several(rejected, "row")),
+    };
     let values = if with_source {
         format!(
             ", {} values compared with the source",
@@ -621,9 +698,9 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     };
     let wrong = verdict.findings.len();
     say(&format!(
-        "{}, {}{values}: {} wrong, {:.1} s",
+        "{}, {}{rejected}{values}: {} wrong, {:.1} s",
         several(verdict.parts as u64, "part"),
-        several(rows, "row"),
+        several(verdict.manifest.rows(), "row"),
         wrong,
         elapsed.as_secs_f64()
     ));

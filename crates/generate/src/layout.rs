@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use tracelake_schema::{Table, Trace};
+use tracelake_schema::{SYNTHETIC, Table, Trace};
 
 use crate::Options;
 use crate::error::Error;
@@ -14,15 +14,21 @@ use crate::file::{FileFact, part_name, write_whole};
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     match fs::read_dir(out) {
         Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Error::NotEmpty(out.to_path_buf())),
+            None => {}
+            Some(_) => return Err(Error::NotEmpty(out.to_path_buf())),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(out).map_err(Error::io(out, "cannot create"))
+            fs::create_dir_all(out).map_err(Error::io(out, "cannot create"))?;
         }
-        Err(error) => Err(Error::io(out, "cannot read")(error)),
+        Err(error) => return Err(Error::io(out, "cannot read")(error)),
     }
+    // The mark comes first: a directory that is left half made is synthetic too.
+    write_whole(&out.join(SYNTHETIC), MARK.as_bytes()).map(drop)
 }
+
+/// The text of the mark, for whoever opens it.
+const MARK: &str = "The files in this directory are synthetic: tracelake generate made them.\n\
+                    tracelake convert reads this file and says so in the lake.\n";
 
 /// Writes the files that describe the tables.
 pub(crate) fn describe(

@@ -38,6 +38,10 @@ pub use model::{
     Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
+/// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and
+/// `tracelake convert` records it in the manifest.
+pub const SYNTHETIC: &str = "SYNTHETIC.txt";
+
 /// Finds a trace by its name.
 ///
 /// # Example

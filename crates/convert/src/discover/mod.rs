@@ -7,7 +7,7 @@ pub mod schema_csv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
+use tracelake_schema::{Archive, Files, SYNTHETIC, TRACES, Table, Trace};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +32,8 @@ pub struct Found {
     pub skipped: Vec<Skipped>,
     /// Whether the source is a single file, which is taken alone.
     pub alone: bool,
+    /// Whether `tracelake generate` made the source.
+    pub synthetic: bool,
 }
 
 impl Found {
@@ -117,6 +119,24 @@ pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 /// # Errors
 /// When it doesn't exist, has no file of any table, or can't be read.
 pub fn discover(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
+    let mut found = files(source, trace)?;
+    found.synthetic = is_synthetic(source);
+    Ok(found)
+}
+
+/// Whether a source, or the trace that it is one table or one file of, has the mark of a synthetic one.
+fn is_synthetic(source: &Path) -> bool {
+    let whole = fs::canonicalize(source).unwrap_or_default();
+    let mut directories = whole.ancestors().take(3).enumerate();
+    directories.any(|(above, directory)| {
+        // Of a directory its parent is asked as well, of a file the one above that, too.
+        let is_near = above < 2 || whole.is_file();
+        is_near && directory.join(SYNTHETIC).is_file()
+    })
+}
+
+/// The files of a source.
+fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
     let metadata = fs::metadata(source).map_err(|error| cannot_open(source, error))?;
     let root = fs::canonicalize(source).map_err(|error| Error::io("open", source, error))?;
     if !metadata.is_dir() {

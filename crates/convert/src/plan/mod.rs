@@ -204,7 +204,10 @@ pub fn plan(request: &Request) -> Result<Plan> {
         "planned"
     );
     Ok(Plan {
-        origin: Origin::new(trace.name, settings(request, trace)),
+        origin: Origin {
+            synthetic: source.found.synthetic,
+            ..Origin::new(trace.name, settings(request, trace))
+        },
         source: source.found.root,
         trace,
         encoding: request.encoding,

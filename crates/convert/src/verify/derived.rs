@@ -1,5 +1,4 @@
-//! A derived table against the table that it is made of, which is read and split by other means than
-//! those that made it.
+//! A derived table against the table it is derived from, by code of its own.
 
 use std::path::Path;
 
@@ -8,39 +7,41 @@ use arrow::datatypes::Int64Type;
 use csv::ByteRecord;
 use tracelake_schema::{Derived, Rule};
 
+use super::output::Output;
 use super::{AGAIN, corrupt, verify_file};
 use crate::error::Result;
-use crate::lake_file::LakeFile;
 use crate::manifest::PartFacts;
-use crate::output::Format;
 
-/// A row of edges: job, task, number, and the number that it waits for.
+/// A dependency: job, task, the task's number, and the number of the task it waits for.
 type Edge = (Option<String>, Option<String>, i64, i64);
 
-/// Compares every value of a part of a derived table with the file of the lake that it is made of.
+/// Compares every value of a part of a derived table with the file of the lake it is derived from.
 pub(super) fn verify_derived(
     root: &Path,
     derived: &'static Derived,
     part: &PartFacts,
-    output: &Path,
-    (lake, format): (LakeFile, Format),
+    output: Output,
 ) -> Result<u64> {
     let Rule::Dag = derived.rule;
-    let source = verify_file(root, &part.source)?;
-    let wrong = |reason: &str| {
-        let reason = format!("{reason}, {} read again", part.source.path);
-        corrupt(reason)
-            .at(output)
+    let input = Output::open(&verify_file(root, &part.source)?, output.format)?;
+    let path = output.path.clone();
+    let wrong = |reason: String| {
+        Err(corrupt(reason)
+            .at(&path)
             .field(derived.table.name)
-            .hint(AGAIN)
+            .hint(AGAIN))
     };
-    let mut made = Batches::open(lake)
-        .ok_or_else(|| wrong("cannot be compared with"))?
-        .flat_map(|batch| edges(&batch));
-    let others =
-        Batches::open(LakeFile::open(&source, format)?).ok_or_else(|| wrong("cannot be read:"))?;
+    let from = &part.source.path;
+    let mut failed = None;
+    // A batch that can't be read ends the rows; why is told instead of what is missing then.
+    let batches = output
+        .batches()?
+        .map_while(|batch| batch.map_err(|error| failed = Some(error)).ok());
+    let mut found = batches.flat_map(|batch| edges(&batch));
     let (mut compared, mut left_out) = (0, 0);
-    for batch in others {
+    let mut difference = None;
+    'rows: for batch in input.batches()? {
+        let batch = batch?;
         let (jobs, names) = (text(&batch, "job_name"), text(&batch, "task_name"));
         for (job, name) in jobs.into_iter().zip(names) {
             let numbers = name.as_deref().and_then(numbers);
@@ -50,38 +51,31 @@ pub(super) fn verify_derived(
             };
             for waits_for in waits {
                 let expected = (job.clone(), name.clone(), *number, *waits_for);
-                if made.next() != Some(expected) {
-                    let row = compared + 1;
-                    return Err(wrong(&format!("row {row} is not what follows from")));
-                }
                 compared += 1;
+                if found.next() != Some(expected) {
+                    difference = Some(format!("row {compared} doesn't follow from {from}"));
+                    break 'rows;
+                }
             }
         }
     }
-    if made.next().is_some() {
-        return Err(wrong("has more rows than follow from"));
+    if difference.is_none() && found.next().is_some() {
+        difference = Some(format!("has more rows than follow from {from}"));
+    }
+    drop(found);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Some(difference) = difference {
+        return wrong(difference);
     }
     if Some(left_out) != part.left_out {
-        return Err(wrong("the manifest miscounts what is left out of"));
+        return wrong(format!(
+            "{left_out} rows of {from} have no dependencies, the manifest says {}",
+            part.left_out.unwrap_or_default()
+        ));
     }
     Ok(compared * derived.table.columns.len() as u64)
-}
-
-/// Batches up to the first that cannot be read: what is missing then is found missing.
-struct Batches(crate::lake_file::Batches);
-
-impl Batches {
-    fn open(lake: LakeFile) -> Option<Self> {
-        lake.batches(None).ok().map(Self)
-    }
-}
-
-impl Iterator for Batches {
-    type Item = RecordBatch;
-
-    fn next(&mut self) -> Option<RecordBatch> {
-        self.0.next()?.ok()
-    }
 }
 
 fn text(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
@@ -111,8 +105,8 @@ fn edges(batch: &RecordBatch) -> Vec<Edge> {
         .collect()
 }
 
-/// The numbers in a name, which the csv crate parts at their underscores; without the last one where
-/// the name has 50 bytes, after which names are cut.
+/// The numbers in a task name, split at underscores by the csv crate. A name of 50 bytes was cut off by
+/// the publisher, so its last number is left out.
 fn numbers(name: &str) -> Option<Vec<i64>> {
     let start = name.find(|letter: char| !letter.is_ascii_alphabetic())?;
     let mut record = ByteRecord::new();
@@ -126,7 +120,7 @@ fn numbers(name: &str) -> Option<Vec<i64>> {
     let fields = record.iter().take(record.len() - cut);
     let number = |field: &[u8]| {
         let text = str::from_utf8(field).ok()?;
-        // The standard library takes signs, which names do not have.
+        // The standard library accepts signs, which task names don't have.
         text.parse()
             .ok()
             .filter(|_| text.starts_with(char::is_numeric))

@@ -1,15 +1,21 @@
-//! A second opinion on a lake: its files against its manifest and, where the source is at hand,
-//! every value against the source, read with flate2, the csv crate and the standard library.
-//! Nothing that parsed a row on the way in is used here.
+//! A second opinion on a lake: its files against its manifest and, if the source is at hand, every
+//! value against the source, read with flate2, the csv crate and code of its own.
+//!
+//! Nothing that converted a row is used here.
 
+mod catch;
 mod derived;
-mod nested;
-mod plain;
+mod legacy;
+mod number;
+mod output;
+mod parsed;
 mod release;
+mod statistics;
+mod text;
 mod values;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -18,61 +24,126 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, Watcher};
-use crate::lake_file::LakeFile;
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source::{self, open_file};
 use crate::store::{files, inside, read_manifest};
+use catch::catch;
 use derived::verify_derived;
+use output::Output;
 use release::verify_release;
-use values::{Original, verify_values};
+use values::{SourceFile, Sources, verify_values};
 
 /// What a verification found.
 #[derive(Debug)]
 pub struct Verdict {
-    /// The manifest that the lake was held against.
+    /// The manifest of the lake.
     pub manifest: Manifest,
-    /// Parts that were looked at.
+    /// Parts checked.
     pub parts: usize,
-    /// Values that were compared with the source.
+    /// Values compared with the source.
     pub values: u64,
-    /// Parts of the source that the lake does not have.
+    /// Parts of the source that the lake doesn't have.
     pub not_converted: usize,
     /// Everything that is wrong, in the order of the manifest.
     pub findings: Vec<Error>,
 }
 
-/// Holds a lake against its manifest and, if `source` is given, against its source; and the files of
-/// its release, if there are any, against the lake.
+impl Verdict {
+    /// What the findings come to: [`ErrorKind::Corrupt`] if the lake is damaged,
+    /// [`ErrorKind::Failed`] if all that is known is that files couldn't be read, and `None` if nothing
+    /// is wrong.
+    #[must_use]
+    pub fn kind(&self) -> Option<ErrorKind> {
+        let mut kinds = self.findings.iter().map(Error::kind);
+        match kinds.len() {
+            0 => None,
+            _ if kinds.all(|kind| kind == ErrorKind::Failed) => Some(ErrorKind::Failed),
+            _ => Some(ErrorKind::Corrupt),
+        }
+    }
+}
+
+/// A lake that is about to be verified.
+#[derive(Debug)]
+pub struct Verification {
+    root: PathBuf,
+    manifest: Manifest,
+    trace: &'static Trace,
+    plan: Option<Plan>,
+}
+
+impl Verification {
+    /// Reads the manifest of the lake at `root` and, if `source` is given, finds the source files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
+    /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
+    pub fn open(root: &Path, source: Option<&Path>) -> Result<Self> {
+        let manifest = read_manifest(root)?;
+        let trace = known_trace(root, &manifest)?;
+        Ok(Self {
+            root: root.to_owned(),
+            manifest,
+            trace,
+            plan: source
+                .map(|source| source_plan(source, trace))
+                .transpose()?,
+        })
+    }
+
+    /// The bytes that the [`Event::Read`]s of [`Verification::run`] add up to.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let parts = self.manifest.parts();
+        parts.fold(0, |bytes, (_, part)| {
+            bytes.saturating_add(part.output.bytes)
+        })
+    }
+
+    /// Checks the lake against its manifest, its source if there is one, and the files of its release
+    /// if it was released.
+    ///
+    /// # Errors
+    /// If threads can't be started or a directory can't be listed. What is wrong with the lake itself
+    /// is in [`Verdict::findings`].
+    ///
+    /// # Memory
+    /// The manifest, and for each thread a batch of rows, a row of the source and a page of a column.
+    pub fn run(self, threads: usize, watch: Watcher<'_>) -> Result<Verdict> {
+        let Self {
+            root,
+            manifest,
+            trace,
+            plan,
+        } = self;
+        let mut verdict = verify_lake(&root, manifest, trace, plan.as_ref(), threads, watch)?;
+        match verify_release(&root, trace, &verdict.manifest) {
+            Ok(findings) => verdict.findings.extend(findings),
+            Err(error) => verdict.findings.push(error),
+        }
+        Ok(verdict)
+    }
+}
+
+/// Verifies a lake: [`Verification::open`], then [`Verification::run`].
 ///
 /// # Errors
-/// When there is no finished lake, or no source. What is wrong with the lake itself is in
-/// [`Verdict::findings`].
+/// As those two.
 pub fn verify(
     root: &Path,
     source: Option<&Path>,
     threads: usize,
     watch: Watcher<'_>,
 ) -> Result<Verdict> {
-    let manifest = read_manifest(root)?;
-    let trace = known_trace(root, &manifest)?;
-    let plan = match source {
-        Some(source) => Some(source_plan(source, trace)?),
-        None => None,
-    };
-    let mut verdict = verify_lake(root, manifest, trace, plan.as_ref(), threads, watch)?;
-    match verify_release(root, trace, &verdict.manifest) {
-        Ok(findings) => verdict.findings.extend(findings),
-        Err(error) => verdict.findings.push(error),
-    }
-    Ok(verdict)
+    Verification::open(root, source)?.run(threads, watch)
 }
 
 /// The trace of a lake.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] when it is not known.
+/// [`ErrorKind::Refused`] if this version doesn't know it.
 pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static Trace> {
     tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
@@ -85,10 +156,10 @@ pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static T
     })
 }
 
-/// Holds a lake against its manifest and the plan of its source, and leaves a release alone.
+/// Checks a lake against its manifest and the plan of its source, but not the files of its release.
 ///
 /// # Errors
-/// When the threads cannot be started, or the disk fails.
+/// If threads can't be started or a directory can't be listed.
 pub(crate) fn verify_lake(
     root: &Path,
     manifest: Manifest,
@@ -99,65 +170,47 @@ pub(crate) fn verify_lake(
 ) -> Result<Verdict> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
-        Error::new(
-            ErrorKind::Failed,
-            format!("cannot start {threads} threads: {error}"),
-        )
+        let reason = format!("cannot start {threads} threads: {error}");
+        Error::new(ErrorKind::Failed, reason)
     })?;
-    let mut findings: Vec<Error> = manifest.check_counts().err().into_iter().collect();
+    let miscounted = manifest.check_counts().err();
+    let miscounted = miscounted.map(|error| error.of_kind(ErrorKind::Corrupt));
+    let mut findings: Vec<Error> = miscounted.into_iter().collect();
     findings.extend(strays(root, &manifest)?);
     findings.extend(contradictions(root, trace, &manifest));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
     // The parts of one source are compared with it in one pass.
-    let same = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
+    let same_source = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
         (a.0, &a.1.source.path) == (b.0, &b.1.source.path)
     };
-    let sources: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same).collect();
+    let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
     let lake = LakeView {
         root,
         trace,
         format: Format::of_lake(&manifest).map_err(|error| error.at(root))?,
         manifest: &manifest,
-        plan,
+        sources: plan.map(Sources::new),
         watch,
     };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
-        let checked = sources.par_iter().map(|parts| lake.verify_parts(parts));
+        let checked = groups.par_iter().map(|parts| lake.verify_parts(parts));
         checked.flatten_iter().collect()
     });
+    let sources = lake.sources.as_ref();
+    let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
+    let parts = parts.len();
     let values = checked.iter().map(|(values, _)| values).sum();
-    let number = parts.len();
     findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
-    let not_converted = plan.map_or(0, |plan| {
-        let there = |table: &str, number| {
-            manifest
-                .parts()
-                .any(|(name, part)| name == table && part.file_number == number)
-        };
-        let parts = plan.parts();
-        let streams = plan.streams.iter().filter(|stream| {
-            let has = |name: &str| manifest.parts().any(|(table, _)| table == name);
-            let mut tables = stream.tables.iter();
-            !tables.any(|&table| has(plan.tables[table].layout.table.name))
-        });
-        let streams = streams.count();
-        streams
-            + parts
-                .filter(|(table, part)| {
-                    !there(plan.tables[*table].layout.table.name, part.file_number)
-                })
-                .count()
-    });
     Ok(Verdict {
         manifest,
-        parts: number,
+        parts,
         values,
         not_converted,
         findings,
     })
 }
 
-/// What is in the source, however incomplete: the manifest says what has to be there.
+/// Finds the files of a source, however few: the manifest says which ones are needed.
 fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
     let mut request = Request::new(source.to_owned());
     request.trace = Some(trace);
@@ -166,7 +219,8 @@ fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
     plan(&request)
 }
 
-/// Files of tables that the manifest does not name; a reader of the whole directory would take them.
+/// Files in the directories of tables that the manifest doesn't name. Whoever reads a whole directory
+/// reads them too.
 fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
     let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
     let strays = files(root, &table_names())?
@@ -180,7 +234,7 @@ fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
     Ok(strays.map(finding).collect())
 }
 
-/// What a manifest says of tables that cannot be.
+/// What the manifest says about tables and parts that can't be true.
 fn contradictions(root: &Path, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
@@ -218,25 +272,25 @@ fn corrupt(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, reason)
 }
 
-/// What every part is held against.
+/// What every part is checked against.
 struct LakeView<'a> {
     root: &'a Path,
     trace: &'static Trace,
     format: Format,
     manifest: &'a Manifest,
-    plan: Option<&'a Plan>,
+    sources: Option<Sources<'a>>,
     watch: Watcher<'a>,
 }
 
-impl LakeView<'_> {
-    /// Checks the parts of one table that were made from one source; of each, how many values were
-    /// compared with it, and what is wrong.
+impl<'a> LakeView<'a> {
+    /// Checks the parts of one table made from one source. For each: how many values were compared with
+    /// the source, and what is wrong.
     fn verify_parts(&self, parts: &[(&str, &PartFacts)]) -> Vec<(u64, Option<Error>)> {
         let facts: Vec<&PartFacts> = parts.iter().map(|(_, part)| *part).collect();
-        let mut original = None;
+        let mut source = None;
         let mut checked = Vec::new();
         for (table, part) in parts {
-            let found = self.verify_part(table, part, &facts, &mut original);
+            let found = self.verify_part(table, part, &facts, &mut source);
             (self.watch)(Event::Read {
                 bytes: part.output.bytes,
             });
@@ -249,75 +303,87 @@ impl LakeView<'_> {
     }
 
     /// Checks one part; returns how many values were compared with the source.
-    fn verify_part<'a>(
-        &'a self,
+    fn verify_part(
+        &self,
         table: &str,
         part: &PartFacts,
         of_source: &[&PartFacts],
-        original: &mut Option<Original<'a>>,
+        source: &mut Option<SourceFile<'a>>,
     ) -> Result<u64> {
-        let root = self.root;
         let table = self.trace.table(table).ok_or_else(|| {
             let table = escape(table.as_bytes(), 80);
-            corrupt(format!("the manifest names the unknown table '{table}'")).at(root)
+            corrupt(format!("the manifest names the unknown table '{table}'")).at(self.root)
         })?;
-        let path = verify_file(root, &part.output)?;
+        let file_number = part.file_number;
+        (self.watch)(Event::Started {
+            table: table.name,
+            file_number,
+        });
+        let path = verify_file(self.root, &part.output)?;
         let rejects = match &part.rejects {
-            Some(rejects) => Some(verify_file(root, rejects)?),
+            Some(rejects) => Some(verify_file(self.root, rejects)?),
             None => None,
         };
-        let lake = LakeFile::open(&path, self.format)?;
-        let rows = lake.rows(&path)?;
+        verify_rejects(part, rejects.as_deref())?;
+        let values =
+            catch(|| self.verify_output(table, part, &path, rejects.as_deref(), of_source, source))
+                .map_err(|error| error.or_at(path))?;
+        (self.watch)(Event::Verified {
+            table: table.name,
+            file_number,
+            rows: part.rows_out,
+        });
+        Ok(values)
+    }
+
+    /// Checks the content of an output, whose digest is right.
+    fn verify_output(
+        &self,
+        table: &'static Table,
+        part: &PartFacts,
+        path: &Path,
+        rejects: Option<&Path>,
+        of_source: &[&PartFacts],
+        source: &mut Option<SourceFile<'a>>,
+    ) -> Result<u64> {
+        let output = Output::open(path, self.format)?;
+        let rows = output.rows()?;
         if rows != part.rows_out {
-            let reason = format!(
-                "its footer says {rows} rows, the manifest {}",
-                part.rows_out
-            );
+            let expected = part.rows_out;
+            let reason = format!("its footer says {rows} rows, the manifest {expected}");
             return Err(corrupt(reason).at(path).hint(AGAIN));
         }
-        if fingerprint(lake.schema()) != fingerprint(&arrow_schema(table)) {
-            return Err(corrupt(format!("has not the schema of {}", table.name))
-                .at(path)
-                .hint(AGAIN));
+        if fingerprint(output.schema()) != fingerprint(&arrow_schema(table)) {
+            let reason = format!("does not match the schema of {}", table.name);
+            return Err(corrupt(reason).at(path).hint(AGAIN));
         }
-        verify_times(table, part, &path, &lake)?;
-        verify_rejects(part, rejects.as_deref())?;
-        let Some(plan) = self.plan else {
+        if let Some(time) = table.time
+            && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
+        {
+            let reason = "its time range is not the one in the manifest";
+            return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
+        }
+        let Some(sources) = &self.sources else {
             return Ok(0);
         };
+        output.check_statistics()?;
         let mut derived = self.trace.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
-            return verify_derived(root, derived, part, &path, (lake, self.format));
+            return verify_derived(self.root, derived, part, output);
         }
-        let original = match original {
-            Some(original) => original,
-            None => original.insert(Original::find(plan, self.manifest, table, of_source)?),
+        let source = match source {
+            Some(source) => source,
+            None => source.insert(SourceFile::find(sources, self.manifest, table, of_source)?),
         };
-        verify_values(original, table, part, (&path, rejects.as_deref()), lake)
+        verify_values(source, table, part, output, rejects)
     }
-}
-
-/// Compares the range of time with the statistics of a Parquet file or the values of an Arrow file.
-fn verify_times(table: &Table, part: &PartFacts, path: &Path, lake: &LakeFile) -> Result<()> {
-    let Some(time) = table.time else {
-        return Ok(());
-    };
-    let found = lake.range(table.columns[time].name)?.unzip();
-    if found != (part.time_min, part.time_max) {
-        let reason = "its range of time differs from the manifest's";
-        return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
-    }
-    Ok(())
 }
 
 /// Compares the number of lines of a rejects file with the manifest.
 fn verify_rejects(part: &PartFacts, rejects: Option<&Path>) -> Result<()> {
     let lines = match rejects {
         None => 0,
-        Some(path) => {
-            let lines = BufReader::new(open_file(path)?).split(b'\n');
-            lines.map_while(std::result::Result::ok).count() as u64
-        }
+        Some(path) => count_lines(path)?,
     };
     if lines != part.rows_rejected {
         let reason = format!(
@@ -329,13 +395,37 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// What to do about a file of the lake that is not what it was.
+/// Counts the lines of a file, however long they are; the last one may lack its line end.
+fn count_lines(path: &Path) -> Result<u64> {
+    let mut file = open_file(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    let (mut lines, mut last) = (0, b'\n');
+    loop {
+        let read = file.read(&mut buffer);
+        let read = read.map_err(|error| Error::io("read", path, error))?;
+        let Some(end) = buffer[..read].last() else {
+            return Ok(lines + u64::from(last != b'\n'));
+        };
+        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        last = *end;
+    }
+}
+
+/// What to do about a file of the lake that isn't what was committed.
 const AGAIN: &str = "run convert again to make it anew";
 
-/// Checks that a file has the bytes that it was committed with.
+/// Checks that a file has the bytes it was committed with.
 fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
     let path = inside(root, &facts.path)?;
-    let found = source::fingerprint(&path).map_err(|error| error.hint(AGAIN))?;
+    let found = source::fingerprint(&path).map_err(|error| {
+        // A file that is missing is damage; one that is there and can't be read is a failure.
+        let error = error.hint(AGAIN);
+        if path.is_file() {
+            error
+        } else {
+            error.of_kind(ErrorKind::Corrupt)
+        }
+    })?;
     if found.bytes != facts.bytes {
         let reason = format!(
             "has {} bytes, but the manifest says {}",

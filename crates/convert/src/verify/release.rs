@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 use tracelake_schema::Trace;
 
 use super::corrupt;
-use crate::card::{release, sums};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifest;
+use crate::release_files::{release_files, sums};
 use crate::source::hex;
 use crate::store::{CROISSANT, RELEASE, SUMS, facts, manifest_facts, release_sums};
 
@@ -35,7 +35,7 @@ pub(super) fn verify_release(
     let manifest_file = manifest_facts(root)?;
     // Another version has other words for the same lake; there the checksums alone can be compared.
     let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
-        Some(release(trace, manifest, &manifest_file)?)
+        Some(release_files(trace, manifest, &manifest_file)?)
     } else {
         None
     };
@@ -45,6 +45,12 @@ pub(super) fn verify_release(
         let file = match facts(root, name) {
             Ok(file) => file,
             Err(error) => {
+                let is_file = root.join(name).is_file();
+                let error = if is_file {
+                    error
+                } else {
+                    error.of_kind(ErrorKind::Corrupt)
+                };
                 findings.push(error.hint(AGAIN));
                 continue;
             }

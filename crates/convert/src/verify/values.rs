@@ -1,4 +1,4 @@
-//! Every value of a part against its source, by the standard library.
+//! Every value of a part against its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,66 +9,90 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use csv::ByteRecord;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
-use super::corrupt;
-use super::nested;
-use super::plain::{GoodLines, PlainRows, open_text};
+use super::output::Output;
+use super::text::{PartRows, SourceText};
+use super::{corrupt, number, parsed};
 use crate::error::{Result, escape};
-use crate::lake_file::LakeFile;
 use crate::layout::Layout;
 use crate::manifest::{Manifest, PartFacts};
-use crate::plan::Plan;
+use crate::plan::{PartPlan, Plan};
 use crate::source::{self, Fingerprint};
 
+/// The files of a source, found by table and file number.
+pub(super) struct Sources<'a> {
+    plan: &'a Plan,
+    parts: BTreeMap<(&'static str, u32), &'a PartPlan>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        let parts = plan.parts().map(|(table, part)| {
+            let table = plan.tables[table].layout.table;
+            ((table.name, part.file_number), part)
+        });
+        let parts = parts.collect();
+        Self { plan, parts }
+    }
+
+    /// How many parts, and files that are cut into parts, a lake lacks.
+    pub(super) fn not_converted(&self, manifest: &Manifest) -> usize {
+        let lake = manifest.parts();
+        let lake: BTreeSet<_> = lake
+            .map(|(table, part)| (table, part.file_number))
+            .collect();
+        let tables: BTreeSet<&str> = lake.iter().map(|(table, _)| *table).collect();
+        let parts = self.parts.keys().filter(|part| !lake.contains(*part));
+        let streams = self.plan.streams.iter().filter(|stream| {
+            let mut names = stream.tables.iter();
+            !names.any(|&table| tables.contains(self.plan.tables[table].layout.table.name))
+        });
+        parts.count() + streams.count()
+    }
+}
+
 /// A source file that is being compared with the parts made from it, in their order.
-pub(super) struct Original<'a> {
+pub(super) struct SourceFile<'a> {
     layout: &'a Layout,
     path: PathBuf,
     /// Whether it is cut into parts.
     is_cut: bool,
-    /// Of each length that it was read up to.
+    /// One for each length that a part was made of.
     fingerprints: BTreeMap<u64, Fingerprint>,
     /// Rows in a part, if it is cut.
     part_rows: Option<u64>,
     /// `None` before the first part.
-    text: Option<GoodLines>,
+    text: Option<SourceText>,
 }
 
-impl<'a> Original<'a> {
-    /// The source of parts of one table.
+impl<'a> SourceFile<'a> {
+    /// Finds the source of `parts`, which are of one table.
     pub(super) fn find(
-        plan: &'a Plan,
+        sources: &Sources<'a>,
         manifest: &Manifest,
         table: &'static Table,
         parts: &[&PartFacts],
     ) -> Result<Self> {
-        let missing = |part: &PartFacts| {
-            corrupt(format!(
-                "its source {} is not there",
-                escape(part.source.path.as_bytes(), 200)
-            ))
-            .at(&part.output.path)
-            .field(table.name)
-            .hint("name the directory that the lake was made from")
-        };
+        let plan = sources.plan;
+        let first = parts
+            .first()
+            .expect("parts of one source are at least one part");
         let index = plan
             .tables
             .iter()
             .position(|planned| planned.layout.table.name == table.name);
         let stream = index.and_then(|index| plan.stream_of(index));
-        let found = index.zip(parts.first()).and_then(|(index, part)| {
-            let planned = &plan.tables[index];
-            let mut parts = planned.parts.iter();
-            let part = parts.find(|found| found.file_number == part.file_number);
-            let source = part
-                .map(|part| &part.source)
-                .or(stream.map(|stream| &stream.source));
-            Some((&planned.layout, plan.source.join(source?)))
-        });
-        let Some((layout, path)) = found else {
-            return Err(parts
-                .first()
-                .map_or_else(|| corrupt("a table of no parts"), |p| missing(p)));
+        let part = sources.parts.get(&(table.name, first.file_number));
+        let source = part
+            .map(|part| &part.source)
+            .or(stream.map(|stream| &stream.source));
+        let Some((index, source)) = index.zip(source) else {
+            let path = escape(first.source.path.as_bytes(), 200);
+            return Err(corrupt(format!("its source {path} is not there"))
+                .at(&first.output.path)
+                .field(table.name)
+                .hint("pass the directory that the lake was made from"));
         };
+        let (layout, path) = (&plan.tables[index].layout, plan.source.join(source));
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(&path, &lengths, None)?;
@@ -82,7 +106,7 @@ impl<'a> Original<'a> {
         })
     }
 
-    /// The rows of a part, counted from 0; whatever the last one has belongs to it.
+    /// The rows of a part, counted from 0; the last part has all that are left.
     fn rows(&self, part: &PartFacts) -> Range<u64> {
         let Some(rows) = self.part_rows else {
             return 0..u64::MAX;
@@ -99,110 +123,98 @@ impl<'a> Original<'a> {
     }
 }
 
-/// Compares every value of a part with its source.
+/// Compares every value of a part with its source; returns how many there are.
 pub(super) fn verify_values(
-    original: &mut Original<'_>,
+    file: &mut SourceFile<'_>,
     table: &'static Table,
     part: &PartFacts,
-    (output, rejects): (&Path, Option<&Path>),
-    lake: LakeFile,
+    output: Output,
+    rejects: Option<&Path>,
 ) -> Result<u64> {
-    let length = part.digested(original.is_cut);
-    let now = original.fingerprints.get(&length).map(|now| &now.sha256);
+    let length = part.digested(file.is_cut);
+    let now = file.fingerprints.get(&length).map(|now| &now.sha256);
     if now != Some(&part.source.sha256) {
         let reason = format!(
             "has SHA-256 {}, but the lake was made from {}",
             now.map_or("", |now| now),
             part.source.sha256
         );
-        return Err(corrupt(reason).at(&original.path).field(table.name));
+        return Err(corrupt(reason).at(&file.path).field(table.name));
     }
-    let text = match original.text.take() {
+    let range = file.rows(part);
+    let text = match &mut file.text {
         Some(text) => text,
-        None => open_text(&original.path, table.name)?,
+        None => file.text.insert(SourceText::open(&file.path, file.layout)?),
     };
-    let rows = original.rows(part);
-    let mut rows = PlainRows::new(text, &original.path, original.layout, rows, rejects)?;
-    let compared = compare_rows(original, table, part, output, lake, &mut rows);
-    original.text = Some(rows.into_text());
-    compared
+    let mut rows = PartRows::new(text, file.layout, range, rejects)?;
+    compare_rows(file.layout, &file.path, part, output, &mut rows)
 }
 
-/// Compares the rows of a part with those of its source.
+/// Compares the rows of a part with those of its source, at `path`.
 fn compare_rows(
-    Original { layout, path, .. }: &Original<'_>,
-    table: &'static Table,
+    layout: &Layout,
+    path: &Path,
     part: &PartFacts,
-    output: &Path,
-    lake: LakeFile,
-    rows: &mut PlainRows,
+    output: Output,
+    rows: &mut PartRows<'_>,
 ) -> Result<u64> {
+    let table = layout.table;
     let field_of = |index| layout.fields.iter().position(|field| field.index == index);
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
-    let broken = |error: String| corrupt(format!("cannot be read: {error}")).at(output);
-    let batches = lake.batches(None);
-    let batches = batches.map_err(|error| broken(error.to_string()))?;
+    let place = output.path.clone();
+    let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
     let (mut seen, mut mapped) = (0, 0);
-    for batch in batches {
-        let batch = batch.map_err(|error| broken(error.to_string()))?;
+    for batch in output.batches()? {
+        let batch = batch?;
         for row in 0..batch.num_rows() {
             if !rows.advance()? {
-                let reason = format!("has {} rows, but its source {seen}", part.rows_out);
-                return Err(corrupt(reason).at(output).field(table.name));
+                return wrong(format!("has {} rows, but its source {seen}", part.rows_out));
             }
             let compared = match table.syntax {
                 Syntax::Csv => compare(layout, &fields, &rows.record, &batch, row)
-                    .map(|()| spelled_otherwise(layout, &rows.record)),
+                    .map(|()| count_other_spellings(layout, &rows.record)),
                 Syntax::Json | Syntax::QuotedCsv => {
-                    compare_nested(layout, &rows.record, &batch, row)
+                    compare_parsed(layout, &rows.record, &batch, row)
                 }
             };
             mapped += compared.map_err(|(column, reason)| {
-                corrupt(format!(
-                    "{reason}, in row {} of {}",
-                    seen + 1,
-                    output.display()
-                ))
-                .at(path)
-                .line(rows.line(), None)
-                .field(format!("{}.{}", table.name, column.name))
+                let row = seen + 1;
+                corrupt(format!("{reason}, in row {row} of {}", place.display()))
+                    .at(path)
+                    .line(rows.line(), None)
+                    .field(format!("{}.{}", table.name, column.name))
             })?;
             seen += 1;
         }
     }
     if rows.advance()? {
-        let reason = format!("has {seen} rows, but its source more");
-        return Err(corrupt(reason).at(output).field(table.name));
+        return wrong(format!("has {seen} rows, but its source more"));
     }
     if rows.rejected() != part.rows_rejected {
-        let reason = format!(
+        return wrong(format!(
             "{} rows are rejected, the manifest says {}",
             rows.rejected(),
             part.rows_rejected
-        );
-        return Err(corrupt(reason).at(output).field(table.name));
+        ));
     }
     if mapped != part.sentinels_mapped {
-        let reason = format!(
-            "{mapped} sentinels are spelled otherwise, the manifest says {}",
+        return wrong(format!(
+            "{mapped} values use another spelling of a sentinel, the manifest says {}",
             part.sentinels_mapped
-        );
-        return Err(corrupt(reason).at(output).field(table.name));
+        ));
     }
     Ok(seen * table.columns.len() as u64)
 }
 
-/// How many fields of a row spell a sentinel in another way.
-fn spelled_otherwise(layout: &Layout, record: &ByteRecord) -> u64 {
-    let spelled = layout.fields.iter().zip(record).filter(|(field, text)| {
-        let others = field
-            .column
-            .sentinels
-            .iter()
-            .filter_map(|sentinel| sentinel.also);
-        others.into_iter().any(|also| also.as_bytes() == *text)
+/// How many fields of a row use another spelling of a sentinel.
+fn count_other_spellings(layout: &Layout, record: &ByteRecord) -> u64 {
+    let fields = layout.fields.iter().zip(record);
+    let others = fields.filter(|(field, text)| {
+        let sentinels = field.column.sentinels.iter();
+        let mut spellings = sentinels.filter_map(|sentinel| sentinel.also);
+        spellings.any(|spelling| spelling.as_bytes() == *text)
     });
-    spelled.count() as u64
+    others.count() as u64
 }
 
 /// Compares one row of the source with one of the lake; `fields` has the field of each column.
@@ -223,15 +235,10 @@ fn compare(
             .and_then(|field| record.get(field))
             .unwrap_or_default();
         let array = batch.column(index);
-        let found = if array.is_null(row) {
-            None
-        } else {
-            Some(array)
-        };
-        let equal = match (text, found) {
-            (b"", None) => true,
-            (b"", Some(_)) | (_, None) => false,
-            (text, Some(array)) => equals(column, text, array.as_ref(), row),
+        let equal = match (text, array.is_null(row)) {
+            (b"", is_null) => is_null,
+            (_, true) => false,
+            (text, false) => equals(column, text, array.as_ref(), row),
         };
         if !equal {
             return Err((column, difference(text, array, row)));
@@ -240,54 +247,53 @@ fn compare(
     Ok(())
 }
 
-/// The same where values may hold others; gives how many spell a sentinel in another way.
-fn compare_nested(
+/// Compares one row whose values may be structs and lists; returns how many values use another
+/// spelling of a sentinel.
+fn compare_parsed(
     layout: &Layout,
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
 ) -> std::result::Result<u64, (&'static Column, String)> {
     let columns = layout.table.columns;
-    let values = nested::values(layout, record).map_err(|reason| (&columns[0], reason))?;
-    let mut mapped = 0;
+    let values = parsed::values(layout, record).map_err(|reason| (&columns[0], reason))?;
+    let mut others = 0;
     for (column, (value, array)) in columns.iter().zip(values.iter().zip(batch.columns())) {
-        if !nested::equals(column, value, array, row) {
+        if !parsed::equals(column, value, array, row) {
             let text = value.to_string();
             return Err((column, difference(text.as_bytes(), array, row)));
         }
-        mapped += nested::spelled_otherwise(column, value);
+        others += parsed::count_other_spellings(column, value);
     }
-    Ok(mapped)
+    Ok(others)
 }
 
-/// What the source has and what the lake has.
+/// Describes a value of the source that isn't that of the lake.
 fn difference(source: &[u8], array: &dyn Array, row: usize) -> String {
     let shown = arrow::util::display::array_value_to_string(array, row);
     let lake = if array.is_null(row) {
         "NULL".to_owned()
     } else {
-        shown.unwrap_or_default()
+        escape(shown.unwrap_or_default().as_bytes(), 80)
     };
     format!("the source has '{}', the lake {lake}", escape(source, 80))
 }
 
-/// Whether a field that is not empty means the value of an array, by the standard library.
+/// Whether a field that isn't empty has the value of an array.
 fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
     match column.kind {
         Kind::Integer => {
-            let sentinel = column
-                .sentinels
-                .iter()
-                .find(|sentinel| sentinel.also == Some(text));
+            let mut sentinels = column.sentinels.iter();
+            let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
             let expected =
-                sentinel.map_or_else(|| text.parse().ok(), |sentinel| Some(sentinel.value));
+                sentinel.map_or_else(|| number::integer(text), |sentinel| Some(sentinel.value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }
-        Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
-        Kind::Float => text.parse().is_ok_and(|expected: f64| {
+        Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Float => number::float(text).is_some_and(|expected| {
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
         }),
         Kind::Boolean => {
@@ -353,7 +359,7 @@ mod tests {
         text
     }
 
-    /// A source and the lake that was made of it, in one directory.
+    /// A source and the lake made from it, in one directory.
     struct Pair {
         directory: tempfile::TempDir,
         layout: Layout,
@@ -411,13 +417,13 @@ mod tests {
             }
         }
 
-        /// Holds the lake against another text than the one that it was made of.
+        /// Compares the lake with another text than the one that it was made from.
         fn verify(&mut self, text: &str) -> Result<u64> {
             let path = |name: &str| self.directory.path().join(name);
             std::fs::write(path("source"), text).unwrap();
             let fingerprint = source::fingerprint(&path("source")).unwrap();
             self.part.source.sha256.clone_from(&fingerprint.sha256);
-            let mut original = Original {
+            let mut file = SourceFile {
                 is_cut: false,
                 layout: &self.layout,
                 path: path("source"),
@@ -425,10 +431,16 @@ mod tests {
                 part_rows: None,
                 text: None,
             };
-            let (output, rejects) = (path("lake"), path("rejects"));
-            let lake = LakeFile::open(&output, Format::Parquet).unwrap();
-            let files = (output.as_path(), Some(rejects.as_path()));
-            verify_values(&mut original, self.layout.table, &self.part, files, lake)
+            let output = Output::open(&path("lake"), Format::Parquet).unwrap();
+            output.check_statistics().unwrap();
+            let rejects = path("rejects");
+            verify_values(
+                &mut file,
+                self.layout.table,
+                &self.part,
+                output,
+                Some(&rejects),
+            )
         }
     }
 
@@ -464,6 +476,38 @@ mod tests {
                 pair.verify(&text(table, &dropped)).unwrap_err();
             }
             assert!(tried > 40, "{tried}");
+        }
+    }
+
+    /// Spellings that the documented rule allows and that libraries read in another way or not at all.
+    #[test]
+    fn honest_spellings_are_no_findings() {
+        let (numbers, [first, second]) = (|text: &str| text.to_owned(), [0, 7]);
+        let contents = |column: usize| TABLE.columns[column].content;
+        let json = format!(
+            "{{\"{}\":-0,\"{}\":[\"007\",-0,\"00\"]}}\n",
+            contents(first),
+            contents(second)
+        );
+        let mut header = TABLE
+            .columns
+            .iter()
+            .map(|column| column.content)
+            .collect::<Vec<_>>()
+            .join(",");
+        let inner = TABLE.columns[5].fields[0].content;
+        header.push('\n');
+        let quoted = format!("{header}-0,007,007,,,\"{{'{inner}': 007}}\",,\"[007, 00, -0]\"\n");
+        for (table, text) in [(&JSON, numbers(&json)), (&QUOTED, numbers(&quoted))] {
+            let mut pair = Pair::new(table, &text);
+            assert_eq!(
+                (pair.part.rows_out, pair.part.rows_rejected),
+                (1, 0),
+                "{text}"
+            );
+            assert_eq!(pair.verify(&text).unwrap(), 8, "{text}");
+            let other = text.replace("007", "008");
+            pair.verify(&other).unwrap_err();
         }
     }
 

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, render};
 
-use super::{Facts, licence_page};
+use super::{Lake, licence_page};
 
 /// The version of Croissant that the description follows.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
 
-/// A dataset: a file object per output, and per table a set of files and a set of records.
-pub(super) fn croissant(lake: &Facts<'_>) -> Value {
+/// A dataset: a file object for each output, and a file set and a record set for each table.
+pub(super) fn croissant(lake: &Lake<'_>) -> Value {
     let trace = lake.trace;
     let mut distribution = Vec::new();
     let mut record_sets = Vec::new();
@@ -47,24 +47,32 @@ pub(super) fn croissant(lake: &Facts<'_>) -> Value {
     };
     set("@context", context());
     set("@type", "sc:Dataset".into());
-    set("name", trace.name.into());
+    let synthetic = if lake.is_synthetic() {
+        "-synthetic"
+    } else {
+        ""
+    };
+    set("name", format!("{}{synthetic}", trace.name).into());
     set("description", lake.description().into());
     set("conformsTo", CONFORMS_TO.into());
-    set("citeAs", trace.citation.into());
-    if !trace.creators.is_empty() {
-        set("creator", creators.collect());
+    // Synthetic rows are nobody's publication.
+    if !lake.is_synthetic() {
+        set("citeAs", trace.citation.into());
+        if !trace.creators.is_empty() {
+            set("creator", creators.collect());
+        }
+        if let Some(published) = trace.published {
+            set("datePublished", published.into());
+        }
+        set(
+            "license",
+            licence.unwrap_or_else(|| trace.licence.to_owned()).into(),
+        );
+        if let Some(url) = trace.url {
+            set("url", url.into());
+        }
     }
-    if let Some(published) = trace.published {
-        set("datePublished", published.into());
-    }
-    set(
-        "license",
-        licence.unwrap_or_else(|| trace.licence.to_owned()).into(),
-    );
-    if let Some(url) = trace.url {
-        set("url", url.into());
-    }
-    // The version of the converter decides the bytes, so it is the version of the data.
+    // The converter's version decides the bytes, so it is the version of the dataset.
     set("version", lake.manifest.origin.version.as_str().into());
     set("keywords", json!(["cluster trace", trace.family]));
     set("distribution", distribution.into());

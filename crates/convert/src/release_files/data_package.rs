@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};
 
-use super::{Facts, licence_page};
+use super::{Lake, licence_page};
 use crate::output::Format;
 
-/// A package with one resource per table.
-pub(super) fn data_package(lake: &Facts<'_>) -> Value {
+/// A package with one resource for each table.
+pub(super) fn data_package(lake: &Lake<'_>) -> Value {
     let trace = lake.trace;
     let mediatype = match lake.format {
         Format::Parquet => "application/vnd.apache.parquet",
@@ -37,19 +37,27 @@ pub(super) fn data_package(lake: &Facts<'_>) -> Value {
     }
     let contributors = trace.creators.iter();
     let contributors = contributors.map(|name| json!({"title": name, "roles": ["creator"]}));
+    let synthetic = if lake.is_synthetic() {
+        "-synthetic"
+    } else {
+        ""
+    };
     let mut package = json!({
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
-        "name": trace.name,
-        "title": trace.title,
+        "name": format!("{}{synthetic}", trace.name),
+        "title": lake.title(),
         "description": lake.description(),
-        "licenses": [licence],
-        "sources": [source],
     });
-    if let Some(url) = trace.url {
-        package["homepage"] = url.into();
-    }
-    if !trace.creators.is_empty() {
-        package["contributors"] = contributors.collect();
+    // Synthetic rows are nobody's publication.
+    if !lake.is_synthetic() {
+        package["licenses"] = json!([licence]);
+        package["sources"] = json!([source]);
+        if let Some(url) = trace.url {
+            package["homepage"] = url.into();
+        }
+        if !trace.creators.is_empty() {
+            package["contributors"] = contributors.collect();
+        }
     }
     package["resources"] = resources.collect();
     package

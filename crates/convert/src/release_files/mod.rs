@@ -1,23 +1,26 @@
-//! The files that make a lake publishable: checksums, dataset card, Croissant and data package, as
-//! bytes. They follow from the manifest and the catalog alone, so they can be written again.
+//! The files of a release as bytes: checksums, dataset card, Croissant and data package. They depend
+//! on the manifest and the catalog alone, so `verify` can make them again.
 
+mod completeness;
 mod croissant;
 mod data_package;
 mod readme;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tracelake_schema::{Files, Table, Trace};
+use tracelake_schema::{Table, Trace};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::manifest::{FileFacts, Manifest, Origin, REJECTS, Settings, TableFacts};
 use crate::output::Format;
 use crate::source::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
 
+pub use completeness::{Completeness, Gap, TableGap, completeness};
+
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Release {
+pub struct ReleaseFiles {
     /// The text of `SHA256SUMS`.
     pub sums: String,
     /// The names and bytes of the other files, in the order of [`RELEASE`].
@@ -27,9 +30,13 @@ pub struct Release {
 /// Makes the files of a release; `manifest_file` is the manifest on the disk.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] when the manifest names a table or a path that this program would not.
-pub fn release(trace: &Trace, manifest: &Manifest, manifest_file: &FileFacts) -> Result<Release> {
-    let lake = Facts::new(trace, manifest)?;
+/// [`ErrorKind::Corrupt`] if the manifest has a string or a path that tracelake never writes.
+pub fn release_files(
+    trace: &Trace,
+    manifest: &Manifest,
+    manifest_file: &FileFacts,
+) -> Result<ReleaseFiles> {
+    let lake = Lake::new(trace, manifest)?;
     let files = [
         (CARD, readme::readme(&lake).into_bytes()),
         (CROISSANT, pretty(&croissant::croissant(&lake))),
@@ -39,7 +46,7 @@ pub fn release(trace: &Trace, manifest: &Manifest, manifest_file: &FileFacts) ->
         .iter()
         .map(|(name, bytes)| (*name, hex(&Sha256::digest(bytes))));
     let sums = sums(manifest, manifest_file, written);
-    Ok(Release { sums, files })
+    Ok(ReleaseFiles { sums, files })
 }
 
 /// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, and `written`, which are
@@ -59,113 +66,18 @@ pub fn sums<'a>(
     lines.collect()
 }
 
-/// What keeps a lake from being the whole trace.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Gaps {
-    /// The tables of which parts are missing, in the order of the trace.
-    pub tables: Vec<TableGaps>,
-    /// Rows that were rejected.
-    pub rejected: u64,
-}
-
-/// What is missing of one table.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TableGaps {
-    /// Its name.
-    pub name: &'static str,
-    /// How many parts it has when it is whole: as many as were published, or as the names of the
-    /// files say, if that is more.
-    pub total: u32,
-    /// The file numbers below `total` that are not there: the first and the last of each run.
-    pub missing: Vec<(u32, u32)>,
-}
-
-impl TableGaps {
-    /// How many parts are missing.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.missing
-            .iter()
-            .map(|(first, last)| last - first + 1)
-            .sum()
-    }
-
-    /// The file numbers that are missing, such as `0, 3-7`.
-    #[must_use]
-    pub fn numbers(&self) -> String {
-        let runs = self.missing.iter().map(|(first, last)| {
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            }
-        });
-        runs.collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// Finds what keeps a lake from being the whole trace.
-#[must_use]
-pub fn gaps(trace: &Trace, manifest: &Manifest) -> Gaps {
-    let of_table = |table: &Table| {
-        let parts = manifest.tables.iter().filter(|one| one.name == table.name);
-        let parts: Vec<&PartFacts> = parts.flat_map(|one| &one.parts).collect();
-        let totals = parts.iter().filter_map(|part| total(&part.output.path));
-        let cut = parts.iter().filter_map(|part| part.of);
-        // Of a file that was not read to its end at least one part is missing.
-        let open = parts
-            .iter()
-            .find(|part| table.files == Files::Whole && part.of.is_none());
-        let open = open.map(|_| {
-            parts
-                .iter()
-                .map(|part| part.file_number + 2)
-                .max()
-                .unwrap_or(0)
-        });
-        let totals = totals.chain(cut).chain(open);
-        let total = totals.chain([table.parts]).max().unwrap_or(0);
-        let mut numbers: Vec<u32> = parts.iter().map(|part| part.file_number).collect();
-        numbers.sort_unstable();
-        let mut missing = Vec::new();
-        let mut next = 0;
-        for number in numbers.into_iter().chain([total]) {
-            if number > next {
-                missing.push((next, number - 1));
-            }
-            next = next.max(number.saturating_add(1));
-        }
-        let name = table.name;
-        (!missing.is_empty()).then_some(TableGaps {
-            name,
-            total,
-            missing,
-        })
-    };
-    let rejected = manifest.parts().map(|(_, part)| part.rows_rejected);
-    Gaps {
-        tables: trace.tables.iter().filter_map(of_table).collect(),
-        rejected: rejected.fold(0, u64::saturating_add),
-    }
-}
-
-/// The total in a name such as `part-00017-of-00500.parquet`, where there is one.
-fn total(path: &str) -> Option<u32> {
-    let (_, end) = path.rsplit_once("-of-")?;
-    end.split_once('.')?.0.parse().ok()
-}
-
-/// A lake of a known trace in which everything lies where this program puts it.
-struct Facts<'a> {
+/// A lake of a known trace whose files are all where tracelake writes them.
+struct Lake<'a> {
     trace: &'a Trace,
     manifest: &'a Manifest,
     format: Format,
     tables: Vec<(&'a Table, &'a TableFacts)>,
-    gaps: Gaps,
+    completeness: Completeness,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> Lake<'a> {
     fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
+        check_origin(&manifest.origin)?;
         let format = Format::of_lake(manifest)?;
         let suffix = format!(".{format}");
         let mut tables = Vec::new();
@@ -180,9 +92,11 @@ impl<'a> Facts<'a> {
                     _ => table.name.to_owned(),
                 };
                 check_place(output, &folder, &suffix)?;
+                check_digest(&part.output.sha256)?;
                 if let Some(rejects) = rejects {
                     let folder = format!("{REJECTS}/{}", table.name);
                     check_place(&rejects.path, &folder, ".ndjson")?;
+                    check_digest(&rejects.sha256)?;
                 }
             }
             tables.push((table, facts));
@@ -192,7 +106,7 @@ impl<'a> Facts<'a> {
             manifest,
             format,
             tables,
-            gaps: gaps(trace, manifest),
+            completeness: completeness(trace, manifest),
         })
     }
 
@@ -219,24 +133,87 @@ impl<'a> Facts<'a> {
 
     /// One paragraph for catalogs.
     fn description(&self) -> String {
-        let Gaps { tables, rejected } = &self.gaps;
-        let incomplete = match (tables.is_empty(), rejected) {
-            (true, 0) => "",
-            (true, _) => " Some rows are missing.",
-            (false, _) => " This is not the whole trace.",
+        let Completeness {
+            gaps,
+            unknown,
+            rejected,
+        } = &self.completeness;
+        let Origin { tool, version, .. } = &self.manifest.origin;
+        let format = self.format.title();
+        if self.is_synthetic() {
+            return format!(
+                "Synthetic data in the format of {}, converted to {format} by {tool} {version}. No row \
+                 comes from a real cluster.",
+                self.trace.name
+            );
+        }
+        let incomplete = match (gaps.is_empty(), unknown.is_empty(), rejected) {
+            (false, _, _) => " This is not the whole trace.",
+            (true, false, _) => " It is not known whether this is the whole trace.",
+            (true, true, 0) => "",
+            (true, true, _) => " Some rows are missing.",
         };
         format!(
-            "{}, converted to {} by {} {}.{incomplete}",
-            self.trace.title,
-            self.format.title(),
-            self.manifest.origin.tool,
-            self.manifest.origin.version
+            "{}, converted to {format} by {tool} {version}.{incomplete}",
+            self.trace.title
         )
+    }
+
+    fn is_synthetic(&self) -> bool {
+        self.manifest.origin.synthetic
+    }
+
+    /// The trace's title; a synthetic lake doesn't have it for itself.
+    fn title(&self) -> String {
+        if self.is_synthetic() {
+            format!("Synthetic data in the format of {}", self.trace.name)
+        } else {
+            self.trace.title.to_owned()
+        }
     }
 }
 
-/// Refuses a path that is not a plain name in `folder`: the card would not find it, and a line of
-/// checksums could be made to say something else.
+/// Refuses strings that tracelake never writes: they would reach the card and the JSON files, and
+/// whoever shows these might take them for HTML.
+fn check_origin(origin: &Origin) -> Result<()> {
+    let Origin {
+        tool,
+        version,
+        trace,
+        synthetic: _,
+        options,
+    } = origin;
+    let Settings {
+        layout,
+        format,
+        compression,
+        on_bad_row,
+        part_rows: _,
+    } = options;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
+    let texts = [
+        tool,
+        version,
+        trace,
+        layout,
+        format,
+        compression,
+        on_bad_row,
+    ];
+    for text in texts {
+        if text.is_empty() || !text.bytes().all(plain) {
+            let text = escape(text.as_bytes(), 80);
+            let reason = format!("the manifest says '{text}', which tracelake never writes");
+            return Err(
+                Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a path that isn't a plain name in `folder`: the card's pattern wouldn't match it, and it
+/// could break a line of the checksums.
 fn check_place(path: &str, folder: &str, suffix: &str) -> Result<()> {
     let name = path
         .strip_prefix(folder)
@@ -248,8 +225,16 @@ fn check_place(path: &str, folder: &str, suffix: &str) -> Result<()> {
     }
 }
 
+fn check_digest(sha256: &str) -> Result<()> {
+    if sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    let reason = "the manifest has a digest that is none";
+    Err(Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew"))
+}
+
 fn misplaced(path: &str) -> Error {
-    let path = crate::error::escape(path.as_bytes(), 80);
+    let path = escape(path.as_bytes(), 80);
     let reason = format!("the manifest names '{path}', which is not where a lake has its files");
     Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew")
 }
@@ -272,11 +257,11 @@ fn pretty(value: &Value) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{Origin, Settings};
+    use crate::manifest::PartFacts;
     use tracelake_schema::TRACES;
 
-    /// The first trace of the catalog that is published in parts alone.
-    fn trace() -> &'static Trace {
+    /// The first trace of the catalog in which every table is published in parts.
+    pub(super) fn trace() -> &'static Trace {
         TRACES.iter().find(|trace| trace.in_parts()).unwrap()
     }
 
@@ -289,7 +274,7 @@ mod tests {
     }
 
     /// A lake of the first table of the first trace with these outputs.
-    fn manifest(layout: &str, outputs: &[(u32, &str)]) -> Manifest {
+    pub(super) fn manifest(layout: &str, outputs: &[(u32, &str)]) -> Manifest {
         let text = String::from;
         let options = Settings {
             layout: text(layout),
@@ -324,29 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_counted_up_to_the_larger_total() {
-        let trace = *trace();
-        let published = trace.tables[0].parts;
-        let parts = [
-            (1, "part-00001-of-00002.parquet"),
-            (4, "part-00004.parquet"),
-        ];
-        let found = gaps(&trace, &manifest("flat", &parts));
-        assert_eq!(found.rejected, 2);
-        assert_eq!(found.tables.len(), trace.tables.len());
-        assert_eq!(found.tables[0].total, published);
-        assert_eq!(found.tables[0].count(), published - 2);
-        let last = published - 1;
-        assert_eq!(found.tables[0].numbers(), format!("0, 2-3, 5-{last}"));
-        let parts = [(0, "part-00000-of-99999.parquet")];
-        let found = gaps(&trace, &manifest("flat", &parts));
-        assert_eq!(found.tables[0].missing, [(1, 99_998)]);
-        let parts: Vec<(u32, &str)> = (0..published).map(|number| (number, "x")).collect();
-        let found = gaps(&trace, &manifest("flat", &parts));
-        assert_eq!(found.tables.len(), trace.tables.len() - 1);
-    }
-
-    #[test]
     fn a_whole_trace_is_called_whole() {
         let trace = *trace();
         let mut manifest = manifest("flat", &[(0, "part-00000.parquet")]);
@@ -357,10 +319,12 @@ mod tests {
             .map(|table| {
                 let mut facts = one.clone();
                 facts.name = table.name.to_owned();
+                let rows = table.published.map_or(3, |published| published.rows);
                 facts.parts = (0..table.parts)
                     .map(|number| {
                         let mut part = one.parts[0].clone();
                         part.file_number = number;
+                        part.rows_in = if number == 0 { rows } else { 0 };
                         part.output.path = format!("{}/part-{number:05}.parquet", table.name);
                         part
                     })
@@ -368,18 +332,86 @@ mod tests {
                 facts
             })
             .collect();
-        assert_eq!(gaps(&trace, &manifest).tables, []);
-        let lake = Facts::new(&trace, &manifest).unwrap();
+        assert_eq!(completeness(&trace, &manifest).gaps, []);
+        let lake = Lake::new(&trace, &manifest).unwrap();
         let card = readme::readme(&lake);
         assert!(card.contains("Every part of every table that was published is here."));
         assert!(!card.contains("not the whole trace"));
+        manifest.tables[0].parts[0].rows_in -= 1;
+        let lake = Lake::new(&trace, &manifest).unwrap();
+        assert!(readme::readme(&lake).contains("**This is not the whole trace.**"));
+    }
+
+    #[test]
+    fn a_synthetic_lake_names_no_authors() {
+        let mut manifest = manifest("flat", &[(0, "part-00000.parquet")]);
+        let home = file("_tracelake/manifest.json");
+        let text = |manifest: &Manifest| {
+            let release = release_files(trace(), manifest, &home).unwrap();
+            let files = release.files.into_iter();
+            files
+                .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+                .collect::<String>()
+        };
+        let theirs = trace().creators.iter().copied().chain([trace().citation]);
+        let theirs: Vec<&str> = theirs.collect();
+        let published = text(&manifest);
+        assert!(theirs.iter().all(|name| published.contains(name)));
+        manifest.origin.synthetic = true;
+        let synthetic = text(&manifest);
+        for name in theirs.into_iter().chain([trace().licence, "licenses/"]) {
+            assert!(!synthetic.contains(name), "{name}");
+        }
+        let says = "Synthetic data in the format of";
+        assert!(synthetic.matches(says).count() >= RELEASE.len());
+    }
+
+    /// Whatever a forged manifest says, no release has it.
+    #[test]
+    fn strings_of_a_manifest_cannot_reach_a_release() {
+        const MARKUP: &str = "<img src=x onerror=alert(1)>";
+        let home = file("_tracelake/manifest.json");
+        let healthy = manifest("flat", &[(0, "part-00000.parquet")]);
+        let json = serde_json::to_value(&healthy).unwrap();
+        let mut pointers = Vec::new();
+        strings(&json, String::new(), &mut pointers);
+        assert!(pointers.len() > 10, "{pointers:?}");
+        for pointer in pointers {
+            let mut json = json.clone();
+            *json.pointer_mut(&pointer).unwrap() = MARKUP.into();
+            let forged: Manifest = serde_json::from_value(json).unwrap();
+            let Ok(release) = release_files(trace(), &forged, &home) else {
+                continue;
+            };
+            for (name, bytes) in release.files {
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(!text.contains("<img"), "{pointer} in {name}");
+            }
+        }
+    }
+
+    fn strings(json: &Value, pointer: String, found: &mut Vec<String>) {
+        match json {
+            Value::String(_) => found.push(pointer),
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    strings(item, format!("{pointer}/{at}"), found);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    strings(value, format!("{pointer}/{name}"), found);
+                }
+            }
+            _ => {}
+        }
     }
 
     #[test]
     fn a_file_in_another_place_is_refused() {
         let made = |layout, name| {
             let manifest = manifest(layout, &[(0, name)]);
-            release(trace(), &manifest, &file("_tracelake/manifest.json"))
+            release_files(trace(), &manifest, &file("_tracelake/manifest.json"))
         };
         assert!(made("flat", "part-00000.parquet").is_ok());
         assert!(made("hive", "file_number=0/part-00000.parquet").is_ok());
@@ -401,7 +433,7 @@ mod tests {
         let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
         let manifest = manifest("flat", &parts);
         let home = file("_tracelake/manifest.json");
-        let release = release(trace(), &manifest, &home).unwrap();
+        let release = release_files(trace(), &manifest, &home).unwrap();
         let paths = release.sums.lines().map(|line| line.split_at(66).1);
         let paths: Vec<&str> = paths.collect();
         assert!(

@@ -1,0 +1,127 @@
+//! An output file of a lake, opened to be checked.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+
+use super::corrupt;
+use super::legacy::old_bounds_are_right;
+use super::statistics::check_statistics;
+use crate::error::{Error, Result};
+use crate::lake_file::LakeFile;
+use crate::output::Format;
+use crate::source::open_file;
+
+/// The largest Parquet footer that is read, in bytes: some ten thousand row groups.
+const LARGEST_FOOTER: u64 = 64 << 20;
+
+/// An output file whose footer was read.
+pub(super) struct Output {
+    pub(super) path: PathBuf,
+    pub(super) format: Format,
+    file: LakeFile,
+}
+
+impl Output {
+    /// Opens a file and reads its footer.
+    pub(super) fn open(path: &Path, format: Format) -> Result<Self> {
+        if format == Format::Parquet {
+            let mut file = open_file(path)?;
+            check_footer_size(&mut file)
+                .map_err(|error| Error::io("read", path, error))?
+                .map_err(|reason| corrupt(reason).at(path))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            format,
+            file: LakeFile::open(path, format)?,
+        })
+    }
+
+    /// The number of rows by the footer.
+    pub(super) fn rows(&self) -> Result<u64> {
+        self.file.rows(&self.path)
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        self.file.schema()
+    }
+
+    /// The smallest and the largest value of an integer column: by the statistics of a Parquet file, by
+    /// the values of an Arrow file.
+    pub(super) fn range(&self, column: &str) -> Result<Option<(i64, i64)>> {
+        self.file.range(column)
+    }
+
+    /// Compares statistics, page index and bloom filters with the values; an Arrow file has none.
+    pub(super) fn check_statistics(&self) -> Result<()> {
+        if self.format != Format::Parquet {
+            return Ok(());
+        }
+        let failed = |error| Error::io("read", &self.path, error);
+        let footer = read_footer(&self.path).map_err(failed)?;
+        if old_bounds_are_right(&footer) != Some(true) {
+            let reason = "the statistics for old readers differ from those for new ones";
+            return Err(corrupt(reason).at(&self.path));
+        }
+        check_statistics(&self.path)
+    }
+
+    /// The rows, in batches.
+    pub(super) fn batches(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        let path = self.path;
+        let unreadable = move |error| corrupt(format!("cannot be read: {error}")).at(&path);
+        let batches = self.file.batches(None).map_err(&unreadable)?;
+        Ok(batches.map(move |batch| batch.map_err(&unreadable)))
+    }
+}
+
+/// The footer of a file whose size was checked before.
+fn read_footer(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::End(-8))?;
+    let mut length = [0; 4];
+    file.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    file.seek(SeekFrom::End(-8 - i64::from(length)))?;
+    let mut footer = Vec::new();
+    file.take(length.into()).read_to_end(&mut footer)?;
+    Ok(footer)
+}
+
+/// Refuses a footer that a hostile file makes large: it is read whole.
+fn check_footer_size(file: &mut File) -> io::Result<std::result::Result<(), String>> {
+    let bytes = file.seek(SeekFrom::End(0))?;
+    let mut end = [0; 8];
+    if bytes >= 8 {
+        file.seek(SeekFrom::End(-8))?;
+        file.read_exact(&mut end)?;
+    }
+    file.rewind()?;
+    let [a, b, c, d, ..] = end;
+    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+    if footer > LARGEST_FOOTER {
+        let reason = format!("has a footer of {footer} bytes; at most {LARGEST_FOOTER} are read");
+        return Ok(Err(reason));
+    }
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_footer_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 30).unwrap();
+        let mut end = file.as_file();
+        end.seek(SeekFrom::End(0)).unwrap();
+        io::Write::write_all(&mut end, b"\0\0\0\x3ePAR1").unwrap();
+        let error = Output::open(file.path(), Format::Parquet).err().unwrap();
+        assert!(error.to_string().contains("has a footer of"), "{error}");
+    }
+}
