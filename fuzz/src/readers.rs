@@ -17,7 +17,7 @@ use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::{Manifest, with_digest};
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{Conduct, convert};
-use tracelake_convert::store::{Lake, read_manifest, Progress};
+use tracelake_convert::store::{Lake, Progress, read_manifest};
 use tracelake_convert::verify::verify;
 use tracelake_schema::TRACES;
 
