@@ -111,7 +111,7 @@ fn croissant_and_data_package_name_every_file_and_column() {
     let (croissant, package) = (read("croissant.json"), read("datapackage.json"));
     assert_eq!(
         croissant["conformsTo"],
-        "http://mlcommons.org/croissant/1.0"
+        "http://mlcommons.org/croissant/1.1"
     );
     assert_eq!(croissant["citeAs"], trace().citation);
     let files = croissant["distribution"].as_array().unwrap();
