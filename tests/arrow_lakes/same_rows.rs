@@ -85,7 +85,7 @@ fn a_sample_of_every_table() {
 #[test]
 #[cfg_attr(
     not(published_data),
-    ignore = "needs the published data in ../shared/data"
+    ignore = "needs the published rows in ../shared/data"
 )]
 fn published_rows() {
     let rows = assert_same_rows(&shared("google-2011"), &["--allow-missing"]);

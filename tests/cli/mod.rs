@@ -6,6 +6,7 @@ mod bad_out;
 mod bad_rows;
 mod bad_source;
 mod hints;
+mod nullable;
 mod pages;
 mod published;
 mod recognised;

@@ -306,8 +306,25 @@ fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
 #[test]
 #[cfg_attr(
     not(all(readers, published_data)),
-    ignore = "needs `cargo xtask readers` and the published data in ../shared/data"
+    ignore = "needs `cargo xtask readers` and the published rows in ../shared/data"
 )]
 fn readers_of_arrow_files_agree_on_published_rows() {
     check_both(&python(), &shared("google-2011"), &["--allow-missing"]);
+}
+
+/// The snippets of the page on queries run, and their answers agree.
+#[test]
+#[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
+fn the_queries_of_the_docs_run_on_the_sample() {
+    let python = python();
+    let directory = tempfile::tempdir().unwrap();
+    convert(&committed_sample(), &directory.path().join("lake"), &[]).well();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/queries.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let request = json!({"page": page, "directory": directory.path()});
+    let answer = ask(&python, "check_queries.py", &request);
+    assert_eq!(findings(&answer), "");
+    let sections = answer["sections"].as_u64().unwrap();
+    assert!(sections > 0);
+    assert!(answer["snippets"].as_u64().unwrap() >= 2 * sections);
 }

@@ -137,6 +137,33 @@ fn families(root: &Path) -> Result<Vec<Family>> {
 mod tests {
     use super::*;
 
+    /// The figures of docs/planning.md that follow from the catalog.
+    #[test]
+    fn the_planning_page_has_the_catalog_s_figures() {
+        let page = crate::root().unwrap().join("docs/planning.md");
+        let page = fs::read_to_string(page).unwrap();
+        let billions = |trace: &tracelake_schema::Trace| {
+            let counts = trace.tables.iter().filter_map(|table| table.published);
+            counts.map(|count| count.rows).sum::<u64>() as f64 / 1e9
+        };
+        for trace in tracelake_schema::TRACES {
+            // The first number with its unit, such as 41 GB.
+            let download: Vec<&str> = trace.download.unwrap().split(' ').collect();
+            assert!(page.contains(&download[1..3].join(" ")), "{download:?}");
+            let whole = trace.tables.iter().all(|table| table.published.is_some());
+            if whole {
+                let rows = format!("{:.2} billion", billions(trace));
+                assert!(page.contains(&rows), "{}: {rows}", trace.name);
+            }
+            let cell = |table: &tracelake_schema::Table| Some(table.shards.first()?.count);
+            let shards: u32 = trace.tables.iter().filter_map(cell).sum();
+            if shards > 0 {
+                let shards = format!("{},{:03} shards", shards / 1_000, shards % 1_000);
+                assert!(page.contains(&shards), "{}: {shards}", trace.name);
+            }
+        }
+    }
+
     #[test]
     fn generated_files_are_fresh() {
         let stale = stale(&crate::root().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Values that may hold others, in the order of their columns, and what they are read with. Pure.
+//! Values that may hold others, in the order of their columns, and what reading them needs. Pure.
 
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ pub(crate) enum Cell {
     List(Vec<Cell>),
 }
 
-/// A row that was read.
+/// A row with its values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     /// In the order of the table's columns.
     pub cells: Vec<Cell>,
-    /// Values that were spelled in another way and mapped to a sentinel.
+    /// Values that were another spelling of a sentinel, and were mapped to it.
     pub mapped: u64,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn null(column: &Column) -> Result<Cell, Fault> {
 pub(crate) struct Named {
     columns: &'static [Column],
     cells: Vec<Option<Cell>>,
-    /// The column that is looked at first: mostly the one behind the last.
+    /// The column to try first: usually the one after the last.
     next: usize,
 }
 

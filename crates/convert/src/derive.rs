@@ -22,7 +22,7 @@ pub(crate) struct Made {
 
 /// Makes the rows of a derived table of one file of the other table, and writes them to `out`.
 ///
-/// `tick` is asked often whether to go on.
+/// `tick` is called often; its error stops the work.
 ///
 /// # Errors
 /// When the file is not one of the other table, those of the output, and what `tick` returns.
@@ -125,7 +125,7 @@ fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> 
     Some(rows)
 }
 
-/// So many bytes of a name are published; what stands behind them is cut off.
+/// The published length of a name in bytes; longer ones are cut off.
 const LONGEST: usize = 50;
 
 /// The number of a task and those that it waits for; `None` where the name is of another form. Of a

@@ -16,12 +16,12 @@ use crate::reject::{BadRow, BadShare};
 use crate::rows::Reject;
 use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
-use syntax::Records;
+use syntax::{Ends, Records};
 
 /// Rejects that are written between two looks at whether to stop: a chunk can have 262,144 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 
-/// What became of the rows of a part.
+/// The counts of a part that was converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
     /// Rows in the source.
@@ -30,24 +30,23 @@ pub struct Converted {
     pub rows_out: u64,
     /// Rows that could not be converted.
     pub rows_rejected: u64,
-    /// Values that were spelled in another way and mapped to a sentinel.
+    /// Values that were another spelling of a sentinel, and were mapped to it.
     pub sentinels_mapped: u64,
-    /// The smallest and the largest value of the time column, sentinels included.
+    /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
 }
 
 /// Converts one part of a text: reads it in chunks, splits them into records, encodes these column by
 /// column and writes row groups to `out`.
 ///
-/// A thread that has nothing else to do reads the next chunk meanwhile, takes some columns, or writes
-/// the row group before; on one thread the same steps follow each other. What is written does not
-/// depend on it.
+/// Idle threads read the next chunk, encode some of the columns, or write the previous row group; on one
+/// thread these steps follow each other. The output is the same either way.
 ///
-/// `on_bad_row` decides whether a bad row ends the work; `tick` gets the bytes of the file read so
-/// far, often enough to stop the work within a moment.
+/// `on_bad_row` decides whether a bad row ends the work. `tick` gets the bytes of the file read so far,
+/// often enough to stop the work within a moment.
 ///
 /// # Errors
-/// Those of the file, of the output, and whatever the two callbacks return.
+/// Those of the file and of the output, and whatever the two callbacks return.
 ///
 /// # Memory
 /// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
@@ -98,17 +97,17 @@ pub(crate) fn read_batches(
     Ok(filler.converted())
 }
 
-/// The text of a table on its way to parts: that of a file, or of a member of an archive.
+/// The text of a table, from a file or a member of an archive, to be converted part by part.
 pub struct Text<'a> {
     lines: Lines<'a>,
-    /// The chunk to be converted next; it has no lines at the end of a part.
+    /// The chunk to convert next; it has no lines at the end of a part.
     now: Split,
     place: Place,
-    /// Whether its first part was gone to.
+    /// Whether `next_part` has been called.
     is_begun: bool,
 }
 
-/// Where in a text its next line starts, and the rows before it.
+/// The position of the next line in a text, and the number of rows before it.
 #[derive(Default, Clone, Copy)]
 struct Place {
     rows: u64,
@@ -119,7 +118,7 @@ struct Place {
 }
 
 impl<'a> Text<'a> {
-    /// Starts with what `source` has next; a part ends after `part_rows` rows, if that is given.
+    /// Begins at the current position of `source`. A part ends after `part_rows` rows, if that is given.
     #[must_use]
     pub fn new(source: &'a mut Source, layout: &'a Layout, part_rows: Option<u64>) -> Self {
         Self {
@@ -131,13 +130,13 @@ impl<'a> Text<'a> {
                 part_rows,
                 left: part_rows,
             },
-            now: Split::default(),
+            now: Split::new(layout.table.syntax),
             place: Place::default(),
             is_begun: false,
         }
     }
 
-    /// Goes to the next part; false after the last one. Where there is no line at all, there is one part.
+    /// Advances to the next part; false after the last one. A text without any line is one part.
     ///
     /// # Errors
     /// Those of the file.
@@ -148,7 +147,7 @@ impl<'a> Text<'a> {
         Ok(is_first || self.now.has_lines())
     }
 
-    /// Reads past the part at hand; `tick` as in [`convert_part`].
+    /// Skips the current part; `tick` is as in [`convert_part`].
     ///
     /// # Errors
     /// Those of the file, and what `tick` returns.
@@ -174,7 +173,7 @@ struct Filler<'a, 'b> {
     /// Where the part starts.
     before: Place,
     rows: Rows,
-    /// The chunk that is read meanwhile.
+    /// The chunk that is read while `text.now` is converted.
     next: Split,
     rejected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
@@ -190,10 +189,10 @@ impl<'a, 'b> Filler<'a, 'b> {
     ) -> Self {
         Self {
             before: text.place,
-            text,
             rows,
-            next: Split::default(),
+            next: Split::new(text.lines.layout.table.syntax),
             rejected: 0,
+            text,
             on_bad_row,
             tick,
         }
@@ -242,35 +241,41 @@ impl<'a, 'b> Filler<'a, 'b> {
     }
 }
 
-/// A chunk of text and the places of its records.
-#[derive(Default)]
+/// A chunk of text and where its records are.
 struct Split {
     chunk: Chunk,
     records: Records,
 }
 
 impl Split {
-    /// Whether the part did not end before it.
+    fn new(syntax: Syntax) -> Self {
+        Self {
+            chunk: Chunk::default(),
+            records: Records::new(syntax),
+        }
+    }
+
+    /// Whether it has lines; it has none after the end of a part.
     fn has_lines(&self) -> bool {
         !self.chunk.lines().is_empty()
     }
 }
 
-/// A text on its way to split chunks.
+/// Reads and splits the chunks of a text.
 struct Lines<'a> {
     source: &'a mut Source,
     layout: &'a Layout,
-    /// How the lines end, once there was one.
+    /// How the lines end, once one was read.
     ending: Option<LineEnding>,
-    /// Whether a header has yet to come.
+    /// Whether the header is still to be read.
     header: bool,
-    /// Rows in a part, and those that the part at hand may still have; `None` where all are in one.
+    /// Rows in a part, and how many more the current part may have; `None` if one part has all.
     part_rows: Option<u64>,
     left: Option<u64>,
 }
 
 impl Lines<'_> {
-    /// Reads and splits the next chunk, which has no lines after the last one of the part.
+    /// Reads and splits the next chunk, which has no lines at the end of the part.
     fn read(&mut self, split: &mut Split) -> Result<()> {
         let Split { chunk, records } = split;
         chunk.clear();
@@ -282,8 +287,12 @@ impl Lines<'_> {
             let most = self
                 .left
                 .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
-            let ends = [is_first, self.source.is_at_end()];
-            let whole = records.split(chunk.lines(), self.layout, ending, ends, most);
+            let ends = Ends {
+                is_first,
+                is_last: self.source.is_at_end(),
+            };
+            let fields = self.layout.fields.len();
+            let whole = records.split(chunk.lines(), fields, ending, ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
@@ -314,7 +323,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The refusal of a header.
+    /// The error for a wrong header.
     fn misfit(&self, at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.path())
@@ -325,14 +334,14 @@ impl Lines<'_> {
 }
 
 impl Place {
-    /// Goes past a chunk.
+    /// Advances past a chunk.
     fn pass(&mut self, split: &Split) {
         self.rows += split.records.count();
         self.lines += split.records.lines(split.chunk.lines());
         self.bytes += split.chunk.lines().len() as u64;
     }
 
-    /// Where in the text a reject of the chunk is that starts here.
+    /// A reject of the chunk at this position, with its position in the text.
     fn of<'a>(&self, chunk: &'a [u8], reject: &'a Reject) -> BadRow<'a> {
         BadRow {
             line: self.lines + reject.line as u64 + 1,

@@ -1,8 +1,8 @@
-//! The simulated cluster: one window of 300 seconds after another.
+//! Simulates a cluster in windows of 300 seconds.
 //!
 //! # Memory
-//! The cluster holds its machines, the jobs that have tasks left, and the rows of one window; none
-//! of it grows with the number of windows.
+//! The machines, the jobs that have tasks left, and the rows of one window. None of this grows with the
+//! number of windows.
 
 use tracelake_schema::Trace;
 
@@ -21,15 +21,15 @@ use crate::usage_rows::{CPI, MAI, TaskUsage};
 
 /// The length of a window, in microseconds.
 pub(crate) const WINDOW: u64 = 300_000_000;
-/// Where the first window begins; the trace's clock starts 600 seconds before it.
+/// The start of the first window; the trace's clock starts 600 seconds before it.
 pub(crate) const BEGIN: u64 = 600_000_000;
-/// The time of what happened before the trace.
+/// The time of events before the trace.
 const BEFORE: u64 = 0;
-/// The time of what happened after the trace.
+/// The time of events after the trace.
 const AFTER: u64 = i64::MAX.cast_unsigned();
 /// The id of the first job that arrives.
 const FIRST_JOB: u64 = 6_250_000_000;
-/// Jobs that end after the trace.
+/// How many jobs end after the trace.
 const LATE_JOBS: usize = 4;
 
 /// The shares of empty fields that come from the cluster's state, in 2^-32.
@@ -41,7 +41,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// What the catalog says of a trace.
+    /// The shares that the catalog gives for a trace.
     pub(crate) fn of(trace: &Trace) -> Self {
         let columns = || trace.tables.iter().flat_map(|table| table.columns);
         let empty = |quantity: &str| {
@@ -59,7 +59,7 @@ impl Shares {
 
 /// The state of the cluster between two windows.
 pub(crate) struct Cluster {
-    /// In the order of their ids, which is the order of submission.
+    /// In the order of ids, which is the order of submission.
     jobs: Vec<Job>,
     draws: Draws,
     next_job: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Cluster {
     live: u64,
     shares: Shares,
     floor: Floor,
-    /// Windows of usage so far that may be joined with an event.
+    /// The number of usage rows so far that may be joined with an event.
     usages: u64,
 }
 
@@ -76,7 +76,7 @@ impl Cluster {
     pub(crate) fn new(live: u64, seed: u64, shares: Shares) -> Self {
         let mut random = Random::new(seed);
         let count = (live / profile::TASKS_PER_MACHINE).max(4);
-        // Half of the missing counters are missing on a machine for good.
+        // Half of the missing counters are those of machines that never have any.
         let machines = Machines::new(count, shares.cpi / 2, seed, &mut random);
         let floor = Floor {
             machines,
@@ -102,7 +102,7 @@ impl Cluster {
         cluster
     }
 
-    /// Jobs that ran before the trace: mostly services, and as much batch work as is always there.
+    /// Adds the jobs that ran before the trace: mostly services, and the usual amount of batch work.
     fn populate(&mut self) {
         let live = self.live;
         let Floor {
@@ -117,7 +117,7 @@ impl Cluster {
         // Ids rise to those of the trace in about as many steps as there are jobs.
         let steps = (live / 14).max(1);
         while left > 0 {
-            // Large jobs come seldom: the share is kept by counting tasks, not by chance.
+            // Large jobs are rare, so the share is kept by counting tasks, not by chance.
             let short = batch * 1_000_000 < (target - left + 1) * profile::BATCH_BEFORE;
             let class = if short { Class::Batch } else { Class::Service };
             let size = draw::size(class, live / 16, random).min(left);
@@ -153,12 +153,12 @@ impl Cluster {
             .count();
     }
 
-    /// The most tasks of a job that arrives, so that no job fills the cluster.
+    /// The maximum number of tasks of a new job, so that no job fills the cluster.
     fn most(&self) -> u64 {
         (self.live / 20).max(1)
     }
 
-    /// Writes the state before the trace: all that was submitted, then all that was scheduled.
+    /// Writes the state before the trace: first everything submitted, then everything scheduled.
     pub(crate) fn before(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let mut rows = MachineRows::default();
         self.floor.machines.before(&mut rows);
@@ -187,10 +187,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets the window from `from` pass and writes its rows, exactly `budget` of them usage.
+    /// Simulates the window from `from` and writes its rows, exactly `budget` of them usage.
     ///
-    /// The cluster has room for so many running tasks that the window has as many measurements.
-    /// `busy` asks for at least one new job.
+    /// The number of running tasks is limited so that the window has this many measurements. `busy` asks
+    /// for at least one new job.
     pub(crate) fn step(
         &mut self,
         (from, budget, busy): (u64, u64, bool),
@@ -217,7 +217,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Tasks that run or are about to live on through the window.
+    /// The number of tasks that run or will run in the window.
     fn go_on(&mut self) {
         let floor = &mut self.floor;
         for (position, job) in self.jobs.iter_mut().enumerate() {
@@ -231,7 +231,7 @@ impl Cluster {
         }
     }
 
-    /// Tasks that waited for room get half of what there is; new jobs get the rest.
+    /// Gives half of the free room to waiting tasks; new jobs get the rest.
     fn admit(&mut self, budget: usize) {
         let floor = &mut self.floor;
         if floor.queued == 0 {
@@ -250,7 +250,7 @@ impl Cluster {
         }
     }
 
-    /// New jobs arrive until the window has its measurements.
+    /// Adds new jobs until the window has its measurements.
     fn arrive(&mut self, budget: usize, busy: bool) {
         let mut busy = busy;
         while busy || self.floor.measured.len() < budget {
@@ -283,7 +283,7 @@ impl Cluster {
         }
     }
 
-    /// Derives the events of jobs from what their tasks went through.
+    /// Derives the events of jobs from those of their tasks.
     fn note_jobs(&mut self) {
         let floor = &mut self.floor;
         for (position, job) in self.jobs.iter_mut().enumerate() {
@@ -303,7 +303,7 @@ impl Cluster {
                 floor.job_events.push((time, position, kind));
             }
             if ended {
-                // A job whose last task was evicted and not tried again was given up.
+                // If the last task was evicted and not submitted again, the job was given up.
                 let kind = if ending == EVICT { KILL } else { ending };
                 floor.job_events.push((ended_at, position, kind));
             }
@@ -312,7 +312,7 @@ impl Cluster {
 
     fn write(&mut self, budget: usize, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let floor = &mut self.floor;
-        // Both sorts are stable: the events of a task or job stay in the order they happened in.
+        // Both sorts are stable, so the events of a task or job stay in order.
         floor.job_events.sort_by_key(|event| event.0);
         floor.events.sort_by_key(|event| event.time);
         floor
@@ -340,7 +340,7 @@ impl Cluster {
         }
 
         let count = floor.measured.len();
-        // Some measurements get lost: as many as the window has too many, evenly spread.
+        // Drops the surplus measurements of the window, evenly spread.
         let lost = count.saturating_sub(budget);
         let phase = if lost == 0 {
             0
@@ -383,7 +383,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Writes a few ends that were found out only after the trace.
+    /// Writes a few ends of jobs that became known only after the trace.
     pub(crate) fn after(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let mut late: Vec<&Job> = self.jobs.iter().rev().filter(|job| job.announced).collect();
         late.sort_by_key(|job| job.tasks.len());
@@ -391,7 +391,7 @@ impl Cluster {
             tables
                 .job_events
                 .push(&job.event(AFTER, Some(DISAPPEARED), KILL))?;
-            // A task that ended a moment ago and is not submitted again yet has had its end.
+            // A task that has ended and isn't submitted again yet already has its end.
             for task in job.tasks.iter().filter(|task| task.state != State::New) {
                 let running = task.state == State::Running;
                 let machine = running.then(|| self.floor.machines.id(task.machine));

@@ -1,4 +1,4 @@
-//! How jobs are drawn: their sizes, requests, constraints, placement and habits.
+//! Draws jobs: sizes, requests, constraints, placement and usage.
 
 use crate::job::{Class, FINISH, Job, Lanes, Lives, Placement, State, Task};
 use crate::job_rows::{Constraint, JobFacts, Request};
@@ -9,7 +9,7 @@ use crate::random::{Balance, Random, bell, mix, quantile, raise, whole};
 use crate::row::Value;
 use crate::usage::{Spread, amount};
 
-/// What the draws of one job have to do with those of another.
+/// The state that connects the draws of different jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Draws {
     spread: Spread,
@@ -23,7 +23,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// Draws of which so many constraints have no value, in 2^-32.
+    /// Starts drawing; `no_value` is the share of constraints without a value, in 2^-32.
     pub(crate) fn new(no_value: u64) -> Self {
         Self {
             no_value,
@@ -173,7 +173,7 @@ fn pick(random: &mut Random, choices: &[(u32, u8)]) -> u8 {
     choices[random.weighted(&weights)].1
 }
 
-/// Draws how many tasks a job has, at most `most`.
+/// Draws the number of tasks of a job, at most `most`.
 pub(crate) fn size(class: Class, most: u64, random: &mut Random) -> u64 {
     let sizes = match class {
         Class::Batch => &profile::BATCH_SIZE,

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a synthetic trace could not be made.
+/// Why generating a trace failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The options ask for something that is not possible.
+    /// The options ask for something impossible.
     Options(String),
-    /// The trace has a table or a column that the simulated cluster has nothing for.
+    /// The trace has a table or a column that the simulation doesn't provide.
     Unsupported(String),
-    /// The output directory holds something already.
+    /// The output directory isn't empty.
     NotEmpty(PathBuf),
     /// Reading or writing failed.
     Io {
@@ -18,13 +18,13 @@ pub enum Error {
         path: PathBuf,
         /// What was being done with it, as in `cannot create`.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// Wraps what the system said with what was being done.
+    /// Adds the path and what was being done to an error of the system.
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io {
             path: path.to_path_buf(),

@@ -1,5 +1,5 @@
-//! Files: their names and containers, gzip on a thread for each table, a temporary name until a file
-//! is whole, and its digest.
+//! Writes files: names, containers, gzip on one thread per table, a temporary name until a file is
+//! complete, and its digest.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,11 +12,11 @@ use tracelake_schema::{Files, Table, Trace};
 
 use crate::error::Error;
 
-/// What a table's thread is told.
+/// A message to a table's thread.
 pub(crate) enum Message {
     /// Lines that belong to the current part.
     Lines(Vec<u8>),
-    /// The current part is whole; the next lines belong to the next one.
+    /// The current part is complete; the next lines belong to the next one.
     EndOfPart {
         /// Its rows.
         rows: u64,
@@ -34,17 +34,17 @@ pub(crate) struct FileFact {
     pub(crate) sha256: String,
 }
 
-/// How many files a table has where the trace is asked for in so many parts.
+/// How many files a table has when the trace has `parts` parts.
 pub(crate) fn parts_of(table: &Table, parts: u32) -> u32 {
     match table.files {
         Files::Parts if table.parts <= 1 => 1,
         Files::Parts | Files::Shards => parts,
-        // Tables that are derived are not published: none comes here.
+        // Derived tables aren't published, so none gets here.
         Files::Whole | Files::Derived => 1,
     }
 }
 
-/// Writes the parts of a table from what arrives, until the sender is gone.
+/// Writes the parts of a table from the messages it receives, until the sender is dropped.
 pub(crate) fn write_table(
     out: &Path,
     trace: &Trace,
@@ -70,7 +70,7 @@ pub(crate) fn write_table(
                     });
                     break;
                 }
-                // Another table failed: this part stays without a name.
+                // Another table failed, so this part keeps its temporary name.
                 Err(_) => return Ok(facts),
             }
         }
@@ -94,7 +94,7 @@ pub(crate) fn part_name(part: u32, parts: u32) -> String {
     format!("part-{part:05}-of-{parts:05}.csv.gz")
 }
 
-/// Writes a small file whole or not at all.
+/// Writes a small file atomically.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     let mut temporary = Temporary::create(path.to_path_buf())?;
     temporary
@@ -107,8 +107,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String, Error> {
 enum Container {
     Gzip(GzEncoder<Temporary>),
     Plain(Temporary),
-    /// The header of an archive tells the size of what follows, so that the rows lie in a file of
-    /// their own until they are all there.
+    /// The header of an archive contains the size of the member, so the rows go to a file of their own
+    /// until they are complete.
     Archive {
         rows: Temporary,
         member: String,
@@ -165,7 +165,7 @@ fn gzip(file: Temporary) -> GzEncoder<Temporary> {
     GzBuilder::new().mtime(0).write(file, Compression::new(6))
 }
 
-/// Writes an archive with one member, which belongs to nobody and has no time.
+/// Writes an archive with one member, which has no owner and no time.
 fn archive(
     mut rows: Temporary,
     member: &str,

@@ -284,7 +284,7 @@ impl Series {
     }
 }
 
-/// A value a step further, up or down, within its bounds.
+/// The value after a random step up or down, within its bounds.
 fn walk(random: &mut Random, value: u64, low: u64, high: u64) -> u64 {
     (value + random.below(5)).saturating_sub(2).clamp(low, high)
 }
@@ -302,7 +302,7 @@ fn size<const N: usize>(random: &mut Random, sizes: &[(u32, u64, u64); N]) -> u6
     random.between(low, high + 1)
 }
 
-/// The name of a task of a DAG, such as `J5_3_4`: its number and those of the tasks that it needs.
+/// The name of a task in a DAG, such as `J5_3_4`: its number and those of the tasks it depends on.
 fn dag_name(random: &mut Random, number: u64) -> Vec<u8> {
     let most = (number - 1).min(3);
     let needs = if most == 0 || random.happens(200_000) {
@@ -324,7 +324,7 @@ fn dag_name(random: &mut Random, number: u64) -> Vec<u8> {
     name
 }
 
-/// The name of a task that is no part of a DAG.
+/// The name of a task that isn't in a DAG.
 fn lone_name(random: &mut Random) -> Vec<u8> {
     let mut digits = Vec::new();
     decimal(

@@ -1,4 +1,4 @@
-//! What happens to tasks within one window: they are submitted, scheduled, measured and ended.
+//! Simulates tasks within one window: submits, schedules, measures and ends them.
 
 use crate::job::{
     self, DISAPPEARED, EVICT, Job, KILL, LOST, NO_TRANSITION, SCHEDULE, SUBMIT, State, Task,
@@ -11,20 +11,20 @@ use crate::random::{Random, quantile};
 /// Usage is measured in whole seconds.
 pub(crate) const SECOND: u64 = 1_000_000;
 
-/// What the life of a task touches, apart from its job.
+/// The state that a task changes, apart from its job.
 pub(crate) struct Floor {
     pub(crate) machines: Machines,
     pub(crate) random: Random,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Tasks that wait until there is room.
+    /// The number of tasks that wait for room.
     pub(crate) queued: usize,
     pub(crate) events: Vec<Event>,
     pub(crate) job_events: Vec<(u64, usize, u8)>,
     pub(crate) measured: Vec<Measured>,
 }
 
-/// A task event of the current window; the job is given by its position.
+/// A task event of the current window. `job` is the job's position.
 pub(crate) struct Event {
     pub(crate) time: u64,
     pub(crate) job: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Measured {
     pub(crate) machine: u32,
 }
 
-/// Whether a task that is submitted gets a machine or has to wait until there is room.
+/// Whether a submitted task gets a machine or has to wait for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Yes,
@@ -51,7 +51,7 @@ pub(crate) enum Room {
 }
 
 impl Floor {
-    /// Lets the tasks live on for which there is an answer, and forgets those that end.
+    /// Simulates the tasks for which `room` has an answer, and drops those that end.
     pub(crate) fn step_tasks(
         &mut self,
         job: &mut Job,
@@ -66,7 +66,7 @@ impl Floor {
         job.tasks = tasks;
     }
 
-    /// Lets a task live up to the end of the window; false if it ends for good.
+    /// Simulates a task up to the end of the window; false if it ends for good.
     fn step(&mut self, job: &mut Job, position: usize, task: &mut Task, room: Room) -> bool {
         let stop = job.kill_at.min(self.to);
         let killed = job.kill_at < self.to;
@@ -95,7 +95,7 @@ impl Floor {
                         .then(|| job.placement.place(task, &self.machines, &mut self.random))
                         .flatten();
                     if due && machine.is_none() {
-                        // Every machine it may run on is away: it tries again in the next window.
+                        // All machines it may run on are down, so it tries again in the next window.
                         task.next = self.to;
                     }
                     self.note_update(job, position, task, task.next.min(stop));
@@ -138,7 +138,7 @@ impl Floor {
     }
 
     fn note(&mut self, job: usize, index: u32, (time, kind): (u64, u8), machine: Option<u32>) {
-        // Rarely only a later snapshot tells of a step that is not an end.
+        // Rarely, a step that isn't an end is known only from a later snapshot.
         let missing = match kind {
             SCHEDULE if self.random.happens(profile::NO_TRANSITION) => Some(NO_TRANSITION),
             LOST => Some(DISAPPEARED),
@@ -154,7 +154,7 @@ impl Floor {
         });
     }
 
-    /// Tells of the job's update if the task was in its present state then, up to `end`.
+    /// Adds the event of the job's update if the task was in its present state then, up to `end`.
     fn note_update(&mut self, job: &Job, position: usize, task: &Task, end: u64) {
         let Some((time, _)) = job
             .update
@@ -171,7 +171,7 @@ impl Floor {
         }
     }
 
-    /// Measures a run up to `end`, in the whole seconds that lie within.
+    /// Measures a run up to `end`, in whole seconds.
     fn measure(&mut self, job: usize, task: &Task, end: u64) {
         let start = task.since.max(self.from).next_multiple_of(SECOND);
         let end = end / SECOND * SECOND;

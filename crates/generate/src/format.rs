@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::random::{Random, share};
 use crate::row::{ITEM_SEPARATOR, Row, Write};
 
-/// Numpy breaks a line before it gets longer.
+/// Numpy breaks lines at this length.
 const LINE: usize = 75;
 
 /// How to write a row of a table.
@@ -130,7 +130,7 @@ impl<R: Row> FieldFormat<R> {
         })
     }
 
-    /// Appends the text of a value, or of all of them with [`ITEM_SEPARATOR`] between in a list.
+    /// Appends the text of a value, or of all items of a list with [`ITEM_SEPARATOR`] between them.
     fn write(&self, row: &R, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some(write) = &self.quantity {
@@ -160,7 +160,7 @@ impl<R: Row> FieldFormat<R> {
         }
     }
 
-    /// How many items the row has for the list that this is in.
+    /// The number of items in the list that this field is in.
     fn count(&self, row: &R, text: &mut Vec<u8>) -> usize {
         match self.nested.first() {
             Some(first) => first.count(row, text),

@@ -1,4 +1,4 @@
-//! Jobs and their tasks: where tasks run, how long, and the rows that jobs and tasks give.
+//! Jobs and their tasks: where tasks run, for how long, and the rows about them.
 
 use crate::job_rows::{Constraint, JobEvent, JobFacts, Request, TaskConstraint, TaskEvent};
 use crate::machine::Machines;
@@ -20,7 +20,7 @@ pub(crate) const LOST: u8 = 6;
 pub(crate) const UPDATE_PENDING: u8 = 7;
 pub(crate) const UPDATE_RUNNING: u8 = 8;
 
-/// Reasons for a record that was made up.
+/// The reasons why a record was added.
 pub(crate) const NO_TRANSITION: u8 = 0;
 pub(crate) const DISAPPEARED: u8 = 1;
 pub(crate) const NO_CREATION: u8 = 2;
@@ -34,7 +34,7 @@ pub(crate) enum Class {
     Batch,
 }
 
-/// A job and those of its tasks that are still alive.
+/// A job and its tasks that haven't ended.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) facts: JobFacts,
@@ -43,11 +43,11 @@ pub(crate) struct Job {
     pub(crate) habits: Habits,
     pub(crate) tasks: Vec<Task>,
     pub(crate) lives: Lives,
-    /// When all of it is killed, or never.
+    /// When the whole job is killed, or never.
     pub(crate) kill_at: u64,
-    /// A new request from some time in the current window on.
+    /// A new request, and the time in the current window from which it applies.
     pub(crate) update: Option<(u64, Request)>,
-    /// When the first task was scheduled, and whether a row says so.
+    /// When the first task was scheduled, and whether that event was written.
     pub(crate) scheduled_at: Option<u64>,
     pub(crate) announced: bool,
     /// The time and the kind of the last end of a task.
@@ -59,20 +59,20 @@ pub(crate) struct Job {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lives {
     pub(crate) class: Class,
-    /// Where the job lies among all lifetimes.
+    /// The job's place in the distribution of lifetimes.
     pub(crate) place: u64,
 }
 
-/// Where the tasks of a job may go.
+/// Where the tasks of a job may run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Placement {
-    /// To any machine.
+    /// On any machine.
     Anywhere,
-    /// Never to a machine where another task of the job runs.
+    /// On a machine that runs no other task of the job.
     Apart(Lanes),
 }
 
-/// What keeps the tasks of a job on different machines.
+/// Keeps the tasks of a job on different machines.
 ///
 /// Task `i` of `size` takes the machines `start + i + size * n` for any `n`, counted around the
 /// first `machines` of them; no two tasks of the job ever have one in common.
@@ -90,21 +90,21 @@ pub(crate) struct Task {
     pub(crate) state: State,
     /// When the state was entered.
     pub(crate) since: u64,
-    /// When the state ends by itself; never for a task that waits until there is room.
+    /// When the state ends by itself; never for a task that waits for room.
     pub(crate) next: u64,
     /// The machine, while it runs.
     pub(crate) machine: u32,
     pub(crate) attempts: u32,
     /// How the run will end.
     pub(crate) ending: u8,
-    /// Whether the record of its creation is missing, and with it what it requested.
+    /// Whether the record of its creation is missing, and so its request is unknown.
     pub(crate) vague: bool,
 }
 
-/// Where a task is in its life.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// To be submitted, at first or again.
+    /// To be submitted, for the first time or again.
     New,
     /// Submitted and waiting for a machine.
     Pending,
@@ -113,7 +113,7 @@ pub(crate) enum State {
 }
 
 impl Lives {
-    /// Starts a run of a task on this machine at `time` and settles when and how it will end.
+    /// Starts a run of a task on this machine at `time` and decides when and how it will end.
     pub(crate) fn start(self, task: &mut Task, machine: u32, time: u64, random: &mut Random) {
         let (lives, ends) = match self.class {
             Class::Batch => (profile::BATCH_LIFE, &profile::BATCH_END),
@@ -121,7 +121,7 @@ impl Lives {
         };
         let life = raise(quantile(lives, self.place), bell(random.word(), 3000));
         task.ending = [EVICT, FAIL, FINISH, KILL, LOST][random.weighted(ends)];
-        // What fails mostly fails early.
+        // Failures mostly happen early.
         let life = if task.ending == FAIL { life / 3 } else { life };
         task.state = State::Running;
         task.since = time;
@@ -228,7 +228,7 @@ impl Job {
     pub(crate) fn joined(&self, usage: TaskUsage, number: u64) -> JoinedUsage {
         let mut random = Random::new(mix(number, 6));
         let code = u64::try_from(random.weighted(&profile::JOINED_EVENTS)).unwrap_or(0);
-        // What comes before the window, and what after it.
+        // Codes below 4 are events before the window, the others after it.
         let time = if code < 4 {
             self.scheduled_at.unwrap_or(0)
         } else {
@@ -272,7 +272,7 @@ impl Job {
 }
 
 impl Task {
-    /// Waits until there is room in the cluster.
+    /// Whether the task waits for room in the cluster.
     pub(crate) fn queued(&self) -> bool {
         self.state == State::Pending && self.next == u64::MAX
     }

@@ -1,4 +1,4 @@
-//! What lies around the tables: the directory, `schema.csv`, `SHA256SUM` and `README`.
+//! Everything besides the tables: the directory, `schema.csv`, `SHA256SUM` and `README`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use crate::Options;
 use crate::error::Error;
 use crate::file::{FileFact, part_name, write_whole};
 
-/// Makes the directory, or accepts one that is empty.
+/// Creates the directory, or accepts an empty one.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     match fs::read_dir(out) {
         Ok(mut entries) => match entries.next() {
@@ -30,7 +30,7 @@ pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
 const MARK: &str = "The files in this directory are synthetic: tracelake generate made them.\n\
                     tracelake convert reads this file and says so in the lake.\n";
 
-/// Writes what describes the tables.
+/// Writes the files that describe the tables.
 pub(crate) fn describe(
     trace: &Trace,
     out: &Path,
@@ -42,7 +42,7 @@ pub(crate) fn describe(
         .iter()
         .map(|fact| (fact.path.as_str(), fact.sha256.as_str()))
         .collect();
-    // The publisher of the parts is the one who has such a file.
+    // Only the trace that is published in parts has such a file.
     let mut schema_sum = None;
     if trace.in_parts() {
         let path = out.join("schema.csv");

@@ -1,14 +1,13 @@
 //! Deterministic synthetic cluster traces in the published formats.
 //!
-//! A simulated cluster of machines, jobs and tasks lives through one window of 300 seconds after
-//! another and writes every table of a trace side by side, with the file names, the fields and the
-//! marginal distributions of the published one. Where the published rows are not in order of time
-//! but grouped by what they are about, a simulated fleet is gone through machine by machine,
-//! container by container and job by job. The catalog says which quantity of the cluster or of the
-//! fleet a column shows; no trace is known here.
+//! [`generate`] simulates a cluster of machines, jobs and tasks in windows of 300 seconds and writes all
+//! tables of a trace in parallel, with the file names, fields and marginal distributions of the published
+//! trace. Traces whose rows are grouped instead of ordered by time come from a simulated fleet: machine by
+//! machine, container by container and job by job. The catalog maps columns to quantities of the
+//! simulation; this crate knows no trace.
 //!
-//! The bytes are a function of the trace, the options and the versions of this crate and of its
-//! compressor, on every platform. `docs/synthetic.md` says how close the rows are to real ones.
+//! The bytes depend only on the trace, the options and the versions of this crate and its compressor, on
+//! every platform. `docs/synthetic.md` compares the rows with real ones.
 
 mod cluster;
 mod draw;
@@ -51,7 +50,7 @@ pub struct Options {
     pub parts: u32,
     /// The rows of the largest table in total over its parts, at least one for each part.
     pub rows: u64,
-    /// What the rows are drawn from; another seed is another trace.
+    /// The seed of the random numbers; another seed makes another trace.
     pub seed: u64,
 }
 
@@ -143,7 +142,7 @@ pub fn generate(
     })
 }
 
-/// Lets the clock run, part by part and window by window, or goes through a fleet thing by thing.
+/// Simulates a cluster, part by part and window by window, or a fleet.
 fn simulate(
     trace: &'static Trace,
     options: &Options,
@@ -171,7 +170,7 @@ fn simulate(
     tables.end_whole()
 }
 
-/// How long and how large the cluster is for the rows that were asked for.
+/// The duration and size of the cluster that gives the requested rows.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     rows: u64,
@@ -185,7 +184,7 @@ struct Plan {
 impl Plan {
     /// A published part covers 83 minutes, which is 16 windows.
     const WINDOWS: u64 = 16;
-    /// With fewer tasks there would be little to see; the part gets shorter instead.
+    /// The fewest tasks that run at a time; the part gets shorter instead.
     const FEWEST: u64 = 64;
     /// The tasks that run at a time in the published cluster; the part gets longer instead.
     const MOST: u64 = 148_000;

@@ -1,4 +1,4 @@
-//! The machines of the simulated cluster: what they are, when they go and when they return.
+//! The machines of the simulated cluster: what they are, and when they go down and return.
 
 use crate::machine_rows::{MachineAttribute, MachineEvent};
 use crate::number::Amount;
@@ -48,7 +48,7 @@ pub(crate) struct Machines {
     next_id: u64,
 }
 
-/// The rows that a window of machine events gives, in order of time.
+/// The rows about machines of one window, in order of time.
 #[derive(Debug, Default)]
 pub(crate) struct MachineRows {
     pub(crate) events: Vec<MachineEvent>,
@@ -68,7 +68,7 @@ impl MachineRows {
 }
 
 impl Machines {
-    /// The machines that were there before the trace.
+    /// The machines that existed before the trace.
     pub(crate) fn new(count: u64, no_counters: u64, seed: u64, random: &mut Random) -> Self {
         let seed = mix(seed, 11);
         let attributes = (0..profile::COUNTED_ATTRIBUTES + profile::HASHED_ATTRIBUTES)
@@ -126,13 +126,13 @@ impl Machines {
             down_at: u64::MAX,
             back_at: 0,
             usable: true,
-            // Spread evenly, so that few machines have their share too.
+            // Spread evenly, so that the share is right for few machines too.
             counters: !steps(u64::try_from(index).unwrap_or(0), self.no_counters),
         });
         index
     }
 
-    /// The events and attributes of the time before the trace.
+    /// Adds the events and attributes from before the trace.
     pub(crate) fn before(&self, rows: &mut MachineRows) {
         for (index, machine) in self.list.iter().enumerate() {
             rows.events.push(machine.event(0, ADD));
@@ -161,7 +161,7 @@ impl Machines {
         }
     }
 
-    /// Lets machines go, return and change from `from` up to `to`.
+    /// Makes machines go down, return and change from `from` up to `to`.
     pub(crate) fn step(&mut self, from: u64, to: u64, random: &mut Random, rows: &mut MachineRows) {
         self.close_window();
         for index in 0..self.list.len() {
@@ -234,7 +234,7 @@ impl Machines {
             self.describe(index, time, rows);
             return;
         }
-        // The first machine never goes, so that there is always one.
+        // The first machine never goes down, so there is always one.
         let index =
             1 + usize::try_from(random.below(u64::try_from(count).unwrap_or(1))).unwrap_or(0);
         let Some(machine) = self.list.get_mut(index).filter(|machine| machine.usable) else {

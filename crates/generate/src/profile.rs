@@ -1,4 +1,4 @@
-//! What was measured on published rows: quantiles, shares and rates. Every number here is data.
+//! Statistics of published rows: quantiles, shares and rates. Every number here is data.
 //!
 //! Usage, requests and machines follow published first rows, whole machine tables and counts per
 //! kind of event; `docs/synthetic.md` says how close the outcome is.
@@ -90,7 +90,7 @@ table! {
         (95.0, 6.0 * HOUR), (100.0, 10.0 * DAY)];
 }
 
-/// Requested CPU: what people write down, with how often they do.
+/// Requested CPU: values, with how often they occur.
 pub(crate) const CPU_REQUEST: [(u32, f64); 9] = [
     (780, 0.0625),
     (25, 0.03125),
@@ -212,7 +212,7 @@ pub(crate) const MAX_PER_SWITCH: [u32; 4] = [95, 3, 1, 1];
 pub(crate) const CHILDREN: u64 = 300_000;
 /// Jobs whose tasks run in alloc instances, per million.
 pub(crate) const IN_ALLOCS: u64 = 270_000;
-/// The ids that machines at one switch have in common lie so close together.
+/// How far apart the ids of machines at one switch may be.
 pub(crate) const SWITCHED: u64 = 50_000_000;
 /// Windows without percentiles of CPU usage, per million.
 pub(crate) const NO_DISTRIBUTION: u64 = 50_000;
@@ -228,12 +228,12 @@ pub(crate) const CPU_PERCENTILES: [(u64, u64); 7] = [
 ];
 /// The cells that joined rows come from.
 pub(crate) const CLUSTERS: u64 = 8;
-/// One in so many windows of usage is joined with an event.
+/// One in this many windows of usage is joined with an event.
 pub(crate) const JOINED: u64 = 5;
 /// The codes of the events that usage is joined with, in weights.
 pub(crate) const JOINED_EVENTS: [u32; 9] = [120, 20, 150, 90, 5, 100, 120, 5, 1];
-/// What the published joined rows are labelled with, by the code of the event: names of events in the
-/// order of the alphabet, of which QUEUE is not one.
+/// The labels of published joined rows by the code of the event: names of events in alphabetical order,
+/// without QUEUE.
 pub(crate) const LABELS: [&str; 9] = [
     "ENABLE",
     "EVICT",
@@ -246,7 +246,7 @@ pub(crate) const LABELS: [&str; 9] = [
     "UPDATE_PENDING",
 ];
 
-/// The length of the trace that a fleet is seen in, in seconds.
+/// The length of a fleet's trace, in seconds.
 pub(crate) const FLEET_SPAN: u64 = 8 * 86_400;
 /// Seconds between two samples of a fleet, in tens: most follow at once, some after a gap.
 pub(crate) const SAMPLE_GAPS: [u32; 12] = [560, 200, 80, 40, 30, 20, 15, 15, 10, 10, 10, 10];
@@ -254,7 +254,7 @@ pub(crate) const SAMPLE_GAPS: [u32; 12] = [560, 200, 80, 40, 30, 20, 15, 15, 10,
 pub(crate) const MACHINE_SAMPLES: u64 = 100;
 /// See [`MACHINE_SAMPLES`].
 pub(crate) const BATCH_INSTANCES: u64 = 400;
-/// Samples of one machine or container; with few rows there are few things, not short series.
+/// Samples of one machine or container. Few rows mean few machines and containers, not short series.
 pub(crate) const SAMPLES_EACH: u64 = 800;
 /// The most machines and containers of a fleet.
 pub(crate) const FLEET_MOST: [u64; 2] = [4034, 71_476];

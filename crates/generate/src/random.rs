@@ -1,4 +1,4 @@
-//! Chance without floating-point functions: the same seed gives the same numbers on every machine.
+//! Random numbers without floating-point functions: the same seed gives the same numbers everywhere.
 //!
 //! `ln` and `exp` come from the platform's mathematical library and may differ in the last bit, so
 //! nothing here uses them. Log-normal-like values are made from measured quantiles, joined by
@@ -147,7 +147,7 @@ pub(crate) fn quantile(knots: &[(u64, u64)], place: u64) -> u64 {
     low + u64::try_from(product).unwrap_or(0)
 }
 
-/// Draws places so that the weights behind them spread evenly over a distribution.
+/// Draws places so that their weights spread evenly over a distribution.
 ///
 /// A few jobs hold most of the tasks. Drawn independently, one of them would move the median of a
 /// whole table; here every job goes where the fewest tasks are so far.

@@ -20,7 +20,7 @@ use crate::usage_rows::{JoinedUsage, TaskUsage};
 const CHUNK: usize = 256 << 10;
 /// How many chunks may wait for a compressing thread.
 const CHUNKS: usize = 4;
-/// The rows between two reports of progress.
+/// How many rows to write between two reports of progress.
 const STRIDE: u64 = 1 << 16;
 
 /// Called with the table, the part and the rows of the part so far.
@@ -75,10 +75,10 @@ table_writers! {
 }
 
 impl<'p> TableWriters<'p> {
-    /// Maps the columns of every table to quantities of the cluster.
+    /// Maps the columns of every table to quantities of rows.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the cluster has no such stream or quantity.
+    /// [`Error::Unsupported`] if there is no such type of row or quantity.
     pub(crate) fn of(
         trace: &'static Trace,
         seed: u64,

@@ -1,15 +1,15 @@
-//! What a running task uses: one measurement of one window.
+//! The usage of a running task: one measurement of one window.
 
 use crate::number::Amount;
 use crate::profile::{self, Knots};
 use crate::random::{Balance, Random, bell, mix, quantile, raise, scale};
 
-/// Units of 2^-32 in one, as the profile's tables have them.
+/// The fractional bits of the values in the profile's tables.
 const FINE_BITS: u32 = 32;
-/// From units of 2^-32 to amounts of 2^-20.
+/// The shift from units of 2^-32 to amounts of 2^-20.
 const TO_AMOUNT: u32 = 12;
 
-/// The distributions that a job draws from once, in the order of [`Habits::base`].
+/// The distributions that each job draws from once, in the order of [`Habits::base`].
 const DRAWN: [Knots; 11] = [
     profile::CPU,
     profile::CPU_PEAK,
@@ -32,7 +32,7 @@ pub(crate) struct Habits {
     aggregated: bool,
 }
 
-/// Where the tasks so far lie in each distribution.
+/// How the tasks so far are spread over each distribution.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
     drawn: [Balance; DRAWN.len()],
@@ -87,7 +87,7 @@ struct Noise {
 }
 
 impl Noise {
-    /// Scatters a value by so many thousandths of an octave, between tasks and between windows.
+    /// Scatters a value between tasks and between windows, each by thousandths of an octave.
     fn on(&mut self, value: u64, tasks: i64, windows: i64) -> u64 {
         self.draws += 1;
         let task = bell(mix(self.task, self.draws), tasks * 4096 / 1000);
@@ -145,7 +145,7 @@ impl Habits {
         };
         let lost = mix(noise.window, 103);
         let sample_portion = if scale(lost, 1_000_000) < profile::LOST_SAMPLES {
-            // So many of the 300 samples of a window.
+            // 1 to 8 of the 300 samples of a window.
             (1 + (lost & 7)) * ((1 << FINE_BITS) / 300)
         } else {
             0
@@ -162,7 +162,7 @@ impl Habits {
             disk_io: amount(disk_io).rounded(),
             disk_io_maximum: amount(disk_io_maximum).rounded(),
             disk_space: amount(disk_space).rounded(),
-            // Ratios were published as they are, without keeping ten bits only.
+            // Ratios were published without rounding to ten bits.
             cpi: amount(noise.on(cpi, 150, 80)),
             mai: amount(noise.on(mai, 200, 120)),
             sample_portion: amount(sample_portion),

@@ -1,4 +1,4 @@
-//! The Arrow schema of a table, and what else depends on it alone.
+//! The Arrow schema of a table, and what is derived from it.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ fn field(column: &Column) -> Field {
     Field::new(column.name, data_type(column), !column.mandatory).with_metadata(metadata(column))
 }
 
-/// What a column is in Arrow: signed integers, doubles and plain UTF-8, which every reader reads, and
-/// structs and lists of them.
+/// The Arrow type of a column: signed integers, doubles and plain UTF-8, which every reader supports,
+/// and structs and lists of them.
 #[must_use]
 pub fn data_type(column: &Column) -> DataType {
     match column.kind {
@@ -56,10 +56,11 @@ pub fn data_type(column: &Column) -> DataType {
 
 /// The metadata of a column's field; Arrow keeps it sorted by key, so its order is always the same.
 ///
-/// Always there are `comment` (the meaning with its unit), `obfuscation` and `content` (the
-/// publisher's name); where the column has them also `unit`, `codes` (JSON, such as
+/// Every column has `comment` (the meaning with its unit), `obfuscation` and `content` (the
+/// publisher's name). Some also have `unit`, `codes` (JSON, such as
 /// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`), `ranges` (JSON, the first
-/// value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`) and `invalid` (JSON, such as
+/// value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`; `null` where values without a name
+/// begin) and `invalid` (JSON, such as
 /// `[-1,101]`).
 #[must_use]
 pub fn metadata(column: &Column) -> Metadata {
@@ -101,8 +102,8 @@ pub fn metadata(column: &Column) -> Metadata {
     metadata
 }
 
-/// A type in a word, such as `Int64`, `Struct<cpus: Float64?>` or `List<Float64>`; what can be NULL in
-/// it has a question mark.
+/// The name of a type, such as `Int64`, `Struct<cpus: Float64?>` or `List<Float64>`. A question mark
+/// follows what can be NULL.
 #[must_use]
 pub fn type_name(data_type: &DataType) -> String {
     let name = |field: &Field| {
@@ -123,8 +124,8 @@ pub fn type_name(data_type: &DataType) -> String {
 
 /// The SHA-256 of names, types and nullability, in lowercase hex.
 ///
-/// It is taken over one line per field, `name`, `type` and `nullable` with a tab between. Metadata
-/// does not enter: a better description is no other schema.
+/// It covers one line per field with `name`, `type` and `nullable`, separated by tabs. Metadata is
+/// left out, because a better description doesn't make another schema.
 ///
 /// # Example
 ///
@@ -313,6 +314,30 @@ mod tests {
                 assert!(metadata["codes"].contains(&pair), "{pair}");
             }
         }
+    }
+
+    #[test]
+    fn values_between_named_ranges_have_no_name() {
+        let range = |from, to, name| crate::Range {
+            from,
+            to,
+            name,
+            doc: "",
+        };
+        const NONE: &[Column] = &[];
+        let ranges = vec![
+            range(0, Some(1), "LOW"),
+            range(2, Some(3), "MIDDLE"),
+            range(9, None, "HIGH"),
+        ];
+        let column = Column {
+            ranges: ranges.leak(),
+            ..column("c", Kind::Integer, NONE)
+        };
+        assert_eq!(
+            metadata(&column)["ranges"],
+            r#"{"0":"LOW","2":"MIDDLE","4":null,"9":"HIGH"}"#
+        );
     }
 
     #[test]

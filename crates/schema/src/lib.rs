@@ -1,23 +1,31 @@
-//! What the published cluster traces are made of.
+//! A catalog of published cluster traces: tables, columns, types, units, codes, keys and known errors.
 //!
-//! A [`Trace`] is one published data set in one version, a [`Table`] one of its tables, a [`Column`]
-//! one of its columns. [`TRACES`] holds all of them as constant data; [`arrow`] says what a table is
-//! in Arrow, [`render`] describes it for people and for databases. Nothing here reads a file.
-//!
-//! # Adding a trace
-//!
-//! Write one file in `schemas/`, run `cargo xtask gen`, commit what it made. A trace whose columns
-//! are of the known [`Kind`]s needs no code: everything else takes its names from [`TRACES`].
+//! A [`Trace`] is one published data set in one version, a [`Table`] is one of its tables, and a
+//! [`Column`] is one of their columns. [`TRACES`] holds all of them as constant data. [`arrow`] turns a
+//! table into an Arrow schema, and [`render`] describes it for people and databases. This crate reads
+//! no files.
 //!
 //! # Example
 //!
-//! ```
-//! use tracelake_schema::TRACES;
+//! The Arrow schema of a table, with its descriptions as metadata, in one line:
 //!
-//! for table in TRACES[0].tables {
-//!     println!("{}: {}", table.name, table.summary);
+//! ```
+//! use tracelake_schema::arrow::arrow_schema;
+//! # let (trace_name, table_name) = (tracelake_schema::TRACES[0].name, tracelake_schema::TRACES[0].tables[0].name);
+//! # let found = || {
+//! let schema = arrow_schema(tracelake_schema::trace(trace_name)?.table(table_name)?);
+//! # Some(schema) };
+//! # let schema = found().unwrap();
+//!
+//! for field in schema.fields() {
+//!     println!("{}: {} ({})", field.name(), field.data_type(), field.metadata()["comment"]);
 //! }
 //! ```
+//!
+//! # Adding a trace
+//!
+//! Write one file in `schemas/`, run `cargo xtask gen`, and commit the result. A trace whose columns
+//! have the existing [`Kind`]s needs no code, because everything else takes its names from [`TRACES`].
 
 pub mod arrow;
 mod catalog;

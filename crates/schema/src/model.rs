@@ -1,13 +1,13 @@
-//! The words a trace is described in; every one of them is plain, constant data.
+//! The types that describe a trace. All of them are plain, constant data.
 
 /// One published data set in one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trace {
     /// The name on the command line and in the manifest.
     pub name: &'static str,
-    /// The name that the versions of one data set share.
+    /// The name shared by all versions of one data set.
     pub family: &'static str,
-    /// One line for people.
+    /// A one-line title.
     pub title: &'static str,
     /// The publisher's document that the descriptions come from.
     pub document: &'static str,
@@ -19,19 +19,19 @@ pub struct Trace {
     pub archives: &'static [Archive],
     /// How large the compressed download is, in words, and who says so.
     pub download: Option<&'static str>,
-    /// Who made the data, in the order of the citation.
+    /// The creators of the data, in the order of the citation.
     pub creators: &'static [&'static str],
     /// The publisher's page about the data.
     pub url: Option<&'static str>,
     /// The day of the document that describes this version, as `2014-11-17`.
     pub published: Option<&'static str>,
-    /// When the trace's time 0 was, in seconds since 1970-01-01 00:00:00 UTC, where that is known.
+    /// The trace's time 0 in seconds since 1970-01-01 00:00:00 UTC, if it is known.
     pub epoch: Option<i64>,
-    /// What is odd or wrong in the published data as a whole; that of one column is in its `doc`.
+    /// Known errors and oddities of the published data as a whole; those of a column are in its `doc`.
     pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
-    /// What can be made of them beside, when it is asked for.
+    /// Tables that can be derived from them on request.
     pub derived: &'static [Derived],
 }
 
@@ -48,23 +48,23 @@ pub struct Archive {
     pub size: &'static str,
 }
 
-/// A table that is made of another one in the lake.
+/// A table derived from another table of the lake.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Derived {
-    /// How.
+    /// How it is derived.
     pub rule: Rule,
-    /// The name of the table that it is made of.
+    /// The name of the table it is derived from.
     pub from: &'static str,
-    /// The table. Columns that the other one has too are copied; the others are made by the rule.
+    /// The derived table. Columns that the other table also has are copied; the rule makes the rest.
     pub table: Table,
 }
 
-/// How a table is made of another one.
+/// How a table is derived from another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Of the column `task_name`, in which the tasks of a job are numbered and name the tasks that they
-    /// wait for: `M5_3_4` is task 5 and waits for 3 and 4. One row for each of those; its integers are
-    /// `task_number` and `depends_on`.
+    /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
+    /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
+    /// the integers `task_number` and `depends_on`.
     Dag,
 }
 
@@ -83,20 +83,20 @@ impl Rule {
 pub struct Table {
     /// The name of its directory, in the source and in the lake.
     pub name: &'static str,
-    /// One line for people.
+    /// A one-line description.
     pub summary: &'static str,
     /// The columns in the order of the lake.
     pub columns: &'static [Column],
-    /// The order of the fields in a file that comes without a `schema.csv`: `fields[i]` is the
-    /// index in `columns` of field `i`. A column that is not in it is all NULL.
+    /// The order of the fields in a file without a `schema.csv`: `fields[i]` is the index in
+    /// `columns` of field `i`. A column that is not listed is always NULL.
     pub fields: &'static [usize],
-    /// How its files are named and cut.
+    /// How its files are named and split.
     pub files: Files,
     /// How a row is written in them.
     pub syntax: Syntax,
-    /// The number of parts that were published; 0 where that is not known.
+    /// The number of published parts; 0 if it is unknown.
     pub parts: u32,
-    /// How many rows these hold together, if anybody has counted them.
+    /// The number of rows in all published parts, if anybody has counted them.
     pub published: Option<Published>,
     /// What is known of the shards of single cells, where a trace covers several cells.
     pub shards: &'static [CellShards],
@@ -110,9 +110,9 @@ pub struct Table {
     pub primary_key: &'static [&'static str],
     /// What the rows refer to in other tables.
     pub references: &'static [Reference],
-    /// The index of the integer column by which rows are placed in time, if there is one.
+    /// The index of the integer column that holds a row's time, if there is one.
     pub time: Option<usize>,
-    /// The stream of a simulated cluster that synthetic rows come from; empty where there is none.
+    /// The stream of the simulated cluster that synthetic rows come from; empty if there is none.
     pub synthetic: &'static str,
 }
 
@@ -145,29 +145,29 @@ pub struct CellShards {
 pub enum Files {
     /// `<table>/part-00017-of-00500.csv.gz`: each file is a part.
     Parts,
-    /// `<table>-000000000017.json.gz`: each file is a part, and no name tells how many there are.
+    /// `<table>-000000000017.json.gz`: each file is a part, and the names don't give the total.
     Shards,
-    /// One file, `<table>.csv.gz`, or a member of that name in an archive: cut into parts of a fixed
+    /// One file, `<table>.csv.gz`, or an archive member of that name: split into parts with a fixed
     /// number of rows.
     Whole,
-    /// None: it is made of another table of the lake, see [`Derived`].
+    /// No files, because the table is derived from another one, see [`Derived`].
     Derived,
 }
 
 /// How a row is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
-    /// Fields with commas between, one row a line, no header and no quotes.
+    /// Comma-separated fields, one row per line, no header and no quotes.
     Csv,
-    /// A header line, and fields that may be quoted and then span lines (RFC 4180); what is a struct
-    /// or a list is written as Python prints it.
+    /// A header line, and fields that may be quoted and then span lines (RFC 4180). Structs and lists
+    /// are written as Python prints them.
     QuotedCsv,
-    /// One JSON object a line; what is absent is null.
+    /// One JSON object per line; an absent field is null.
     Json,
 }
 
 impl Syntax {
-    /// What a file's name ends in, without `.gz`.
+    /// The extension of a file's name, without `.gz`.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -189,13 +189,13 @@ impl Table {
 }
 
 impl Trace {
-    /// Finds a table by its name, one that is derived too.
+    /// Finds a table by its name, including derived tables.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&'static Table> {
         self.all_tables().find(|table| table.name == name)
     }
 
-    /// The tables that were published, and then those that can be derived.
+    /// The published tables, followed by the derived ones.
     pub fn all_tables(&self) -> impl Iterator<Item = &'static Table> + use<> {
         let derived = self.derived.iter().map(|derived| &derived.table);
         self.tables.iter().chain(derived)
@@ -219,24 +219,24 @@ pub struct Column {
     pub kind: Kind,
     /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
     pub format: &'static str,
-    /// Whether an empty field is a fault; otherwise it is NULL. A column that some version of the
-    /// family lacks is never mandatory.
+    /// Whether an empty field makes a bad row; otherwise it is NULL. [`Table::required`] says why a
+    /// column is mandatory. A column that some version of the family lacks never is.
     pub mandatory: bool,
-    /// The unit of the values, where they have one.
+    /// The unit of the values, if they have one.
     pub unit: Option<&'static str>,
-    /// The parts of a [`Kind::Struct`], or the one item of a [`Kind::List`]; else empty.
+    /// The fields of a [`Kind::Struct`], or the single item of a [`Kind::List`]; otherwise empty.
     pub fields: &'static [Column],
     /// What the publisher did to the values.
     pub obfuscation: Obfuscation,
-    /// The named values of a [`Kind::Code`]; values without a name are kept all the same.
+    /// The named values of a [`Kind::Code`]. Values without a name are kept, too.
     pub codes: &'static [Code],
-    /// Values that do not mean what they say.
+    /// Special values, which don't mean what they say.
     pub sentinels: &'static [Sentinel],
     /// What the values between certain bounds are called. They ascend and don't overlap; values
     /// between two of them have no name.
     pub ranges: &'static [Range],
-    /// Values that the publisher put where a measurement is not valid. The lake keeps them as they
-    /// are; a view makes them NULL.
+    /// Values with which the publisher marks invalid measurements. The lake keeps them unchanged;
+    /// views show them as NULL.
     pub invalid: &'static [i64],
     /// What the column means.
     pub doc: &'static str,
@@ -247,7 +247,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// What the column means, with its unit, for places that have one text per column.
+    /// What the column means, with its unit, as one text.
     #[must_use]
     pub fn comment(&self) -> String {
         match self.unit {
@@ -256,8 +256,8 @@ impl Column {
         }
     }
 
-    /// How many units of a point in time make a second; `None` for what is no point in time. The
-    /// unit of a point in time says since when it counts, such as `seconds since the trace began`.
+    /// The number of units per second if the column is a point in time, otherwise `None`. The unit of
+    /// a point in time says what it counts from, such as `seconds since the trace began`.
     #[must_use]
     pub fn time_units(&self) -> Option<i64> {
         match self.unit?.split_once(" since ")?.0 {
@@ -268,14 +268,14 @@ impl Column {
         }
     }
 
-    /// Whether a text may hold an integer: the publisher's format is `…_OR_INTEGER`.
+    /// Whether a text may hold an integer: whether the publisher's format is `…_OR_INTEGER`.
     #[must_use]
     pub fn may_be_integer(&self) -> bool {
         self.kind == Kind::Text && self.format.ends_with("_OR_INTEGER")
     }
 }
 
-/// How a field is read and what it becomes in Arrow.
+/// How a field is read, and its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Decimal digits with an optional minus, `Int64`.
@@ -288,7 +288,7 @@ pub enum Kind {
     Text,
     /// An integer with named values, `Int32`.
     Code,
-    /// Named values together, `Struct`.
+    /// Several named values, `Struct`.
     Struct,
     /// Any number of values of one kind, `List`.
     List,
@@ -347,31 +347,31 @@ pub struct Range {
     pub doc: &'static str,
 }
 
-/// A value that stands for something else than itself.
+/// A value with a special meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sentinel {
     /// The value in the lake.
     pub value: i64,
     /// Its name.
     pub name: &'static str,
-    /// Another spelling that files have for it, if any; it is mapped to `value` and counted.
+    /// Another number that files contain for it, if any; it is mapped to `value` and counted.
     pub also: Option<&'static str>,
     /// What it means.
     pub doc: &'static str,
 }
 
-/// Somebody's count of the rows in all published parts of a table.
+/// A count of the rows in all published parts of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
     /// The rows.
     pub rows: u64,
-    /// How sure that is.
+    /// How reliable the count is.
     pub confidence: Confidence,
-    /// Who counted, as a text.
+    /// Who counted.
     pub source: &'static str,
 }
 
-/// How sure a published count is, the surest first.
+/// How reliable a published count is, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidence {
     /// The publisher says so.

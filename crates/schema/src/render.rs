@@ -1,7 +1,7 @@
 //! Descriptions of a trace and its tables for people, for programs and for databases.
 //!
-//! Each function takes a trace and, if only one is asked for, one of its tables; the text ends with
-//! a line break and depends on nothing but its arguments.
+//! Each function takes a trace and, to describe only one table, that table. The text ends with a
+//! newline and depends only on the arguments.
 
 mod json;
 mod markdown;
@@ -17,15 +17,15 @@ use crate::{Column, Files, Kind, Published, Range, Table, Trace};
 
 /// The column that the directories of a partitioned lake add to every table.
 const PARTITION: &str = "file_number";
-const PARTITION_DOC: &str = "Number of the part that the row was published in; it comes from the \
-                             directory, the files do not hold it.";
+const PARTITION_DOC: &str = "Number of the part that the row was published in. It is in the path of \
+                             the file, not in the file.";
 
-/// The table that is asked for, or all of them.
+/// The one table that was asked for, or all tables with the derived ones last.
 fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
     table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
 }
 
-/// The number of a column's field in a file, from 1, as `schema.csv` counts; none if it is absent.
+/// The number of a column's field in a file, counted from 1; `None` if the files lack the column.
 fn field_number(table: &Table, column: usize) -> Option<usize> {
     table
         .fields
@@ -34,8 +34,8 @@ fn field_number(table: &Table, column: usize) -> Option<usize> {
         .map(|position| position + 1)
 }
 
-/// A column and everything nested in it, each with its path such as `usage.cpus`; the item of a list has
-/// `[]` for a name.
+/// A column and everything nested in it, each with its path, such as `usage.cpus`. `[]` is the path of
+/// a list's item.
 fn with_nested(column: &'static Column) -> Vec<(String, &'static Column)> {
     let mut found = vec![(column.name.to_owned(), column)];
     for field in column.fields {
@@ -61,11 +61,11 @@ fn extent(table: &Table) -> String {
         (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
         (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
         (Files::Whole, _) => "1 file".to_owned(),
-        (Files::Derived, _) => "no file: it is derived".to_owned(),
+        (Files::Derived, _) => "no file, because it is derived".to_owned(),
     }
 }
 
-/// How many rows were published, by whose count.
+/// How many rows were published, and who counted them.
 fn published(table: &Table) -> String {
     match table.published {
         Some(Published {
@@ -77,11 +77,29 @@ fn published(table: &Table) -> String {
             thousands(rows),
             confidence.name()
         ),
-        None => "No published count of its rows is known.".to_owned(),
+        None => "The number of published rows is unknown.".to_owned(),
     }
 }
 
-/// A number with commas between its thousands.
+/// What is known of the shards of single cells, a sentence per cell.
+fn shards(table: &Table) -> Vec<String> {
+    let sentences = table.shards.iter().map(|one| {
+        let plural = if one.count == 1 { "" } else { "s" };
+        let rows = one.rows.map(|rows| {
+            let (count, confidence) = (thousands(rows.rows), rows.confidence.name());
+            format!(", {count} rows ({confidence}). {}", rows.source)
+        });
+        let rows = rows.unwrap_or_else(|| ".".to_owned());
+        format!(
+            "Cell {}: {} shard{plural}{rows}",
+            one.cell,
+            thousands(u64::from(one.count))
+        )
+    });
+    sentences.collect()
+}
+
+/// A number with commas as thousands separators.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -94,7 +112,8 @@ fn thousands(number: u64) -> String {
     text
 }
 
-/// Meaning, unit, codes and special values in one text, for places that hold one text per column.
+/// Meaning, unit, codes and special values of a column in one text, for formats that have one comment
+/// per column.
 #[must_use]
 pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
@@ -129,7 +148,7 @@ pub fn remark(column: &Column) -> String {
         ));
     }
     if !column.invalid.is_empty() {
-        remark.push_str(&format!(" Not valid: {}.", invalid(column)));
+        remark.push_str(&format!(" Invalid: {}.", invalid(column)));
     }
     remark
 }
@@ -147,7 +166,7 @@ fn spans(column: &Column) -> Vec<(String, &'static Range)> {
     spans.collect()
 }
 
-/// The values that mark a measurement as not valid, with commas between.
+/// The values that mark a measurement as invalid, separated by commas.
 fn invalid(column: &Column) -> String {
     let values = column.invalid.iter().map(i64::to_string);
     values.collect::<Vec<_>>().join(", ")
@@ -158,7 +177,7 @@ mod tests {
     use super::*;
     use crate::TRACES;
 
-    /// A way to describe a trace or one table of it.
+    /// A function that describes a trace or one of its tables.
     type Render = fn(&Trace, Option<&Table>) -> String;
 
     #[test]
@@ -187,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn published_counts_are_told_with_their_source() {
+    fn published_counts_have_a_source() {
         for trace in TRACES {
             for table in trace.tables {
                 let forms: [Render; 2] = [text, markdown];
@@ -200,7 +219,7 @@ mod tests {
         }
         let mut table = TRACES[0].tables[0];
         table.published = None;
-        assert!(text(&TRACES[0], Some(&table)).contains("No published count"));
+        assert!(text(&TRACES[0], Some(&table)).contains("published rows is unknown"));
     }
 
     #[test]

@@ -289,7 +289,18 @@ fn literal(value: impl Debug) -> String {
 fn structure(name: &str, depth: usize, fields: &[(&str, String)]) -> String {
     let mut text = format!("{name} {{\n");
     for (field, value) in fields {
-        text.push_str(&format!("{}{field}: {value},\n", indent(depth + 1)));
+        let start = indent(depth + 1);
+        let line = format!("{start}{field}: {value},\n");
+        let optional = value
+            .strip_prefix("Some(")
+            .and_then(|rest| rest.strip_suffix(')'));
+        match optional.filter(|inner| inner.starts_with('"')) {
+            Some(inner) if line.chars().count() > WIDTH + 1 => text.push_str(&format!(
+                "{start}{field}: Some(\n{}{inner},\n{start}),\n",
+                indent(depth + 2)
+            )),
+            _ => text.push_str(&line),
+        }
     }
     text.push_str(&format!("{}}}", indent(depth)));
     text

@@ -19,61 +19,80 @@ use crate::{json, quoted, split};
 /// U+FEFF in UTF-8, which some systems put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Rows that one thread reads at least.
-const SOME: usize = 32;
+/// The fewest records that a thread takes at once.
+const RECORDS_PER_THREAD: usize = 32;
 
-/// The records of one chunk; reused from chunk to chunk. A table has one syntax, so two of the three
-/// are always empty.
-#[derive(Default)]
+/// The records of one chunk; reused from chunk to chunk.
 pub(super) struct Records {
-    plain: split::Records,
-    json: Vec<Range<usize>>,
-    quoted: quoted::Records,
-    ending: Option<LineEnding>,
-    /// Whether a byte order mark stands before the first.
+    found: Found,
+    ending: LineEnding,
+    /// Whether a byte order mark precedes the first record.
     marked: bool,
-    /// Whether a record may span lines.
-    spans: bool,
+}
+
+/// Where the records are, in the way that the table's syntax needs.
+enum Found {
+    Csv(split::Records),
+    /// The range of each line, with its ending.
+    Json(Vec<Range<usize>>),
+    QuotedCsv(quoted::Records),
+}
+
+/// Which end of its file a chunk has.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
 }
 
 impl Records {
-    /// Splits whole lines, the first ones of the file if `is_first` and the last ones if `is_last`, to
-    /// at most so many records; returns how many bytes these have.
+    pub(super) fn new(syntax: Syntax) -> Self {
+        Self {
+            found: match syntax {
+                Syntax::Csv => Found::Csv(split::Records::default()),
+                Syntax::Json => Found::Json(Vec::new()),
+                Syntax::QuotedCsv => Found::QuotedCsv(quoted::Records::default()),
+            },
+            ending: LineEnding::Lf,
+            marked: false,
+        }
+    }
+
+    /// Splits whole lines into at most `most` records; returns the length of these in bytes.
     pub(super) fn split(
         &mut self,
         lines: &[u8],
-        layout: &Layout,
+        fields: usize,
         ending: LineEnding,
-        [is_first, is_last]: [bool; 2],
+        ends: Ends,
         most: u64,
     ) -> usize {
-        self.ending = Some(ending);
-        self.spans = layout.table.syntax == Syntax::QuotedCsv;
-        self.marked = is_first && lines.starts_with(BYTE_ORDER_MARK);
-        match layout.table.syntax {
-            Syntax::Csv => {
+        self.ending = ending;
+        self.marked = ends.is_first && lines.starts_with(BYTE_ORDER_MARK);
+        match &mut self.found {
+            Found::Csv(records) => {
                 let lines = first(lines, most);
-                self.plain.split(lines, layout.fields.len(), ending);
+                records.split(lines, fields, ending);
                 if self.marked {
-                    self.plain.refuse_first(Fault::ByteOrderMark);
+                    records.refuse_first(Fault::ByteOrderMark);
                 }
                 lines.len()
             }
-            Syntax::Json => {
-                self.json.clear();
+            Found::Json(places) => {
+                places.clear();
                 let mut start = 0;
                 for newline in memchr::memchr_iter(b'\n', first(lines, most)) {
-                    self.json.push(start..newline + 1);
+                    places.push(start..newline + 1);
                     start = newline + 1;
                 }
                 start
             }
-            Syntax::QuotedCsv => self.quoted.split(lines, is_last, most),
+            Found::QuotedCsv(records) => records.split(lines, ends.is_last, most),
         }
     }
 
-    /// Takes the header out that the first chunk of a table with one starts with. The error says what
-    /// is wrong with it, and at which byte.
+    /// Takes out the header, which the first chunk of a table that has one starts with. The error says
+    /// what is wrong with it, and at which byte.
     pub(super) fn take_header(
         &mut self,
         lines: &[u8],
@@ -82,61 +101,69 @@ impl Records {
         if self.marked {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
-        let ending = self.ending.unwrap_or(LineEnding::Lf);
-        self.quoted.take_header(lines, &layout.fields, ending)
+        match &mut self.found {
+            Found::QuotedCsv(records) => records.take_header(lines, &layout.fields, self.ending),
+            Found::Csv(_) | Found::Json(_) => Ok(()),
+        }
     }
 
     /// The longest record, where a record may have several lines.
     pub(super) fn longest(&self) -> Option<Range<usize>> {
-        let places = self.quoted.places().iter();
-        places.max_by_key(|place| place.len()).cloned()
+        match &self.found {
+            Found::QuotedCsv(records) => {
+                let places = records.places().iter();
+                places.max_by_key(|place| place.len()).cloned()
+            }
+            Found::Csv(_) | Found::Json(_) => None,
+        }
     }
 
-    /// The number of records, of those of the wrong shape, too.
+    /// The number of records, including those of the wrong shape.
     pub(super) fn count(&self) -> u64 {
-        let plain = self.plain.len() + self.plain.malformed().len();
-        (plain + self.json.len() + self.quoted.places().len()) as u64
+        let count = match &self.found {
+            Found::Csv(records) => records.len() + records.malformed().len(),
+            Found::Json(places) => places.len(),
+            Found::QuotedCsv(records) => records.places().len(),
+        };
+        count as u64
     }
 
     /// The number of lines that were split.
     pub(super) fn lines(&self, lines: &[u8]) -> u64 {
-        if self.spans {
-            memchr::memchr_iter(b'\n', lines).count() as u64
-        } else {
-            self.count()
+        match &self.found {
+            Found::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
+            Found::Csv(_) | Found::Json(_) => self.count(),
         }
     }
 
     /// The number of records that may become rows.
     pub(super) fn rows(&self) -> usize {
-        self.plain.len() + self.json.len() + self.quoted.places().len()
+        match &self.found {
+            Found::Csv(records) => records.len(),
+            Found::Json(places) => places.len(),
+            Found::QuotedCsv(records) => records.places().len(),
+        }
     }
 
-    /// The records of a nested table, in order: the place of each without its line ending, and the row.
+    /// Reads records one by one, in parallel; `row` gets the index of a record and its text without the
+    /// line ending. Returns the place of each record, and its row.
     fn read(
         &self,
         lines: &[u8],
-        layout: &Layout,
+        places: &[Range<usize>],
+        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Bad> + Sync,
     ) -> Vec<(Range<usize>, std::result::Result<Row, Bad>)> {
-        let ending = self.ending.unwrap_or(LineEnding::Lf);
-        let is_json = layout.table.syntax == Syntax::Json;
-        let places = if is_json {
-            &self.json
-        } else {
-            self.quoted.places()
-        };
         let read = |(index, place): (usize, &Range<usize>)| {
-            let (raw, shape) = ending.body(&lines[place.clone()]);
+            let (raw, shape) = self.ending.body(&lines[place.clone()]);
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let row = match marked.or(shape) {
                 Some(fault) => Err(Bad::new(0..raw.len(), fault)),
-                None if is_json => json::row(raw, layout.table.columns),
-                None => self.quoted.row(index, raw, layout, ending),
+                None => row(index, raw),
             };
             (place.start..place.start + raw.len(), row)
         };
-        let places = places.par_iter().enumerate().with_min_len(SOME);
-        places.map(read).collect()
+        let places = places.par_iter().enumerate();
+        places.with_min_len(RECORDS_PER_THREAD).map(read).collect()
     }
 }
 
@@ -163,12 +190,18 @@ pub(super) fn push(
     records: &Records,
     layout: &Layout,
 ) -> Result<Vec<Reject>> {
-    if layout.table.syntax == Syntax::Csv {
-        return rows.push_fields(layout, lines, &records.plain);
-    }
+    let read = match &records.found {
+        Found::Csv(found) => return rows.push_fields(layout, lines, found),
+        Found::Json(places) => {
+            records.read(lines, places, |_, raw| json::row(raw, layout.table.columns))
+        }
+        Found::QuotedCsv(found) => records.read(lines, found.places(), |index, raw| {
+            found.row(index, raw, layout, records.ending)
+        }),
+    };
     let (mut good, mut rejects) = (Vec::new(), Vec::new());
     let (mut line, mut seen) = (0, 0);
-    for (place, row) in records.read(lines, layout) {
+    for (place, row) in read {
         let bad = match row {
             Ok(row) => {
                 good.push(row);
@@ -191,9 +224,9 @@ pub(super) fn push(
     Ok(rejects)
 }
 
-/// At most so many lines of those given.
+/// The first `most` lines, or all of them if there are fewer.
 fn first(lines: &[u8], most: u64) -> &[u8] {
-    // A line has a byte, so most chunks need not be searched.
+    // A line has at least one byte, so most chunks needn't be searched.
     let Some(skip) = usize::try_from(most)
         .ok()
         .filter(|most| *most < lines.len())

@@ -2,7 +2,7 @@
 //! is a struct or a list is written as Python prints it. Pure.
 //!
 //! The csv crate says where records end and what their fields hold. It reads whatever it is given, so
-//! each record is held against its own text: written again, it has to be the same bytes.
+//! each record is compared with its own text: written again, it has to give the same bytes.
 
 mod python;
 
@@ -42,8 +42,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Splits a chunk of which every line ends with a newline to at most so many records; returns where
-    /// those end that are whole. At the end of the file, what stands behind them is a record as well.
+    /// Splits a chunk of whole lines into at most `most` records; returns where the complete ones end. At
+    /// the end of the file, the rest is a record too.
     pub(crate) fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
         self.places.clear();
         self.open = false;
@@ -92,12 +92,12 @@ impl Records {
         std::mem::swap(&mut self.fields[index], fields);
     }
 
-    /// Where each record stands in the chunk, with its line ending.
+    /// The range of each record in the chunk, with its line ending.
     pub(crate) fn places(&self) -> &[Range<usize>] {
         &self.places
     }
 
-    /// Takes the first record out, which is the header. The error says what is wrong with it, and at
+    /// Takes out the first record, which is the header. The error says what is wrong with it, and at
     /// which byte of it.
     pub(crate) fn take_header(
         &mut self,
@@ -213,7 +213,7 @@ impl Records {
     }
 }
 
-/// Where a field stands in its record, and what it holds.
+/// The range of a field in its record, and its value.
 type Placed<'a> = (Range<usize>, &'a [u8]);
 
 /// How many bytes a field takes as it is written at the start of a text; `None` if it is not there.

@@ -97,8 +97,8 @@ impl<'a> Reader<'a, '_> {
             .map_err(|(column, fault)| Bad::new(start..self.at, fault).within(column))
     }
 
-    /// Reads `[value, ...]`, or `[value ...]` as numpy has it: what stands behind the first item
-    /// stands behind all of them.
+    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it: the separator after the first item
+    /// is that of all items.
     fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Bad> {
         self.at += 1;
         let mut items = Vec::new();
@@ -187,7 +187,7 @@ impl<'a> Reader<'a, '_> {
         Err(self.unexpected())
     }
 
-    /// What stands before the next space or mark.
+    /// The text before the next space or mark.
     fn word(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let ends = |byte: u8| is_space(byte) || b"[]{}:,'\"".contains(&byte);

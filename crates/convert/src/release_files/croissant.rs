@@ -1,4 +1,4 @@
-//! The description as ML Commons Croissant 1.0.
+//! The description as ML Commons Croissant 1.1.
 
 use arrow::datatypes::{DataType, Field};
 use serde_json::{Map, Value, json};
@@ -7,8 +7,8 @@ use tracelake_schema::{Table, render};
 
 use super::{Lake, licence_page};
 
-/// The version of Croissant that is followed.
-const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.0";
+/// The version of Croissant that the description follows.
+const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
 
 /// A dataset: a file object for each output, and a file set and a record set for each table.
 pub(super) fn croissant(lake: &Lake<'_>) -> Value {
@@ -95,13 +95,21 @@ fn record_set(table: &Table) -> Value {
         };
         describe(table.name, field, Some(&render::remark(column)), &source)
     });
-    json!({
+    let mut described = json!({
         "@type": "cr:RecordSet",
         "@id": table.name,
         "name": table.name,
         "description": table.summary,
-        "field": fields.collect::<Vec<_>>(),
-    })
+    });
+    if !table.primary_key.is_empty() {
+        let key = table.primary_key.iter();
+        let key = key.map(|column| json!({"@id": format!("{}/{column}", table.name)}));
+        described["key"] = key.collect();
+    }
+    // Croissant's `references` is a join to its readers, which would load both tables; the data
+    // package has the references.
+    described["field"] = fields.collect();
+    described
 }
 
 /// Where the values of a field are: in a column, and there under a path of names.
@@ -130,7 +138,8 @@ fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &Source<'_>)
         set("description", doc.into());
     }
     if repeated {
-        set("repeated", true.into());
+        set("isArray", true.into());
+        set("arrayShape", "-1".into());
     }
     if let DataType::Struct(children) = inner {
         let children = children.iter().map(|child| {
@@ -171,14 +180,17 @@ fn context() -> Value {
     json!({
         "@language": "en",
         "@vocab": "https://schema.org/",
+        "arrayShape": "cr:arrayShape",
         "citeAs": "cr:citeAs",
         "column": "cr:column",
         "conformsTo": "dct:conformsTo",
+        "containedIn": "cr:containedIn",
         "cr": "http://mlcommons.org/croissant/",
         "rai": "http://mlcommons.org/croissant/RAI/",
         "data": {"@id": "cr:data", "@type": "@json"},
         "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
         "dct": "http://purl.org/dc/terms/",
+        "description": {"@container": "@language"},
         "equivalentProperty": "cr:equivalentProperty",
         "examples": {"@id": "cr:examples", "@type": "@json"},
         "extract": "cr:extract",
@@ -188,10 +200,12 @@ fn context() -> Value {
         "fileSet": "cr:fileSet",
         "format": "cr:format",
         "includes": "cr:includes",
+        "isArray": "cr:isArray",
         "isLiveDataset": "cr:isLiveDataset",
         "jsonPath": "cr:jsonPath",
         "key": "cr:key",
         "md5": "cr:md5",
+        "name": {"@container": "@language"},
         "parentField": "cr:parentField",
         "path": "cr:path",
         "recordSet": "cr:recordSet",
@@ -233,11 +247,11 @@ mod tests {
         assert!(plain["source"].get("transform").is_none());
         let numbers = describe("t", &list(DataType::Int64), None, &source);
         assert_eq!(
-            (&numbers["repeated"], &numbers["dataType"]),
+            (&numbers["isArray"], &numbers["dataType"]),
             (&json!(true), &json!("sc:Integer"))
         );
         let one = describe("t", &Field::new("c", pair.clone(), true), None, &source);
-        assert!(one.get("repeated").is_none() && one.get("source").is_none());
+        assert!(one.get("isArray").is_none() && one.get("source").is_none());
         assert_eq!(one["subField"][1]["@id"], "t/c/memory");
         assert_eq!(one["subField"][1]["source"]["extract"]["column"], "c");
         assert_eq!(
@@ -245,7 +259,7 @@ mod tests {
             "memory"
         );
         let many = describe("t", &list(pair), None, &source);
-        assert_eq!(many["repeated"], true);
+        assert_eq!(many["arrayShape"], "-1");
         assert_eq!(many["subField"][0]["dataType"], "sc:Float");
     }
 }

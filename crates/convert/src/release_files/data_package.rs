@@ -24,7 +24,7 @@ pub(super) fn data_package(lake: &Lake<'_>) -> Value {
             "path": paths.collect::<Vec<_>>(),
             "format": lake.format.name(),
             "mediatype": mediatype,
-            "schema": {"fields": fields(table)},
+            "schema": schema(table, &|name| lake.tables.iter().any(|(one, _)| one.name == name)),
         })
     });
     let mut licence = json!({"title": trace.licence});
@@ -63,6 +63,34 @@ pub(super) fn data_package(lake: &Lake<'_>) -> Value {
     package
 }
 
+/// The columns and keys of a table. `is_here` says whether the package has a table, because a
+/// reference to another package's table is not allowed.
+fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
+    let mut schema = json!({"fields": fields(table)});
+    if !table.primary_key.is_empty() {
+        schema["primaryKey"] = json!(table.primary_key);
+    }
+    let references = table.references.iter().filter(|one| is_here(one.table));
+    let references: Vec<Value> = references
+        .map(|one| {
+            // The standard's name for the table itself is the empty text.
+            let resource = if one.table == table.name {
+                ""
+            } else {
+                one.table
+            };
+            json!({
+                "fields": one.columns,
+                "reference": {"resource": resource, "fields": one.to},
+            })
+        })
+        .collect();
+    if !references.is_empty() {
+        schema["foreignKeys"] = references.into();
+    }
+    schema
+}
+
 fn fields(table: &Table) -> Vec<Value> {
     let schema = arrow_schema(table);
     let fields = schema.fields().iter().zip(table.columns);
@@ -96,5 +124,26 @@ fn data_type(kind: &DataType) -> &'static str {
         kind if kind.is_integer() => "integer",
         kind if kind.is_floating() => "number",
         _ => "string",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_catalog_and_refer_to_tables_of_the_package_alone() {
+        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+            let whole = schema(table, &|_| true);
+            assert_eq!(
+                whole.get("primaryKey").is_some(),
+                !table.primary_key.is_empty()
+            );
+            let keys = whole["foreignKeys"].as_array().map_or(0, Vec::len);
+            assert_eq!(keys, table.references.len(), "{}", table.name);
+            assert!(schema(table, &|_| false).get("foreignKeys").is_none());
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What an earlier run finished: validated against the disk and the source, and kept or done again.
+//! The parts that an earlier run finished: checked against the disk and the source, and kept or made again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::source::{self, Fingerprint};
 use crate::store::{Progress, inside};
 
 impl Run<'_> {
-    /// Validates the parts that an earlier run finished and returns those that stay.
+    /// Checks the parts that an earlier run finished and returns those to keep.
     pub(super) fn keep(&self, progress: &Progress) -> Result<Parts> {
         // A part that was done twice is in the journal twice; the later line is the true one.
         let finished: Parts = progress
@@ -67,7 +67,7 @@ impl Run<'_> {
             }
             if sources.contains_key(&key) {
                 let (file_number, rows) = (facts.file_number, facts.rows_out);
-                // What a stream still has to give is behind what is kept, which is read past.
+                // The rest of a stream comes after the kept parts, which are skipped.
                 let bytes = match (planned.contains_key(&key), facts.of) {
                     (true, _) => facts.source.bytes,
                     (false, Some(parts)) => facts.source.bytes / u64::from(parts.max(1)),
@@ -89,7 +89,7 @@ impl Run<'_> {
             .collect())
     }
 
-    /// Whether an output is there with the bytes that it was committed with.
+    /// Whether an output exists with the bytes that were committed.
     fn is_whole(&self, output: &FileFacts) -> Result<bool> {
         let path = inside(self.lake.root(), &output.path)?;
         if !path
@@ -115,7 +115,7 @@ impl Run<'_> {
         self.plan.selects(number).then_some(stream)
     }
 
-    /// The fingerprints of sources, each as far as it was read; a source is read once for all of them.
+    /// The fingerprints of sources, each up to where it was read. Every source is read only once.
     fn fingerprints<'a>(
         &self,
         sources: impl Iterator<Item = (&'a str, u64)>,
@@ -136,7 +136,7 @@ impl Run<'_> {
         Ok(fingerprints.into_iter().flatten().collect())
     }
 
-    /// Refuses to keep a part whose source is another one now.
+    /// Refuses to keep a part whose source has changed.
     fn same_source(
         &self,
         table: &'static str,

@@ -1,4 +1,4 @@
-//! A plan carried out: parts over threads, resume, cancel, and what a bad row leads to.
+//! Carries out a plan: parts over threads, resuming, stopping, and what to do with a bad row.
 
 mod keep;
 mod look;
@@ -53,8 +53,8 @@ const FOREIGN_SHOWN: usize = 4;
 /// columns and what looks values up in them.
 const PART_MEMORY: u64 = 128_000_000;
 
-/// How many parts may be converted at a time within so many bytes of memory; `None` where there is
-/// not enough for one.
+/// How many parts may be converted at a time within `memory` bytes; `None` if there isn't enough for
+/// one.
 ///
 /// ```
 /// use tracelake_convert::run::parts_within;
@@ -184,7 +184,7 @@ struct Cutting<'a> {
 /// Tells how far a file is read, and stops where that is wanted.
 struct Ticks<'a> {
     run: &'a Run<'a>,
-    /// Bytes of the file that were told.
+    /// Bytes of the file that were reported.
     told: u64,
 }
 
@@ -255,7 +255,7 @@ impl Run<'_> {
             parts.extend(self.derive_all(&shared, &parts)?);
         }
         let manifest = self.assemble(parts);
-        // A manifest that says something else than what is there is written anew.
+        // A manifest that doesn't say what is there is replaced.
         if !resumed || read_manifest(self.lake.root())? != manifest {
             self.check_footers(&manifest)?;
             for stray in self.lake.publish(&manifest, &table_names())? {

@@ -1,9 +1,9 @@
-//! The bytes of a file with a few of them in sight, ahead and behind.
+//! The bytes of a file with a few of them buffered, ahead of the current one and before it.
 
 use super::{READ, Raw};
 use crate::error::Result;
 
-/// Bytes that stay in the buffer behind the next one, so that a decoder can give some back.
+/// Bytes that stay in the buffer before the next one, so that a decoder can give some back.
 const BEHIND: usize = 8;
 
 /// Compressed bytes on their way to a decoder.
@@ -45,7 +45,7 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
-    /// Goes past bytes that are in sight.
+    /// Skips buffered bytes.
     pub(super) fn pass(&mut self, bytes: usize) {
         self.start += bytes;
     }

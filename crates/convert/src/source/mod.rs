@@ -1,4 +1,4 @@
-//! One input file to chunks of whole lines, with the digest of the bytes as they lie on disk.
+//! One input file to chunks of whole lines, with the digest of the bytes on disk.
 
 mod archive;
 mod gunzip;
@@ -49,13 +49,21 @@ pub struct Source {
     decoder: Decoder,
     /// What the file holds is an archive, and the text that of a member.
     archive: Option<Archive>,
-    /// What comes again: lines that were given back, and the start of one that was not whole yet.
-    begun: Vec<u8>,
-    /// How much of it are lines that were given back, and whether these were all of their chunk.
+    /// How far the current text has been read.
+    text: TextState,
+}
+
+/// How far a text has been handed out: that of the file, or of a member of an archive.
+#[derive(Default)]
+struct TextState {
+    /// What the next chunk starts with: lines that were given back, and the start of an incomplete one.
+    pending: Vec<u8>,
+    /// How many bytes of it are lines that were given back, and whether these were their whole chunk.
     given_back: usize,
     all_back: bool,
     /// Decoded bytes before it.
     before: u64,
+    /// Whether everything was decoded.
     at_end: bool,
     /// How the lines end, which the first one decides.
     ending: Option<LineEnding>,
@@ -120,7 +128,7 @@ impl Chunk {
 /// What a file was, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Its size in bytes, as it lies on disk.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
     /// The SHA-256 of these bytes, in lower-case hexadecimal.
     pub sha256: String,
@@ -146,12 +154,7 @@ impl Source {
             path: path.to_owned(),
             decoder,
             archive: ends(ARCHIVES).then(Archive::default),
-            begun: Vec::new(),
-            given_back: 0,
-            all_back: false,
-            before: 0,
-            at_end: false,
-            ending: None,
+            text: TextState::default(),
         })
     }
 
@@ -170,24 +173,24 @@ impl Source {
     pub fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let Chunk { text, lines } = chunk;
         *lines = 0;
-        let mut end = self.begun.len();
+        let mut end = self.text.pending.len();
         text.resize(text.len().max(end), 0);
-        text[..end].copy_from_slice(&self.begun);
-        let given_back = std::mem::take(&mut self.given_back);
-        if given_back >= CHUNK && !self.all_back {
+        text[..end].copy_from_slice(&self.text.pending);
+        let given_back = std::mem::take(&mut self.text.given_back);
+        if given_back >= CHUNK && !self.text.all_back {
             *lines = given_back;
-            self.before += given_back as u64;
-            self.begun.drain(..given_back);
+            self.text.before += given_back as u64;
+            self.text.pending.drain(..given_back);
             return Ok(true);
         }
         // Else there are more lines than these, unless they are the last ones.
         let mut searched = if given_back > 0 { given_back } else { end };
         loop {
             end = self.fill(text, end)?;
-            if self.at_end && end > 0 && text[end - 1] != b'\n' {
+            if self.text.at_end && end > 0 && text[end - 1] != b'\n' {
                 // The last line gets the ending that the others have.
                 text.truncate(end);
-                let ending = self.ending.unwrap_or_else(|| LineEnding::of(text));
+                let ending = self.text.ending.unwrap_or_else(|| LineEnding::of(text));
                 if ending == LineEnding::CrLf && !text.ends_with(b"\r") {
                     text.push(b'\r');
                 }
@@ -203,38 +206,39 @@ impl Source {
                 return Err(self.too_long("line", chunk, given_back));
             }
             let newline = memchr::memrchr(b'\n', new).map(|newline| searched + newline + 1);
-            let last = (self.at_end && given_back > 0).then_some(given_back);
+            let last = (self.text.at_end && given_back > 0).then_some(given_back);
             if let Some(whole) = newline.or(last) {
                 *lines = whole;
-                self.before += *lines as u64;
-                self.begun.clear();
-                self.begun.extend_from_slice(&text[*lines..end]);
-                self.ending
+                self.text.before += *lines as u64;
+                self.text.pending.clear();
+                self.text.pending.extend_from_slice(&text[*lines..end]);
+                self.text
+                    .ending
                     .get_or_insert_with(|| LineEnding::of(&text[..*lines]));
                 return Ok(true);
             }
-            if self.at_end {
+            if self.text.at_end {
                 return Ok(false);
             }
             searched = end;
         }
     }
 
-    /// Takes the lines of the last chunk from byte `at` on back, where one starts: they come again with
-    /// the next one. When all of them are given back, more stand behind them there, if the file has more.
+    /// Takes back the lines of the last chunk from byte `at` on, where a line starts: the next chunk starts
+    /// with them. If all of them are given back, the next chunk has more after them, unless the file ends.
     pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
         let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
-        self.all_back = lines.len() == chunk.lines;
-        self.given_back += lines.len();
-        self.before -= lines.len() as u64;
-        self.begun.splice(..0, lines.iter().copied());
+        self.text.all_back = lines.len() == chunk.lines;
+        self.text.given_back += lines.len();
+        self.text.before -= lines.len() as u64;
+        self.text.pending.splice(..0, lines.iter().copied());
         chunk.lines -= lines.len();
     }
 
     /// Whether the last chunk was known to be the last one; else there may be more.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.at_end && self.begun.is_empty()
+        self.text.at_end && self.text.pending.is_empty()
     }
 
     /// The file.
@@ -245,21 +249,21 @@ impl Source {
 
     /// The refusal of what is longer than [`LINE_LIMIT`], which starts at byte `at` of the last chunk.
     pub(crate) fn too_long(&self, what: &str, chunk: &Chunk, at: usize) -> Error {
-        let at = self.before - chunk.lines as u64 + at as u64;
+        let at = self.text.before - chunk.lines as u64 + at as u64;
         let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
         Error::new(ErrorKind::Misfit, reason)
             .at(&self.path)
             .hint("this is not a table of a trace; download the file again")
     }
 
-    /// Decodes about one chunk more behind `text[..start]`; gives its end.
+    /// Decodes about one more chunk to after `text[..start]`; returns the new end.
     fn fill(&mut self, text: &mut Vec<u8>, start: usize) -> Result<usize> {
         let room = start + CHUNK;
         if text.len() < room {
             text.resize(room, 0);
         }
         let mut filled = start;
-        while filled < room && !self.at_end {
+        while filled < room && !self.text.at_end {
             let into = &mut text[filled..room];
             let read = match &mut self.archive {
                 None => self.decoder.read(into),
@@ -267,7 +271,7 @@ impl Source {
             }
             .map_err(|error| at(error, &self.path))?;
             filled += read;
-            self.at_end = read == 0;
+            self.text.at_end = read == 0;
         }
         Ok(filled)
     }
@@ -300,9 +304,7 @@ impl Source {
         let Some(archive) = &mut self.archive else {
             return Ok(None);
         };
-        self.begun.clear();
-        (self.given_back, self.at_end) = (0, false);
-        (self.before, self.ending) = (0, None);
+        self.text = TextState::default();
         let member = archive.next_member(&mut self.decoder);
         member.map_err(|error| at(error, &self.path))
     }
@@ -312,7 +314,7 @@ impl Source {
     }
 }
 
-/// The bytes of a file as they lie on disk, counted and digested on their way.
+/// The bytes of a file on disk, counted and digested as they are read.
 struct Raw {
     file: File,
     digest: Sha256,

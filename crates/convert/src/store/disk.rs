@@ -1,4 +1,4 @@
-//! Directories, links, removals and fsync: the small change of [`super::Lake`].
+//! Directories, links, removals and fsync, for [`super::Lake`].
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{MOST_BYTES, REJECTS};
 use crate::source::{open_small, read_small};
 
-/// Takes the lock of a lake, or says that another process has it.
+/// Locks a lake, or reports that another process has the lock.
 pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
     loop {
         refuse_symlink(path)?;
@@ -55,7 +55,7 @@ fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Makes a directory and its parents and lists those that were not there.
+/// Makes a directory and its parents, and lists those that it made.
 pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -79,7 +79,7 @@ pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
     }
 }
 
-/// Makes one directory, unless it is there; says whether it was made. A symbolic link to one is
+/// Makes one directory unless it exists; returns whether it did. A symbolic link to one is
 /// refused: nothing in a lake may lead out of it.
 pub(super) fn make_directory(path: &Path) -> Result<bool> {
     match fs::create_dir(path) {
@@ -146,7 +146,7 @@ pub(super) fn remove_all(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes the names in a directory last.
+/// Makes sure that the names in a directory are on the disk.
 pub(super) fn sync_directory(path: &Path) -> Result<()> {
     // Only Unix can open a directory; elsewhere the rename itself is all there is.
     if cfg!(unix) {

@@ -1,4 +1,4 @@
-//! The files of a release, which lie at the top of a lake.
+//! The files of a release, at the top of a lake.
 //!
 //! [`SUMS`] is written before the other files and removed after them, so whatever is there of a
 //! release is named in it with its digest: a file of this name that is somebody else's is known as
@@ -33,7 +33,7 @@ pub fn sums_line(sha256: &str, path: &str) -> String {
     format!("{sha256}  {path}")
 }
 
-/// The path, size and digest of the manifest as it lies on the disk.
+/// The path, size and digest of the manifest on the disk.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -41,7 +41,7 @@ pub fn manifest_facts(root: &Path) -> Result<FileFacts> {
     facts(root, &format!("{HOME}/{MANIFEST}"))
 }
 
-/// The path, size and digest of a file of a lake as it lies on the disk.
+/// The path, size and digest of a file of a lake on the disk.
 ///
 /// # Errors
 /// When it cannot be read.

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::{asked, field_number};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
-use crate::{Column, Table, Trace};
+use crate::{Column, Published, Table, Trace};
 
-/// Everything that is known of a trace, or of one of its tables, as one JSON object.
+/// Everything the catalog knows of a trace, or of one of its tables, as one JSON object.
 ///
 /// # Example
 ///
@@ -31,6 +31,10 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "url": trace.url,
         "published": trace.published,
         "epoch": trace.epoch,
+        "download": trace.download,
+        "archives": trace.archives.iter().map(|one| json!({
+            "table": one.table, "names": one.names, "sha256": one.sha256, "size": one.size,
+        })).collect::<Vec<_>>(),
         "anomalies": trace.anomalies,
         "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
@@ -45,13 +49,28 @@ fn describe(table: &Table) -> Value {
         "files": format!("{:?}", table.files).to_lowercase(),
         "syntax": format!("{:?}", table.syntax).to_lowercase(),
         "parts": table.parts,
-        "published": table.published.map(|one| json!({
-            "rows": one.rows, "confidence": one.confidence.name(), "source": one.source,
-        })),
+        "published": table.published.map(count),
+        "shards": table.shards.iter().map(|one| json!({
+            "cell": one.cell, "count": one.count, "rows": one.rows.map(count),
+        })).collect::<Vec<_>>(),
+        "required": table.required,
+        "entity": table.entity,
+        "primary_key": table.primary_key,
+        "references": table.references.iter().map(|one| json!({
+            "columns": one.columns, "table": one.table, "to": one.to,
+        })).collect::<Vec<_>>(),
         "schema_fingerprint": fingerprint(&arrow_schema(table)),
         "columns": columns
             .map(|(index, one)| column(one, field_number(table, index)))
             .collect::<Vec<_>>(),
+    })
+}
+
+fn count(published: Published) -> Value {
+    json!({
+        "rows": published.rows,
+        "confidence": published.confidence.name(),
+        "source": published.source,
     })
 }
 
@@ -98,6 +117,8 @@ mod tests {
             let value: Value = serde_json::from_str(&json(trace, None)).unwrap();
             for (t, table) in trace.tables.iter().enumerate() {
                 let rows = table.published.map(|published| published.rows);
+                assert_eq!(value["tables"][t]["entity"], json!(table.entity));
+                assert_eq!(value["tables"][t]["required"], json!(table.required));
                 assert_eq!(value["tables"][t]["published"]["rows"].as_u64(), rows);
                 for (c, column) in table.columns.iter().enumerate() {
                     let described = &value["tables"][t]["columns"][c];

@@ -5,10 +5,20 @@ use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
 
 /// A trace, or one of its tables, as Markdown.
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, render};
+///
+/// let page = render::markdown(&TRACES[0], None);
+/// assert!(page.starts_with(&format!("# {}", TRACES[0].name)));
+/// ```
 #[must_use]
 pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
     page.push_str(&sources(trace));
+    page.push_str(&origin(trace));
     page.push_str(&anomalies(trace));
     for table in asked(trace, table) {
         page.push_str(&table_section(trace, table));
@@ -18,7 +28,7 @@ pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
 
 /// All versions of one data set as one page of the data dictionary.
 ///
-/// The tables are those of the first version, which the others share.
+/// The tables are those of the first version; the others have the same ones.
 #[must_use]
 pub fn dictionary(family: &[Trace]) -> String {
     let Some(first) = family.first() else {
@@ -39,9 +49,10 @@ pub fn dictionary(family: &[Trace]) -> String {
         first.licence, first.citation
     ));
     page.push_str(
-        "\nAll versions have the same columns in the lake. In the column *null*, *no* means that \
-         an empty field\nis a bad row; everywhere else it is NULL.\n",
+        "\nAll versions have the same columns in the lake. *No* in the column *null* means that an \
+         empty field\nmakes a bad row; everywhere else an empty field is NULL.\n",
     );
+    page.push_str(&origin(first));
     page.push_str(&anomalies(first));
     for table in first.all_tables() {
         page.push_str(&section(family, table));
@@ -49,7 +60,74 @@ pub fn dictionary(family: &[Trace]) -> String {
     page
 }
 
-/// The section on what is odd or wrong in the published data as a whole; empty where nothing is.
+/// Time 0, the size of the download, and the published archives.
+fn origin(trace: &Trace) -> String {
+    let mut text = String::new();
+    if let Some(epoch) = trace.epoch {
+        text.push_str(&format!(
+            "\nTime 0 is {epoch} s after 1970-01-01 00:00:00 UTC.\n"
+        ));
+    }
+    if let Some(download) = trace.download {
+        text.push_str(&format!("\nDownload: {download}\n"));
+    }
+    if trace.archives.is_empty() {
+        return text;
+    }
+    text.push_str(
+        "\n| archive | other names | table | size | SHA-256, from the publisher |\n\
+         |---|---|---|---|---|\n",
+    );
+    for archive in trace.archives {
+        let (name, others) = archive.names.split_first().unwrap_or((&"", &[]));
+        text.push_str(&format!(
+            "| `{name}` | {} | {} | {} | `{}` |\n",
+            quoted(others),
+            archive.table.unwrap_or("all"),
+            archive.size,
+            archive.sha256,
+        ));
+    }
+    text
+}
+
+/// Names as code, separated by commas.
+fn quoted(names: &[&str]) -> String {
+    let names = names.iter().map(|name| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Why mandatory columns are mandatory, the keys of a table, and its shards.
+fn facts(table: &Table) -> String {
+    let mut text = String::new();
+    let mut add = |line: String| text.push_str(&format!("- {line}\n"));
+    if let Some(reason) = table.required {
+        add(format!("Columns that are never NULL: {reason}"));
+    }
+    if !table.entity.is_empty() {
+        add(format!("A row is about: {}.", quoted(table.entity)));
+    }
+    if !table.primary_key.is_empty() {
+        add(format!("Primary key: {}.", quoted(table.primary_key)));
+    }
+    for reference in table.references {
+        add(format!(
+            "{} refers to {} of `{}`.",
+            quoted(reference.columns),
+            quoted(reference.to),
+            reference.table
+        ));
+    }
+    for line in super::shards(table) {
+        add(line);
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// The section on what is odd or wrong in the published data as a whole; empty if nothing is known.
 #[must_use]
 pub fn anomalies(trace: &Trace) -> String {
     if trace.anomalies.is_empty() {
@@ -72,7 +150,7 @@ fn sources(trace: &Trace) -> String {
     )
 }
 
-/// One table, with what the versions in `family` do not have of it.
+/// One table, with a note on each column that a version in `family` lacks.
 fn section(family: &[Trace], table: &Table) -> String {
     let mut text = format!(
         "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
@@ -85,6 +163,7 @@ fn section(family: &[Trace], table: &Table) -> String {
         "Schema fingerprint: `{}`.\n\n",
         fingerprint(&arrow_schema(table))
     ));
+    text.push_str(&facts(table));
     text.push_str("| column | published as | type | null | unit | obfuscation | meaning |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
     for (index, column) in table.columns.iter().enumerate() {
@@ -142,7 +221,7 @@ fn row(text: &mut String, path: &str, column: &Column, meaning: &str) {
     ));
 }
 
-/// A text inside a table of Markdown, where a bar would end the cell.
+/// Escapes the bars in a text, which would end a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -174,6 +253,26 @@ mod tests {
             .collect();
         let said = dictionary(&family).matches("*Not in the files of").count();
         assert_eq!(said, family.iter().map(absent).sum::<usize>());
+    }
+
+    #[test]
+    fn keys_archives_and_reasons_are_on_the_page() {
+        for trace in TRACES {
+            let page = markdown(trace, None);
+            for archive in trace.archives {
+                assert!(page.contains(archive.sha256));
+                assert!(archive.names.iter().all(|name| page.contains(name)));
+            }
+            for table in trace.all_tables() {
+                let section = table_section(trace, table);
+                assert!(section.contains(table.required.unwrap_or_default()));
+                assert!(section.contains(&quoted(table.entity)));
+                assert!(section.contains(&quoted(table.primary_key)));
+                for reference in table.references {
+                    assert!(section.contains(&format!("of `{}`", reference.table)));
+                }
+            }
+        }
     }
 
     #[test]

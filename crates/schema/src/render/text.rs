@@ -1,13 +1,21 @@
 //! Descriptions for a terminal.
 
-use super::{asked, extent, field_number, invalid, published, spans, with_nested};
+use super::{asked, extent, field_number, invalid, published, shards, spans, with_nested};
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
-/// No line is wider.
+/// Maximum width of a line.
 const WIDTH: usize = 100;
 
 /// Every known trace with its tables.
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, render};
+///
+/// assert!(render::overview().contains(TRACES[0].title));
+/// ```
 #[must_use]
 pub fn overview() -> String {
     let mut text = String::new();
@@ -32,7 +40,16 @@ pub fn overview() -> String {
     text
 }
 
-/// A trace with a list of the columns of each table, or one table with everything about it.
+/// A trace with a list of the columns of each table, or one table with all its details.
+///
+/// # Example
+///
+/// ```
+/// use tracelake_schema::{TRACES, render};
+///
+/// let trace = &TRACES[0];
+/// assert!(render::text(trace, None).contains(trace.tables[0].name));
+/// ```
 #[must_use]
 pub fn text(trace: &Trace, table: Option<&Table>) -> String {
     let mut text = wrap(&format!("{}  ", trace.name), trace.title);
@@ -43,6 +60,28 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap("  ", one.summary));
         text.push_str(&wrap("  ", &published(one)));
+        for line in shards(one) {
+            text.push_str(&wrap("  ", &line));
+        }
+        if let Some(reason) = one.required {
+            text.push_str(&wrap(
+                "  ",
+                &format!("Columns that are never NULL: {reason}"),
+            ));
+        }
+        if !one.entity.is_empty() {
+            let entity = one.entity.join(", ");
+            text.push_str(&wrap("  ", &format!("A row is about: {entity}.")));
+        }
+        if !one.primary_key.is_empty() {
+            let key = one.primary_key.join(", ");
+            text.push_str(&wrap("  ", &format!("Primary key: {key}.")));
+        }
+        for to in one.references {
+            let (columns, others) = (to.columns.join(", "), to.to.join(", "));
+            let sentence = format!("{columns} refers to {others} of {}.", to.table);
+            text.push_str(&wrap("  ", &sentence));
+        }
         text.push('\n');
         text.push_str(&if table.is_some() {
             details(one)
@@ -78,7 +117,7 @@ fn list(table: &Table) -> String {
         text.push_str(&wrap(&start, column.unit.unwrap_or_default()));
     }
     if table.fields.len() < table.columns.len() {
-        text.push_str("  (all: the files of this trace do not have the column)\n");
+        text.push_str("  (all: the files of this trace lack the column)\n");
     }
     text
 }
@@ -101,7 +140,7 @@ fn details(table: &Table) -> String {
         let place = match field_number(table, index) {
             Some(_) if is_nested => format!("published as \"{}\"", column.content),
             Some(number) => format!("field {number}, published as \"{}\"", column.content),
-            None => "not in the files of this trace, so all NULL".into(),
+            None => "not in the files of this trace, so always NULL".into(),
         };
         let values = column.obfuscation.name();
         text.push_str(&wrap("    ", &format!("{place}; values are {values}")));
@@ -123,14 +162,14 @@ fn details(table: &Table) -> String {
             text.push_str(&wrap(&format!("      {span} {}  ", range.name), range.doc));
         }
         if !column.invalid.is_empty() {
-            text.push_str(&format!("      not valid: {}\n", invalid(column)));
+            text.push_str(&format!("      invalid: {}\n", invalid(column)));
         }
         text
     });
     paragraphs.collect::<Vec<_>>().join("\n")
 }
 
-/// `start` and a text after it, broken between words; further lines begin below the text.
+/// `start` followed by a text, wrapped between words and indented to where the text begins.
 fn wrap(start: &str, text: &str) -> String {
     let indent = start.chars().count();
     let mut wrapped = String::from(start);

@@ -58,7 +58,7 @@ pub(super) struct Inflate {
     /// What of the text was not handed out yet.
     start: usize,
     end: usize,
-    /// Bits ahead, the next one lowest. Above `count` may stand bits that are read again.
+    /// Bits ahead, the next one lowest. There may be bits above `count` that will be read again.
     bits: u64,
     count: u32,
     block: Block,
@@ -101,7 +101,7 @@ impl Inflate {
         (self.block, self.last) = (Block::Header, false);
     }
 
-    /// Hands out some text; 0 at the end of the stream, after which the input stands behind it.
+    /// Hands out some text; 0 at the end of the stream, and the input is then at the byte after it.
     pub(super) fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize> {
         while self.start == self.end {
             if let Block::End = self.block {
@@ -570,7 +570,7 @@ mod tests {
 
     #[test]
     fn equals_zlib_on_every_short_stream_of_a_dynamic_block() {
-        // Random bits behind the header of a dynamic block reach the rules for codes.
+        // Random bits after the header of a dynamic block reach the rules for codes.
         let mut state = 1_u64;
         for _ in 0..20_000 {
             let mut stream = Vec::new();

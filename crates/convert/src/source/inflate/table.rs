@@ -46,7 +46,7 @@ const fn with_code(entry: Entry, bits: u32) -> Entry {
     entry + bits + (bits << 6)
 }
 
-/// A length or distance: the value with the extra bits, which stand behind the code.
+/// A length or distance: the value with the extra bits, which follow the code.
 #[inline(always)]
 pub(super) fn with_extra(entry: Entry, bits: u64) -> usize {
     value(entry) + (low(bits, take(entry)) >> code_bits(entry))

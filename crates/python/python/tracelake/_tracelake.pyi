@@ -1,0 +1,53 @@
+"""The extension module; use the package."""
+
+import os
+from collections.abc import Sequence
+
+from ._errors import TracelakeError
+from ._progress import Watch
+
+__version__: str
+
+def main(arguments: Sequence[str]) -> int: ...
+def convert(arguments: Sequence[str], watch: Watch | None) -> str: ...
+def manifest(lake: str | os.PathLike[str]) -> str: ...
+def inspect_path(path: str | os.PathLike[str]) -> str: ...
+def verify_lake(
+    lake: str | os.PathLike[str],
+    source: str | os.PathLike[str] | None,
+    threads: int | None,
+    watch: Watch | None,
+) -> tuple[str, list[TracelakeError]]: ...
+def release_lake(
+    lake: str | os.PathLike[str], allow_missing: bool, allow_rejects: bool, threads: int | None
+) -> tuple[str, list[TracelakeError]]: ...
+def generate(
+    trace: str, out: str | os.PathLike[str], parts: int, rows: int, seed: int, watch: Watch | None
+) -> str: ...
+def traces() -> list[str]: ...
+def describe(trace: str, table: str | None, form: str) -> str: ...
+def arrow_schema(trace: str, table: str) -> object: ...
+def read_part(
+    path: str | os.PathLike[str],
+    trace: str | None,
+    table: str | None,
+    rejects: bool,
+    threads: int | None,
+) -> Reader: ...
+
+class Reader:
+    """One published file, to be read once as Arrow record batches by any Arrow library."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+    @property
+    def error(self) -> TracelakeError | None:
+        """Why the rows ended early; ``None`` while nothing is wrong."""
+    @property
+    def rejected(self) -> int:
+        """Rows that were left out so far."""
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def panic() -> None: ...
