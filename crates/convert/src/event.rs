@@ -1,21 +1,21 @@
-//! What happens during a run, as plain data. The library never prints: whoever watches decides.
+//! What happens during a run, as plain data. The library never prints; the caller decides what to show.
 
-/// Something that happened; handed to the watcher from any thread.
+/// Something that happened, reported from any thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The conversion of a part begins.
+    /// The conversion or the check of a part begins.
     Started {
         /// The table.
         table: &'static str,
         /// The part's file number.
         file_number: u32,
     },
-    /// More bytes of some source file were read, as they lie on disk.
+    /// More bytes of a file were read: of a source by `convert`, of an output by `verify`.
     Read {
-        /// How many more.
+        /// The number of bytes on disk since the last such event.
         bytes: u64,
     },
-    /// A part is committed.
+    /// A part was committed.
     Finished {
         /// The table.
         table: &'static str,
@@ -28,7 +28,7 @@ pub enum Event {
         /// The size of the output in bytes.
         bytes_out: u64,
     },
-    /// A part was finished by an earlier run, validated, and is kept.
+    /// A part that an earlier run finished was validated and is kept.
     Kept {
         /// The table.
         table: &'static str,
@@ -52,5 +52,5 @@ pub enum Event {
     Warning(String),
 }
 
-/// Whoever watches a run; called from several threads at once.
-pub type Watcher<'a> = &'a (dyn Fn(Event) + Sync);
+/// Receives the events of a run, from several threads at once.
+pub type EventSink<'a> = &'a (dyn Fn(Event) + Sync);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Watcher;
+use crate::event::EventSink;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
 use crate::verify::{Verdict, known_trace, verify_lake};
@@ -24,7 +24,7 @@ pub struct Allow {
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
 /// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
 /// somebody's file; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails.
-pub fn release(root: &Path, allow: Allow, threads: usize, watch: Watcher<'_>) -> Result<Verdict> {
+pub fn release(root: &Path, allow: Allow, threads: usize, watch: EventSink<'_>) -> Result<Verdict> {
     read_manifest(root)?;
     let lake = Lake::open(root)?;
     if !lake.progress()?.complete {

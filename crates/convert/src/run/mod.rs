@@ -14,7 +14,7 @@ use tracelake_schema::{Derived, Table};
 
 use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::event::{Event, Watcher};
+use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
 use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
 use crate::options::OnBadRow;
@@ -88,7 +88,7 @@ pub fn convert(
     plan: &Plan,
     out: &Path,
     conduct: Conduct<'_>,
-    watch: Watcher<'_>,
+    watch: EventSink<'_>,
 ) -> Result<Outcome> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(conduct.threads)
@@ -127,11 +127,11 @@ struct Run<'a> {
     manifest_bytes: AtomicU64,
     /// Tables of which a file was said to be in doubt; once for each is enough.
     doubted: Mutex<BTreeSet<usize>>,
-    watch: Watcher<'a>,
+    watch: EventSink<'a>,
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, lake: &'a Lake, conduct: Conduct<'a>, watch: Watcher<'a>) -> Self {
+    fn new(plan: &'a Plan, lake: &'a Lake, conduct: Conduct<'a>, watch: EventSink<'a>) -> Self {
         let failed = Arc::new(AtomicBool::new(false));
         Self {
             plan,

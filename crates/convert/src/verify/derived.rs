@@ -33,7 +33,7 @@ pub(super) fn verify_derived(
     };
     let from = &part.source.path;
     let mut failed = None;
-    // A batch that can't be read ends the rows; why is told instead of what is missing then.
+    // A batch that can't be read ends the rows. Its error is reported, not the rows that are missing.
     let batches = output
         .batches()?
         .map_while(|batch| batch.map_err(|error| failed = Some(error)).ok());

@@ -42,7 +42,7 @@ const STRUCT: u8 = 12;
 struct Thrift<'a>(&'a [u8]);
 
 impl<'a> Thrift<'a> {
-    /// Visits each struct that a path of fields leads to; a field may be a struct or a list of them.
+    /// Visits each struct at the end of a path of fields; a field may be a struct or a list of structs.
     fn each_struct(
         &mut self,
         path: &[i64],

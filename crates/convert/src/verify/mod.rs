@@ -23,7 +23,7 @@ use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::event::{Event, Watcher};
+use crate::event::{Event, EventSink};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
@@ -111,7 +111,7 @@ impl Verification {
     ///
     /// # Memory
     /// The manifest, and for each thread a batch of rows, a row of the source and a page of a column.
-    pub fn run(self, threads: usize, watch: Watcher<'_>) -> Result<Verdict> {
+    pub fn run(self, threads: usize, watch: EventSink<'_>) -> Result<Verdict> {
         let Self {
             root,
             manifest,
@@ -135,7 +135,7 @@ pub fn verify(
     root: &Path,
     source: Option<&Path>,
     threads: usize,
-    watch: Watcher<'_>,
+    watch: EventSink<'_>,
 ) -> Result<Verdict> {
     Verification::open(root, source)?.run(threads, watch)
 }
@@ -166,7 +166,7 @@ pub(crate) fn verify_lake(
     trace: &'static Trace,
     plan: Option<&Plan>,
     threads: usize,
-    watch: Watcher<'_>,
+    watch: EventSink<'_>,
 ) -> Result<Verdict> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
@@ -279,7 +279,7 @@ struct LakeView<'a> {
     format: Format,
     manifest: &'a Manifest,
     sources: Option<Sources<'a>>,
-    watch: Watcher<'a>,
+    watch: EventSink<'a>,
 }
 
 impl<'a> LakeView<'a> {

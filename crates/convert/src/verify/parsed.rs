@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
     fn end(&mut self) -> Result<(), String> {
         match self.rest.trim_start() {
             "" => Ok(()),
-            rest => Err(format!("the source goes on with '{rest}'")),
+            rest => Err(format!("the source continues with '{rest}'")),
         }
     }
 

@@ -115,14 +115,14 @@ impl SourceText {
     }
 }
 
-/// Where the text stands with regard to quotes, as RFC 4180 has it: only a quote at the start of a
+/// Whether the text is inside of quotes, by the rules of RFC 4180: only a quote at the start of a
 /// field opens one, and two in a row are a quote of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     FieldStart,
     Outside,
     Inside,
-    /// Behind a quote inside of quotes, which ends them unless another one follows.
+    /// After a quote inside of quotes, which ends them unless another one follows.
     MayEnd,
 }
 
@@ -418,7 +418,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_order_mark_behind_a_reject_belongs_to_the_value() {
+    fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
         let directory = tempfile::tempdir().unwrap();
         let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
         std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
@@ -433,15 +433,20 @@ mod tests {
         assert!(!rows.advance().unwrap());
     }
 
-    /// The rows of quoted CSV, each between angle brackets.
-    fn rows(text: &str) -> String {
-        let mut source = SourceText {
+    /// Quoted CSV after its header.
+    fn source(text: &str) -> SourceText {
+        SourceText {
             path: PathBuf::new(),
             text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
             is_quoted: true,
             lines: 0,
             rows: 0,
-        };
+        }
+    }
+
+    /// The rows of quoted CSV, each between angle brackets.
+    fn rows(text: &str) -> String {
+        let mut source = source(text);
         let (mut row, mut all) = (Vec::new(), String::new());
         while source.next(&mut row).unwrap() {
             all += &format!("<{}>", String::from_utf8_lossy(&row).escape_default());
@@ -462,6 +467,25 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(rows(text), expected, "{text:?}");
+        }
+    }
+
+    /// A converter that miscounts records would write such rejects.
+    #[test]
+    fn a_reject_is_exactly_one_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.ndjson");
+        let layout = Layout::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+        for (text, raw, says) in [
+            ("\n\n\na\n", "\\n\\n", "not as in the rejects file"),
+            ("\"open\na\n", "\\\"open", "not as in the rejects file"),
+            ("b\n\na\n", "b", "a blank line that"),
+        ] {
+            std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
+            let mut text = source(text);
+            let mut rows = PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&path)).unwrap();
+            let error = rows.advance().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
         }
     }
 
