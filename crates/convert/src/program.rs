@@ -1,9 +1,10 @@
 //! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
 
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -16,6 +17,7 @@ use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use tracelake_generate::{Error as GenerateError, generate_until};
 use tracelake_schema::render;
 
 use crate::cli::{
@@ -310,15 +312,22 @@ fn schema(args: &SchemaArgs) -> Result<u8> {
 fn generate(args: &GenerateArgs) -> Result<u8> {
     let reporter = Reporter::generating();
     let begun = std::time::Instant::now();
-    let made =
-        tracelake_generate::generate(args.trace()?, &args.out, &args.options(), &|t, p, r| {
-            reporter.generated(t, p, r);
-        });
+    let stop = stop_on_signals()?;
+    let watch = |table: &str, part, rows| {
+        reporter.generated(table, part, rows);
+        match stop.load(Ordering::Relaxed) {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    };
+    let made = generate_until(args.trace()?, &args.out, &args.options(), &watch);
     reporter.finish();
     let made = made.map_err(|error| {
+        let signal = i32::try_from(stop.load(Ordering::Relaxed)).unwrap_or_default();
         let kind = match error {
-            tracelake_generate::Error::Options(_) => ErrorKind::Usage,
-            tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
+            GenerateError::Options(_) => ErrorKind::Usage,
+            GenerateError::NotEmpty(_) | GenerateError::Unfinished(_) => ErrorKind::Refused,
+            GenerateError::Stopped(_) => ErrorKind::Stopped(signal),
             _ => ErrorKind::Failed,
         };
         Error::new(kind, error.to_string()).because(error)

@@ -63,6 +63,9 @@ pub(crate) fn generated(made: &Summary, elapsed: Duration) {
         ]);
     }
     say(&aligned(&rows));
+    if made.replaced {
+        say("replaced what an unfinished run had left here");
+    }
     say(&format!("{:.1} s", elapsed.as_secs_f64()));
 }
 
