@@ -85,23 +85,42 @@ fn progress_goes_to_stderr() {
         .sum::<usize>();
     let run = scratch.convert(&["--progress", "json"]);
     run.well();
-    let events: Vec<Value> = run
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let finished = events
-        .iter()
-        .filter(|event| event["event"] == "finished")
-        .count();
-    assert_eq!(finished, parts);
-    let read: u64 = events
+    let events = json_lines(&run);
+    let bytes: u64 = tree(&scratch.src())
+        .unwrap()
+        .into_values()
+        .flatten()
+        .map(|bytes| bytes.len() as u64)
+        .sum();
+    assert_eq!(events[0]["event"], "start");
+    assert_eq!(
+        (&events[0]["parts"], &events[0]["bytes_total"]),
+        (&parts.into(), &bytes.into())
+    );
+    let of = |name: &str| -> Vec<&Value> {
+        events
+            .iter()
+            .filter(|event| event["event"] == name)
+            .collect()
+    };
+    let finished = of("finished");
+    assert_eq!(finished.len(), parts);
+    assert_eq!(finished[parts - 1]["parts_done"], parts);
+    let read = of("read");
+    let last = read[read.len() - 1];
+    assert_eq!(
+        (&last["bytes_done"], &last["bytes_total"]),
+        (&bytes.into(), &bytes.into())
+    );
+    let increments: u64 = read
         .iter()
         .filter_map(|event| event["bytes"].as_u64())
         .sum();
-    let source = tree(&scratch.src()).unwrap().into_values().flatten();
-    assert_eq!(read, source.map(|bytes| bytes.len() as u64).sum::<u64>());
+    assert_eq!(increments, bytes);
+    // The first one, two a second, and the last one.
+    let seconds = last["seconds"].as_f64().unwrap();
+    assert!(read.len() as f64 <= 2.0 * seconds + 2.0, "{}", run.stderr);
+    assert_eq!(events.last().unwrap()["event"], "done");
     let run = scratch.convert(&["--progress", "none"]);
     run.well();
     assert_eq!(run.stderr, "");
@@ -112,6 +131,110 @@ fn progress_goes_to_stderr() {
         "{}",
         run.stderr
     );
+}
+
+/// Every line that the program wrote to stderr, each of which is JSON.
+fn json_lines(run: &crate::support::Run) -> Vec<Value> {
+    let lines = run.stderr.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn json_lines_are_json_to_the_last_line_whatever_goes_wrong() {
+    let json = ["--progress", "json"];
+    let scratch = Scratch::with_sample(1, 3);
+    scratch.part("job_events", 0, 1, b"x\n");
+    scratch.file("job_events/notes.txt", b"x");
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&[], 4, "misfit"),
+        (&["--tables", "nothing"], 2, "usage"),
+        (&["--parts", "7"], 1, "failed"),
+        (&["--threads", "none"], 2, "usage"),
+        (&["--max-rejects", "1"], 2, "usage"),
+    ];
+    for (arguments, code, kind) in cases {
+        let run = scratch.convert(&[&json[..], arguments].concat());
+        assert_eq!(run.code, code, "{}", run.stderr);
+        let lines = json_lines(&run);
+        let last = lines.last().unwrap();
+        assert_eq!(
+            (&last["event"], &last["kind"]),
+            (&"error".into(), &kind.into()),
+            "{last}"
+        );
+        assert_eq!(last["exit_code"], code);
+        assert!(!last["text"].as_str().unwrap().is_empty(), "{last}");
+    }
+    let bad = scratch.convert(&json);
+    let lines = json_lines(&bad);
+    assert!(
+        lines.iter().any(|line| line["event"] == "warning"),
+        "{}",
+        bad.stderr
+    );
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["line"], &last["column"]),
+        (&1.into(), &1.into()),
+        "{last}"
+    );
+    assert_eq!(last["field"], "job_events");
+    assert!(
+        last["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("part-00000-of-00001.csv.gz")
+    );
+    // Nothing else is said: rejects are counted in what is done, and kept parts are marked.
+    let rejected =
+        scratch.convert(&[&json[..], &["--on-bad-row", "reject", "--overwrite"]].concat());
+    assert_eq!(rejected.code, 3, "{}", rejected.stderr);
+    assert_eq!(
+        json_lines(&rejected).last().unwrap()["tables"][0]["rejected"],
+        1
+    );
+    let again = scratch.convert(&[&json[..], &["--on-bad-row", "reject"]].concat());
+    let lines = json_lines(&again);
+    assert!(
+        lines.iter().any(|line| line["event"] == "kept"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn the_page_about_progress_names_every_key() {
+    let page = include_str!("../../docs/progress.md");
+    let scratch = Scratch::with_sample(1, 3);
+    scratch.file("job_events/notes.txt", b"x");
+    let json = ["--progress", "json"];
+    let mut lines = json_lines(&scratch.convert(&json));
+    lines.extend(json_lines(
+        &scratch.convert(&[&json[..], &["--parts", "7"]].concat()),
+    ));
+    fn keys(value: &Value, into: &mut std::collections::BTreeSet<String>) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    into.insert(key.clone());
+                    keys(value, into);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| keys(value, into)),
+            _ => {}
+        }
+    }
+    let mut all = std::collections::BTreeSet::new();
+    lines.iter().for_each(|line| keys(line, &mut all));
+    assert!(all.len() > 15, "{all:?}");
+    for key in all {
+        assert!(
+            page.contains(&format!("`{key}`")),
+            "{key} is not in docs/progress.md"
+        );
+    }
 }
 
 #[test]

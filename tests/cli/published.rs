@@ -50,8 +50,9 @@ fn a_difference_is_told_and_is_no_error() {
         let digits: String = line.chars().filter(|one| *one != ',').collect();
         let more = 1 - i64::try_from(published.rows).unwrap();
         let (rows, sure) = (published.rows, published.confidence.name());
-        let start = format!("{TABLE}: 1 row read; the published count is {rows} ({sure})");
-        assert_eq!(digits, format!("{start} this differs from it by {more}"));
+        let fewer = more.unsigned_abs();
+        let words = format!("{fewer} fewer than the published count of {rows} ({sure})");
+        assert_eq!(digits, format!("{TABLE}: 1 row read {words}"));
         more
     };
     let more = expected(said(&scratch.convert(&["--allow-missing"])));

@@ -1,13 +1,14 @@
 //! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
 
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::plan::Request;
+use crate::plan::{Plan, Request};
 use crate::run::{self, Conduct};
 use crate::verify::{Verdict, Verification};
 use crate::{cli, discover, inspect, pages, plan, release, report};
@@ -16,13 +17,14 @@ use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use tracelake_generate::{Error as GenerateError, generate_until};
 use tracelake_schema::render;
 
 use crate::cli::{
     Cli, Command, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs, ReleaseArgs,
     SchemaArgs, SchemaForm, VerifyArgs,
 };
-use crate::report::Reporter;
+use crate::report::{Reporter, Task};
 
 /// The exit code of a run that is done, but rejected rows.
 const REJECTED: u8 = 3;
@@ -46,13 +48,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         // Another logger of the same process stays in place.
         tracing::debug!("{error}");
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(answer) => return not_a_command(&answer),
+        Err(answer) => return not_a_command(&answer, wants_json(&arguments)),
     };
     let outcome = match cli.command {
-        Command::Convert(args) => convert(&args),
-        Command::Verify(args) => verify(&args),
+        Command::Convert(args) => Ok(convert(&args)),
+        Command::Verify(args) => Ok(verify(&args)),
         Command::Release(args) => release(&args),
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
@@ -64,6 +67,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         report::error(&error);
         exit_code(error.kind())
     })
+}
+
+/// Whether the arguments ask for JSON lines, even if they are wrong.
+fn wants_json(arguments: &[OsString]) -> bool {
+    let pairs = arguments.windows(2);
+    let mut pairs = pairs.map(|pair| (&pair[0], &pair[1]));
+    pairs.any(|(option, value)| option == "--progress" && value == "json")
+        || arguments
+            .iter()
+            .any(|argument| argument == "--progress=json")
 }
 
 /// What the arguments of `tracelake convert` ask for, for a front end that carries it out itself.
@@ -115,7 +128,14 @@ pub fn all_threads() -> usize {
 }
 
 /// Prints the help, the version or what is wrong with the arguments.
-fn not_a_command(answer: &clap::Error) -> u8 {
+fn not_a_command(answer: &clap::Error, wants_json: bool) -> u8 {
+    if wants_json && answer.use_stderr() {
+        let text = answer.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        report::json_error(&Error::new(ErrorKind::Usage, reason));
+        return exit_code(ErrorKind::Usage);
+    }
     let printed = report::unless_closed(answer.print());
     match printed {
         // Without stderr the exit code is all that can be said.
@@ -131,12 +151,17 @@ fn exit_code(kind: ErrorKind) -> u8 {
     u8::try_from(kind.exit_code()).expect("exit codes are below 256")
 }
 
-fn convert(args: &ConvertArgs) -> Result<u8> {
+fn convert(args: &ConvertArgs) -> u8 {
+    let mut reporter = Reporter::new(args.progress);
+    convert_with(args, &mut reporter).unwrap_or_else(|error| {
+        reporter.error(&error);
+        exit_code(error.kind())
+    })
+}
+
+fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let plan = plan::plan(&args.request()?).map_err(|error| hint_swapped(error, args))?;
-    let reporter = Reporter::new(args.progress, plan.bytes());
-    for warning in &plan.warnings {
-        reporter.show(Event::Warning(warning.clone()));
-    }
+    discover::refuse_inside(&args.source, &args.out)?;
     let stop = stop_on_signals()?;
     let conduct = Conduct {
         threads: args.threads(),
@@ -145,22 +170,32 @@ fn convert(args: &ConvertArgs) -> Result<u8> {
         max_rejects: args.max_rejects,
         stop: &stop,
     };
-    discover::refuse_inside(&args.source, &args.out)?;
     if args.dry_run {
+        warn(&plan, reporter);
         let found = run::look(&plan, &args.out, conduct)?;
-        reporter.finish();
         print(&report::plan_text(&plan, &found))?;
         return Ok(DONE);
     }
-    let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event));
+    // How many parts a file is cut into is known when it was read.
+    let parts = plan.streams.is_empty().then(|| plan.parts().count() as u64);
+    reporter.start(Task {
+        command: "convert",
+        parts,
+        bytes: plan.bytes(),
+    });
+    warn(&plan, reporter);
+    let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event))?;
     reporter.finish();
-    let outcome = outcome?;
-    reporter.close(&plan, &outcome);
-    let rejected = outcome
-        .manifest
-        .parts()
-        .any(|(_, part)| part.rows_rejected > 0);
+    report::close(reporter, &plan, &outcome);
+    let mut parts = outcome.manifest.parts();
+    let rejected = parts.any(|(_, part)| part.rows_rejected > 0);
     Ok(if rejected { REJECTED } else { DONE })
+}
+
+fn warn(plan: &Plan, reporter: &Reporter) {
+    for warning in &plan.warnings {
+        reporter.show(Event::Warning(warning.clone()));
+    }
 }
 
 /// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
@@ -208,17 +243,28 @@ fn ignored_signals() -> u64 {
     mask.unwrap_or_default()
 }
 
-fn verify(args: &VerifyArgs) -> Result<u8> {
+fn verify(args: &VerifyArgs) -> u8 {
+    let mut reporter = Reporter::new(args.progress);
+    verify_with(args, &mut reporter).unwrap_or_else(|error| {
+        reporter.error(&error);
+        exit_code(error.kind())
+    })
+}
+
+fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let source = args.source.as_deref();
     let verification = Verification::open(&args.out, source)?;
-    let reporter = Reporter::new(args.progress, verification.bytes());
-    let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event));
+    reporter.start(Task {
+        command: "verify",
+        parts: None,
+        bytes: verification.bytes(),
+    });
+    let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event))?;
     reporter.finish();
-    let verdict = verdict?;
     if args.json {
         print(&report::verdict_json(&verdict))?;
     } else {
-        reporter.verified(&verdict, source.is_some());
+        report::verified(reporter, &verdict, source.is_some());
     }
     Ok(judged(&verdict))
 }
@@ -228,7 +274,7 @@ fn judged(verdict: &Verdict) -> u8 {
 }
 
 fn release(args: &ReleaseArgs) -> Result<u8> {
-    let reporter = Reporter::new(cli::ProgressArg::None, 0);
+    let reporter = Reporter::new(cli::ProgressArg::None);
     let watch = |event| reporter.show(event);
     let verdict = release::release(&args.out, args.allow(), cli::all_threads(), &watch)?;
     report::verdict(&verdict, false, reporter.elapsed());
@@ -266,15 +312,22 @@ fn schema(args: &SchemaArgs) -> Result<u8> {
 fn generate(args: &GenerateArgs) -> Result<u8> {
     let reporter = Reporter::generating();
     let begun = std::time::Instant::now();
-    let made =
-        tracelake_generate::generate(args.trace()?, &args.out, &args.options(), &|t, p, r| {
-            reporter.generated(t, p, r);
-        });
+    let stop = stop_on_signals()?;
+    let watch = |table: &str, part, rows| {
+        reporter.generated(table, part, rows);
+        match stop.load(Ordering::Relaxed) {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    };
+    let made = generate_until(args.trace()?, &args.out, &args.options(), &watch);
     reporter.finish();
     let made = made.map_err(|error| {
+        let signal = i32::try_from(stop.load(Ordering::Relaxed)).unwrap_or_default();
         let kind = match error {
-            tracelake_generate::Error::Options(_) => ErrorKind::Usage,
-            tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
+            GenerateError::Options(_) => ErrorKind::Usage,
+            GenerateError::NotEmpty(_) | GenerateError::Unfinished(_) => ErrorKind::Refused,
+            GenerateError::Stopped(_) => ErrorKind::Stopped(signal),
             _ => ErrorKind::Failed,
         };
         Error::new(kind, error.to_string()).because(error)

@@ -12,6 +12,10 @@ pub enum Error {
     Unsupported(String),
     /// The output directory isn't empty.
     NotEmpty(PathBuf),
+    /// A run with other options left the output directory unfinished.
+    Unfinished(PathBuf),
+    /// The caller asked for a stop; the output directory is unfinished.
+    Stopped(PathBuf),
     /// Reading or writing failed.
     Io {
         /// The file or directory.
@@ -45,6 +49,16 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
+            Self::Unfinished(path) => write!(
+                out,
+                "{}: a run with other options stopped here; repeat its options, or remove the directory",
+                path.display()
+            ),
+            Self::Stopped(path) => write!(
+                out,
+                "{}: stopped before it was finished; run the same command again to replace it",
+                path.display()
+            ),
             Self::Io {
                 path,
                 doing,

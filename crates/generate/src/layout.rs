@@ -10,20 +10,40 @@ use crate::Options;
 use crate::error::Error;
 use crate::file::{FileFact, part_name, write_whole};
 
-/// Creates the directory, or accepts an empty one.
-pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
+/// The file that marks a directory as unfinished; its text is what the run was asked for.
+const UNFINISHED: &str = "UNFINISHED";
+
+/// Makes the directory, or accepts one that is empty or that the same run left unfinished, and marks it
+/// as unfinished. Returns whether there was an unfinished one.
+pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bool, Error> {
+    let mark = out.join(UNFINISHED);
+    let asked = format!(
+        "tracelake generate {} --parts {} --rows {} --seed {}\n",
+        trace.name, options.parts, options.rows, options.seed
+    );
+    let unfinished = fs::read_to_string(&mark).ok();
     match fs::read_dir(out) {
-        Ok(mut entries) => match entries.next() {
-            None => {}
-            Some(_) => return Err(Error::NotEmpty(out.to_path_buf())),
+        Ok(mut entries) => match (entries.next(), &unfinished) {
+            (None, _) => {}
+            (Some(_), Some(text)) if *text == asked => {}
+            (Some(_), Some(_)) => return Err(Error::Unfinished(out.to_path_buf())),
+            (Some(_), None) => return Err(Error::NotEmpty(out.to_path_buf())),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::create_dir_all(out).map_err(Error::io(out, "cannot create"))?;
         }
         Err(error) => return Err(Error::io(out, "cannot read")(error)),
     }
-    // The mark comes first: a directory that is left half made is synthetic too.
-    write_whole(&out.join(SYNTHETIC), MARK.as_bytes()).map(drop)
+    fs::write(&mark, asked).map_err(Error::io(&mark, "cannot write"))?;
+    // A directory that is left unfinished is synthetic too.
+    write_whole(&out.join(SYNTHETIC), MARK.as_bytes())?;
+    Ok(unfinished.is_some())
+}
+
+/// Takes the mark of an unfinished directory away.
+pub(crate) fn finish(out: &Path) -> Result<(), Error> {
+    let mark = out.join(UNFINISHED);
+    fs::remove_file(&mark).map_err(Error::io(&mark, "cannot remove"))
 }
 
 /// The text of the mark, for whoever opens it.

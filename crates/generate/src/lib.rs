@@ -30,6 +30,7 @@ mod table;
 mod usage;
 mod usage_rows;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
@@ -68,6 +69,8 @@ impl Default for Options {
 /// What was generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
+    /// Whether files of a run that ended before its time were replaced.
+    pub replaced: bool,
     /// The tables in the order of the trace.
     pub tables: Vec<TableSummary>,
 }
@@ -103,9 +106,29 @@ pub fn generate(
     options: &Options,
     progress: &(dyn Fn(&str, u32, u64) + Sync),
 ) -> Result<Summary, Error> {
+    generate_until(trace, out, options, &|table, part, rows| {
+        progress(table, part, rows);
+        ControlFlow::Continue(())
+    })
+}
+
+/// As [`generate`], until `progress` asks for a stop.
+///
+/// A directory that a run left unfinished, however it ended, is taken by the next run with the same
+/// trace and options: it writes every file anew, and [`Summary::replaced`] says so.
+///
+/// # Errors
+/// As [`generate`]; [`Error::Stopped`] after a stop, [`Error::Unfinished`] if a run with other options
+/// left `out` unfinished.
+pub fn generate_until(
+    trace: &'static Trace,
+    out: &Path,
+    options: &Options,
+    progress: &(dyn Fn(&str, u32, u64) -> ControlFlow<()> + Sync),
+) -> Result<Summary, Error> {
     let plan = Plan::new(options)?;
     let (mut tables, inboxes) = TableWriters::of(trace, options.seed, progress)?;
-    layout::prepare(out)?;
+    let replaced = layout::prepare(trace, out, options)?;
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
             .into_iter()
@@ -124,10 +147,12 @@ pub fn generate(
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
             );
         }
-        simulated.map_err(|Stopped| Error::Options("a writer stopped without a reason".into()))?;
+        // No writer failed, so it was the caller who stopped.
+        simulated.map_err(|Stopped| Error::Stopped(out.to_path_buf()))?;
         Ok(facts)
     })?;
     layout::describe(trace, out, options, &facts)?;
+    layout::finish(out)?;
     let summaries = trace.tables.iter().map(|table| {
         let own = || facts.iter().filter(|fact| fact.table == table.name);
         TableSummary {
@@ -138,6 +163,7 @@ pub fn generate(
         }
     });
     Ok(Summary {
+        replaced,
         tables: summaries.collect(),
     })
 }

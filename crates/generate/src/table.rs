@@ -1,5 +1,6 @@
 //! Writes tables: formats rows as lines and hands the lines to a thread that compresses them.
 
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tracelake_schema::{Table, Trace};
@@ -23,10 +24,10 @@ const CHUNKS: usize = 4;
 /// How many rows to write between two reports of progress.
 const STRIDE: u64 = 1 << 16;
 
-/// Called with the table, the part and the rows of the part so far.
-pub(crate) type Progress<'p> = &'p (dyn Fn(&str, u32, u64) + Sync);
+/// Called with the table, the part and the rows of the part so far; says whether to go on.
+pub(crate) type Progress<'p> = &'p (dyn Fn(&str, u32, u64) -> ControlFlow<()> + Sync);
 
-/// A writing thread has failed. Joining it gives the reason.
+/// A writing thread has failed, and joining it gives the reason; or the caller asked for a stop.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -171,7 +172,7 @@ impl<'p, R: Row> TableWriter<'p, R> {
         open.format.write(row, &mut open.chance, &mut open.lines);
         open.rows += 1;
         if open.rows.is_multiple_of(STRIDE) {
-            (open.progress)(open.table.name, open.part, open.rows);
+            open.report()?;
         }
         if open.lines.len() >= CHUNK {
             open.flush()
@@ -193,7 +194,7 @@ impl<'p, R: Row> TableWriter<'p, R> {
             open.format.begin(&mut open.lines);
         }
         open.flush()?;
-        (open.progress)(open.table.name, open.part, open.rows);
+        open.report()?;
         let ended = Message::EndOfPart { rows: open.rows };
         (open.part, open.rows) = (open.part + 1, 0);
         open.sender.send(ended).map_err(|_| Stopped)
@@ -201,6 +202,13 @@ impl<'p, R: Row> TableWriter<'p, R> {
 }
 
 impl<R> Open<'_, R> {
+    fn report(&self) -> Result<(), Stopped> {
+        match (self.progress)(self.table.name, self.part, self.rows) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stopped),
+        }
+    }
+
     fn flush(&mut self) -> Result<(), Stopped> {
         let lines = std::mem::replace(&mut self.lines, Vec::with_capacity(CHUNK + 4096));
         self.sender.send(Message::Lines(lines)).map_err(|_| Stopped)

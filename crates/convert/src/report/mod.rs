@@ -1,0 +1,343 @@
+//! Everything that reaches a person, on stderr or stdout: progress, summaries, tables.
+
+mod progress;
+mod summary;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::{Error, escape};
+use crate::inspect::Inventory;
+use crate::plan::{PartPlan, Plan, StreamPlan};
+use crate::run::Found;
+use crate::store::{RELEASE, SUMS};
+use crate::verify::Verdict;
+use crate::words::{Runs, count, several};
+use indicatif::HumanBytes;
+use serde_json::json;
+use tracelake_generate::Summary;
+
+pub(crate) use progress::{Reporter, Task, json_error};
+pub(crate) use summary::close;
+
+/// Writes one line to stderr. If stderr is closed, nobody is left to read it.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Writes data to stdout.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    unless_closed(written)
+}
+
+/// The outcome of writing to stdout. It is no failure if the reader stops reading.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+pub(crate) fn error(error: &Error) {
+    say(&format!("tracelake: error: {error}"));
+}
+
+/// What was generated, on stderr.
+pub(crate) fn generated(made: &Summary, elapsed: Duration) {
+    let mut rows = vec![
+        ["table", "parts", "rows", "bytes"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for table in &made.tables {
+        rows.push(vec![
+            table.name.to_owned(),
+            count(u64::from(table.parts)),
+            count(table.rows),
+            HumanBytes(table.bytes).to_string(),
+        ]);
+    }
+    say(&aligned(&rows));
+    if made.replaced {
+        say("replaced what an unfinished run had left here");
+    }
+    say(&format!("{:.1} s", elapsed.as_secs_f64()));
+}
+
+/// Columns with two spaces between; the first to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| width(column).unwrap_or(0))
+        .collect();
+    let lines = rows.iter().map(|row| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| {
+                if column == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Text from a file, escaped so that it can't disturb a terminal.
+fn shown(text: &str) -> String {
+    escape(text.as_bytes(), usize::MAX)
+}
+
+fn shown_path(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes(), usize::MAX)
+}
+
+/// What `--dry-run` prints.
+pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
+    let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
+    for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
+        let bytes = table.parts.iter().map(|part| part.bytes).sum();
+        let name = table.layout.table.name;
+        let is_done = |part: &&PartPlan| found.has(name, part.file_number);
+        let done = table.parts.iter().filter(is_done).count() as u64;
+        text += &format!(
+            "{name}: {}, {}, fields as in {}",
+            several(table.parts.len() as u64, "part"),
+            HumanBytes(bytes),
+            table.layout.origin
+        );
+        if done > 0 {
+            text += &format!(", {} done", count(done));
+        }
+        if !table.missing.is_empty() {
+            text += &format!(", missing {}", Runs(&table.missing));
+        }
+        text.push('\n');
+        for part in &table.parts {
+            let state = if is_done(&part) { "  (done)" } else { "" };
+            text += &format!("  {} -> {}{state}\n", shown(&part.source), part.output);
+        }
+    }
+    for stream in &plan.streams {
+        text += &stream_text(plan, stream, found);
+    }
+    for derived in &plan.derived {
+        text += &format!("{}: derived from {}\n", derived.table.name, derived.from);
+    }
+    if !plan.absent.is_empty() {
+        text += &format!("not in the source: {}\n", plan.absent.join(", "));
+    }
+    text
+}
+
+/// A file that is cut into parts: what becomes of it, and how much of that is done.
+fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
+    let mut text = format!(
+        "{}: {}, cut after every {}\n",
+        shown(&stream.source),
+        HumanBytes(stream.bytes),
+        several(stream.part_rows, "row")
+    );
+    for &table in &stream.tables {
+        let name = plan.tables[table].layout.table.name;
+        let done = found.finished.iter().filter(|(table, _)| table == name);
+        let done = match done.count() as u64 {
+            0 => String::new(),
+            done => format!("  ({} done)", several(done, "part")),
+        };
+        let [first, second] = [0, 1].map(|number| plan.cut(stream, table, number).output);
+        text += &format!("  {name} -> {first}, {second}, …{done}\n");
+    }
+    text
+}
+
+/// How much of a list of missing parts `inspect` shows, in bytes; `--json` has all of it.
+const MISSING_SHOWN: usize = 200;
+
+/// What `inspect` prints.
+pub(crate) fn inventory_text(inventory: &Inventory) -> String {
+    let header = [
+        "table",
+        "parts",
+        "missing",
+        "rows",
+        "rejected",
+        "bytes",
+        "time from",
+        "to",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let time = |time: Option<i64>| {
+        or_dash(time.map(|time| match time {
+            i64::MAX => "after".to_owned(),
+            time => time.to_string(),
+        }))
+    };
+    for table in &inventory.tables {
+        rows.push(vec![
+            shown(&table.name),
+            count(table.parts as u64),
+            count(table.missing.len() as u64),
+            or_dash(table.rows.map(count)),
+            or_dash(table.rejected.map(count)),
+            HumanBytes(table.bytes).to_string(),
+            time(table.time_min),
+            time(table.time_max),
+        ]);
+    }
+    let state = match inventory.finished {
+        Some(false) => "unfinished ",
+        _ => "",
+    };
+    let synthetic = if inventory.synthetic {
+        "synthetic "
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "{state}{synthetic}{} of {}\n{}\n",
+        inventory.what,
+        shown(&inventory.trace),
+        aligned(&rows)
+    );
+    let left = match inventory.finished {
+        Some(false) => "left",
+        _ => "missing",
+    };
+    for table in inventory
+        .tables
+        .iter()
+        .filter(|table| !table.missing.is_empty())
+    {
+        let numbers = several(table.missing.len() as u64, "part");
+        let runs = Runs(&table.missing).to_string();
+        let runs = escape(runs.as_bytes(), MISSING_SHOWN);
+        text += &format!("{}: {numbers} {left}: {runs}\n", shown(&table.name));
+    }
+    if !inventory.absent.is_empty() {
+        let absent = inventory.absent.join(", ");
+        text += &format!("not in the {}: {absent}\n", inventory.what);
+    }
+    if inventory.finished == Some(false) {
+        text += "run the same convert command again to finish it\n";
+    }
+    text
+}
+
+/// What `inspect --json` prints: JSON that cannot disturb a terminal either.
+pub(crate) fn inventory_json(inventory: &Inventory) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string_pretty(inventory)?;
+    Ok(safe(&json) + "\n")
+}
+
+/// JSON in which nothing can disturb a terminal: what isn't printable is in a string, where JSON has
+/// another spelling for it.
+fn safe(json: &str) -> String {
+    let safe = json.chars().map(|character| match character {
+        '\n' => "\n".to_owned(),
+        plain if shown(plain.encode_utf8(&mut [0; 4])).chars().eq([plain]) => plain.to_string(),
+        other => format!("\\u{:04x}", u32::from(other)),
+    });
+    safe.collect()
+}
+
+/// What `verify --json` prints.
+pub(crate) fn verdict_json(verdict: &Verdict) -> String {
+    let findings: Vec<serde_json::Value> = verdict.findings.iter().map(finding_json).collect();
+    let json = json!({
+        "trace": verdict.manifest.origin.trace,
+        "synthetic": verdict.manifest.origin.synthetic,
+        "parts": verdict.parts,
+        "rows": verdict.manifest.rows(),
+        "rows_rejected": verdict.manifest.rows_rejected(),
+        "values_compared": verdict.values,
+        "not_converted": verdict.not_converted,
+        "findings": findings,
+    });
+    safe(&format!("{json:#}\n"))
+}
+
+fn finding_json(finding: &Error) -> serde_json::Value {
+    let place = finding.place();
+    json!({
+        "path": place.path.as_ref().map(|path| path.to_string_lossy()),
+        "line": place.line,
+        "column": place.column,
+        "field": place.field,
+        "message": finding.to_string(),
+    })
+}
+
+/// Reports what a verification found.
+pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool) {
+    if !reporter.is_json() {
+        return self::verdict(verdict, with_source, reporter.elapsed());
+    }
+    for finding in &verdict.findings {
+        let mut line = finding_json(finding);
+        line["event"] = "finding".into();
+        reporter.json(&line);
+    }
+    reporter.json(&json!({
+        "event": "done", "parts": verdict.parts, "rows": verdict.manifest.rows(),
+        "rejected": verdict.manifest.rows_rejected(), "values_compared": verdict.values,
+        "not_converted": verdict.not_converted, "wrong": verdict.findings.len(),
+        "seconds": reporter.elapsed().as_secs_f64()
+    }));
+}
+
+/// Says on stderr whether a lake was released, after its verification.
+pub(crate) fn released(verdict: &Verdict) {
+    if verdict.findings.is_empty() {
+        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
+    } else {
+        say("not released");
+    }
+}
+
+/// Says on stderr what a verification found, the findings first.
+pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
+    for finding in &verdict.findings {
+        error(finding);
+    }
+    if verdict.not_converted > 0 {
+        say(&format!(
+            "not in the lake: {} of the source",
+            several(verdict.not_converted as u64, "part")
+        ));
+    }
+    if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {
+        summary::against_published(trace, &verdict.manifest);
+    }
+    let rejected = match verdict.manifest.rows_rejected() {
+        0 => String::new(),
+        rejected => format!(", {} rejected", several(rejected, "row")),
+    };
+    let values = if with_source {
+        format!(
+            ", {} values compared with the source",
+            count(verdict.values)
+        )
+    } else {
+        String::new()
+    };
+    let wrong = verdict.findings.len();
+    say(&format!(
+        "{}, {}{rejected}{values}: {} wrong, {:.1} s",
+        several(verdict.parts as u64, "part"),
+        several(verdict.manifest.rows(), "row"),
+        wrong,
+        elapsed.as_secs_f64()
+    ));
+}

@@ -1,0 +1,476 @@
+//! How far the work is: a bar on a terminal, a line per part, or JSON lines.
+//!
+//! The JSON lines are part of the interface; `docs/progress.md` describes each.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{say, shown};
+use crate::cli::ProgressArg;
+use crate::error::{Error, ErrorKind};
+use crate::event::Event;
+use crate::words::{count, several};
+
+/// The time between two JSON lines about bytes read, at least.
+const BETWEEN: Duration = Duration::from_millis(500);
+
+/// Shows on stderr what happens; one for each command.
+pub(crate) struct Reporter {
+    how: How,
+    begun: Instant,
+    task: Task,
+    tally: Mutex<Tally>,
+}
+
+enum How {
+    /// A bar is asked for, and appears with the task.
+    Terminal,
+    Bar(ProgressBar),
+    Plain,
+    Json,
+    /// Warnings, errors and the summary only.
+    Quiet,
+    /// Warnings and errors only.
+    Silent,
+}
+
+/// What is to be done, as far as that is known beforehand.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Task {
+    /// The command, such as `convert`.
+    pub(crate) command: &'static str,
+    /// The parts; `None` where a file is cut into parts while it is read.
+    pub(crate) parts: Option<u64>,
+    /// The size of all sources, in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// How much is done.
+#[derive(Default)]
+struct Tally {
+    bytes: u64,
+    parts: u64,
+    /// Bytes that no JSON line has told yet.
+    untold: u64,
+    /// When a JSON line last told bytes.
+    told: Option<Instant>,
+}
+
+/// How far the work is.
+#[derive(Serialize)]
+struct Far {
+    seconds: f64,
+    parts_done: u64,
+    parts: Option<u64>,
+    bytes_done: u64,
+    bytes_total: u64,
+}
+
+/// A JSON line.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line<'a> {
+    Start {
+        command: &'a str,
+        parts: Option<u64>,
+        bytes_total: u64,
+    },
+    Started {
+        table: &'a str,
+        file_number: u32,
+    },
+    Read {
+        bytes: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Finished {
+        table: &'a str,
+        file_number: u32,
+        rows: u64,
+        rejected: u64,
+        bytes_out: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Kept {
+        table: &'a str,
+        file_number: u32,
+        rows: u64,
+        bytes: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Verified {
+        table: &'a str,
+        file_number: u32,
+        rows: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Warning {
+        text: &'a str,
+    },
+    Error {
+        kind: &'static str,
+        exit_code: i32,
+        path: Option<String>,
+        line: Option<u64>,
+        column: Option<u64>,
+        field: Option<&'a str>,
+        text: String,
+    },
+}
+
+impl Reporter {
+    /// Prepares for work that isn't known yet.
+    pub(crate) fn new(progress: ProgressArg) -> Self {
+        let how = match progress {
+            ProgressArg::Auto if io::stderr().is_terminal() => How::Terminal,
+            ProgressArg::Auto => How::Quiet,
+            ProgressArg::None => How::Silent,
+            ProgressArg::Plain => How::Plain,
+            ProgressArg::Json => How::Json,
+        };
+        Self {
+            how,
+            begun: Instant::now(),
+            task: Task::default(),
+            tally: Mutex::default(),
+        }
+    }
+
+    /// Begins the work.
+    pub(crate) fn start(&mut self, task: Task) {
+        if let How::Terminal = self.how {
+            self.how = How::Bar(bar(&task));
+        }
+        self.task = task;
+        if let How::Json = self.how {
+            self.json(&Line::Start {
+                command: self.task.command,
+                parts: self.task.parts,
+                bytes_total: self.task.bytes,
+            });
+        }
+    }
+
+    /// Prepares for generating, whose bytes nobody knows beforehand.
+    pub(crate) fn generating() -> Self {
+        let mut reporter = Self::new(ProgressArg::Auto);
+        if let How::Terminal = reporter.how {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(style("{spinner} {elapsed} {msg}"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            reporter.how = How::Bar(bar);
+        }
+        reporter
+    }
+
+    /// Shows how far generating is.
+    pub(crate) fn generated(&self, table: &str, part: u32, rows: u64) {
+        if let How::Bar(bar) = &self.how {
+            bar.set_message(format!("{table} {part}: {}", several(rows, "row")));
+        }
+    }
+
+    /// Shows one event; from any thread.
+    pub(crate) fn show(&self, event: Event) {
+        if let Event::Warning(text) = &event {
+            return self.warn(text);
+        }
+        match &self.how {
+            How::Bar(bar) => self.advance(bar, &event),
+            How::Plain => {
+                if let Some(text) = plain(&event) {
+                    self.line(&text);
+                }
+            }
+            How::Json => self.tell(&event),
+            How::Terminal | How::Quiet | How::Silent => {}
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        match self.how {
+            How::Json => self.json(&Line::Warning { text }),
+            _ => self.line(&format!("warning: {}", shown(text))),
+        }
+    }
+
+    /// Shows an error, after whatever is left to say of the work.
+    pub(crate) fn error(&self, error: &Error) {
+        self.finish();
+        let How::Json = self.how else {
+            return super::error(error);
+        };
+        self.json(&error_line(error));
+    }
+
+    /// Ends the bar, or the JSON lines about progress.
+    pub(crate) fn finish(&self) {
+        match &self.how {
+            How::Bar(bar) => bar.finish_and_clear(),
+            How::Json => {
+                let mut tally = self.tally();
+                if tally.untold > 0 {
+                    self.tell_bytes(&mut tally);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the end of the work is told in words.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !matches!(self.how, How::Json | How::Silent)
+    }
+
+    /// Whether it is told in JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.how, How::Json)
+    }
+
+    /// One JSON line.
+    pub(crate) fn json(&self, line: &impl Serialize) {
+        json(line);
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an event; the size of the sources is never exceeded, although a file of which parts were
+    /// kept may be read again.
+    fn count(&self, tally: &mut Tally, event: &Event) {
+        let (bytes, parts) = match event {
+            Event::Read { bytes } => (*bytes, 0),
+            Event::Kept { bytes, .. } => (*bytes, 1),
+            Event::Finished { .. } | Event::Verified { .. } => (0, 1),
+            Event::Started { .. } | Event::Warning(_) => (0, 0),
+        };
+        tally.bytes = tally.bytes.saturating_add(bytes).min(self.task.bytes);
+        tally.parts += parts;
+    }
+
+    fn advance(&self, bar: &ProgressBar, event: &Event) {
+        let mut tally = self.tally();
+        self.count(&mut tally, event);
+        bar.set_position(tally.bytes);
+        bar.set_message(parts(tally.parts, self.task.parts));
+        if let Event::Kept { .. } = event {
+            // What was kept says nothing about the speed of what is left.
+            bar.reset_eta();
+        }
+    }
+
+    fn tell(&self, event: &Event) {
+        let mut tally = self.tally();
+        self.count(&mut tally, event);
+        if let Event::Read { bytes } = event {
+            tally.untold += bytes;
+            if tally.told.is_none_or(|told| told.elapsed() >= BETWEEN) {
+                self.tell_bytes(&mut tally);
+            }
+            return;
+        }
+        let far = self.far(&tally);
+        self.json(&match *event {
+            Event::Started { table, file_number } => Line::Started { table, file_number },
+            Event::Finished {
+                table,
+                file_number,
+                rows,
+                rejected,
+                bytes_out,
+            } => Line::Finished {
+                table,
+                file_number,
+                rows,
+                rejected,
+                bytes_out,
+                far,
+            },
+            Event::Kept {
+                table,
+                file_number,
+                rows,
+                bytes,
+            } => Line::Kept {
+                table,
+                file_number,
+                rows,
+                bytes,
+                far,
+            },
+            Event::Verified {
+                table,
+                file_number,
+                rows,
+            } => Line::Verified {
+                table,
+                file_number,
+                rows,
+                far,
+            },
+            Event::Read { .. } => return,
+            Event::Warning(ref text) => Line::Warning { text },
+        });
+    }
+
+    fn tell_bytes(&self, tally: &mut Tally) {
+        tally.told = Some(Instant::now());
+        let bytes = std::mem::take(&mut tally.untold);
+        let far = self.far(tally);
+        self.json(&Line::Read { bytes, far });
+    }
+
+    fn far(&self, tally: &Tally) -> Far {
+        Far {
+            seconds: self.elapsed().as_secs_f64(),
+            parts_done: tally.parts,
+            parts: self.task.parts,
+            bytes_done: tally.bytes,
+            bytes_total: self.task.bytes,
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.how {
+            How::Bar(bar) => bar.suspend(|| say(text)),
+            _ => say(text),
+        }
+    }
+}
+
+/// An error as a JSON line, where no [`Reporter`] is left or none was made.
+pub(crate) fn json_error(error: &Error) {
+    json(&error_line(error));
+}
+
+fn error_line(error: &Error) -> Line<'_> {
+    let place = error.place();
+    let path = place.path.as_ref();
+    Line::Error {
+        kind: kind(error.kind()),
+        exit_code: error.kind().exit_code(),
+        path: path.map(|path| path.to_string_lossy().into_owned()),
+        line: place.line,
+        column: place.column,
+        field: place.field.as_deref(),
+        text: error.to_string(),
+    }
+}
+
+fn json(line: &impl Serialize) {
+    let json = serde_json::to_string(line).expect("lines hold names, numbers and texts");
+    say(&super::safe(&json));
+}
+
+fn kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Failed => "failed",
+        ErrorKind::Usage => "usage",
+        ErrorKind::Misfit => "misfit",
+        ErrorKind::Corrupt => "corrupt",
+        ErrorKind::Refused => "refused",
+        ErrorKind::Stopped(_) => "stopped",
+    }
+}
+
+/// Everything but the bar has a fixed width, so that the bar doesn't jump.
+fn bar(task: &Task) -> ProgressBar {
+    let bar = ProgressBar::new(task.bytes);
+    let width = parts(task.parts.unwrap_or(0), task.parts).len();
+    let template = format!(
+        "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
+    );
+    bar.set_style(style(&template).progress_chars("=> "));
+    bar.set_message(parts(0, task.parts));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates here are well-formed")
+}
+
+/// `3 of 10 parts`, or `3 parts` where nobody knows how many there will be.
+fn parts(done: u64, all: Option<u64>) -> String {
+    match all {
+        Some(all) => format!("{} of {}", count(done), several(all, "part")),
+        None => several(done, "part"),
+    }
+}
+
+fn plain(event: &Event) -> Option<String> {
+    match event {
+        Event::Finished {
+            table,
+            file_number,
+            rows,
+            rejected,
+            bytes_out,
+        } => {
+            let rejected = match rejected {
+                0 => String::new(),
+                rejected => format!(", {} rejected", count(*rejected)),
+            };
+            let rows = several(*rows, "row");
+            let bytes = HumanBytes(*bytes_out);
+            Some(format!("{table} {file_number}: {rows}{rejected}, {bytes}"))
+        }
+        Event::Kept {
+            table,
+            file_number,
+            rows,
+            ..
+        } => Some(format!(
+            "{table} {file_number}: {}, kept",
+            several(*rows, "row")
+        )),
+        Event::Verified {
+            table,
+            file_number,
+            rows,
+        } => Some(format!(
+            "{table} {file_number}: {}, right",
+            several(*rows, "row")
+        )),
+        Event::Started { .. } | Event::Read { .. } | Event::Warning(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_in_words() {
+        assert_eq!(parts(3, Some(1_000)), "3 of 1,000 parts");
+        assert_eq!(parts(0, Some(1)), "0 of 1 part");
+        assert_eq!(parts(1, None), "1 part");
+    }
+
+    #[test]
+    fn no_more_is_done_than_there_is() {
+        let mut reporter = Reporter::new(ProgressArg::None);
+        reporter.start(Task {
+            bytes: 10,
+            ..Task::default()
+        });
+        let mut tally = Tally::default();
+        for _ in 0..3 {
+            reporter.count(&mut tally, &Event::Read { bytes: 4 });
+        }
+        assert_eq!(tally.bytes, 10);
+    }
+}

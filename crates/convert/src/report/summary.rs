@@ -1,0 +1,273 @@
+//! The end of a conversion, for people and as a JSON line.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::HumanBytes;
+use serde::Serialize;
+use tracelake_schema::{Files, Published, Trace};
+
+use super::{Reporter, aligned, say, shown_path};
+use crate::manifest::{Manifest, REJECTS, TableFacts};
+use crate::plan::Plan;
+use crate::run::Outcome;
+use crate::words::{count, several};
+
+/// The last JSON line of a run that ended well.
+#[derive(Serialize)]
+struct Done<'a> {
+    event: &'static str,
+    trace: &'a str,
+    converted: usize,
+    tables: Vec<DoneTable<'a>>,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct DoneTable<'a> {
+    name: &'a str,
+    parts: usize,
+    rows: u64,
+    rejected: u64,
+    published_rows: Option<u64>,
+    more_than_published: Option<i64>,
+}
+
+/// Says what a run came to.
+pub(crate) fn close(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
+    if reporter.is_json() {
+        reporter.json(&done(plan, outcome, reporter.elapsed()));
+    } else if reporter.is_for_people() {
+        summary(plan, outcome, reporter.elapsed());
+    }
+}
+
+fn done<'a>(plan: &'a Plan, outcome: &'a Outcome, elapsed: Duration) -> Done<'a> {
+    let table = |facts: &'a TableFacts| {
+        let known = plan.trace.table(&facts.name);
+        DoneTable {
+            name: &facts.name,
+            parts: facts.parts.len(),
+            rows: facts.rows,
+            rejected: facts.parts.iter().map(|part| part.rows_rejected).sum(),
+            published_rows: known.and_then(|known| Some(known.published?.rows)),
+            more_than_published: known
+                .filter(|_| !outcome.manifest.origin.synthetic)
+                .and_then(|known| facts.more_than_published(known)),
+        }
+    };
+    Done {
+        event: "done",
+        trace: plan.trace.name,
+        converted: outcome.converted,
+        tables: outcome.manifest.tables.iter().map(table).collect(),
+        seconds: elapsed.as_secs_f64(),
+    }
+}
+
+/// The summary, on stderr.
+fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
+    let Outcome {
+        manifest,
+        converted,
+    } = outcome;
+    say(&table_of_tables(manifest));
+    say_missing(plan, manifest);
+    say_mapped(manifest);
+    say_left_out(manifest);
+    say_rejected(manifest);
+    against_published(plan.trace, manifest);
+    let parts = manifest.parts().count();
+    let kept = match parts.saturating_sub(*converted) {
+        0 => String::new(),
+        kept => format!(", {} kept from before", count(kept as u64)),
+    };
+    say(&format!(
+        "{} as {}: {} converted{kept}, {:.1} s",
+        shown_path(&plan.source),
+        plan.trace.name,
+        several(*converted as u64, "part"),
+        elapsed.as_secs_f64()
+    ));
+}
+
+/// The tables of the lake: parts, rows, bytes of the sources and of the outputs.
+fn table_of_tables(manifest: &Manifest) -> String {
+    let header = ["table", "parts", "rows", "in", "out", "ratio"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut total = Size::default();
+    for table in &manifest.tables {
+        let size = Size::of(table);
+        rows.push(size.row(&table.name));
+        total.add(size);
+    }
+    rows.push(total.row("total"));
+    aligned(&rows)
+}
+
+/// How large a table is, or all of them.
+#[derive(Default)]
+struct Size<'a> {
+    parts: usize,
+    rows: u64,
+    /// The sources with their bytes; parts, and tables, may have one in common.
+    sources: BTreeMap<&'a str, u64>,
+    written: u64,
+}
+
+impl<'a> Size<'a> {
+    fn of(table: &'a TableFacts) -> Self {
+        let parts = table.parts.iter();
+        let sources = parts.map(|part| (&part.source.path[..], part.source.bytes));
+        Self {
+            parts: table.parts.len(),
+            rows: table.rows,
+            sources: sources.collect(),
+            written: table.parts.iter().map(|part| part.output.bytes).sum(),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.parts += other.parts;
+        self.rows += other.rows;
+        self.sources.extend(other.sources);
+        self.written += other.written;
+    }
+
+    fn row(&self, name: &str) -> Vec<String> {
+        let read: u64 = self.sources.values().sum();
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let ratio = if self.written == 0 {
+            0.0
+        } else {
+            read as f64 / self.written as f64
+        };
+        vec![
+            name.to_owned(),
+            count(self.parts as u64),
+            count(self.rows),
+            HumanBytes(read).to_string(),
+            HumanBytes(self.written).to_string(),
+            format!("{ratio:.2}"),
+        ]
+    }
+}
+
+/// Parts that neither the source nor the lake has, and tables that the source doesn't have.
+fn say_missing(plan: &Plan, manifest: &Manifest) {
+    for table in &plan.tables {
+        let name = table.layout.table.name;
+        // An earlier run may have converted a part whose source is gone.
+        let facts = manifest.tables.iter().find(|facts| facts.name == name);
+        let numbers = facts.into_iter().flat_map(|facts| &facts.parts);
+        let done: Vec<u32> = numbers.map(|part| part.file_number).collect();
+        let missing = table.missing.iter().filter(|number| !done.contains(number));
+        match missing.count() as u64 {
+            0 => {}
+            missing => say(&format!("{name}: {} missing", several(missing, "part"))),
+        }
+    }
+    if !plan.absent.is_empty() {
+        say(&format!("not in the source: {}", plan.absent.join(", ")));
+    }
+}
+
+fn say_mapped(manifest: &Manifest) {
+    let mapped: u64 = manifest
+        .parts()
+        .map(|(_, part)| part.sentinels_mapped)
+        .sum();
+    if mapped > 0 {
+        say(&format!(
+            "mapped to their sentinel: {}",
+            several(mapped, "out-of-range time")
+        ));
+    }
+}
+
+fn say_left_out(manifest: &Manifest) {
+    for table in &manifest.tables {
+        let left_out = table.parts.iter().filter_map(|part| part.left_out);
+        let left_out = left_out.fold(0, u64::saturating_add);
+        if left_out > 0 {
+            say(&format!(
+                "{}: nothing derived from {} of its input",
+                table.name,
+                several(left_out, "row")
+            ));
+        }
+    }
+}
+
+fn say_rejected(manifest: &Manifest) {
+    let rejected: u64 = manifest.parts().map(|(_, part)| part.rows_rejected).sum();
+    if rejected > 0 {
+        say(&format!(
+            "{} rejected, listed in {REJECTS}",
+            several(rejected, "row")
+        ));
+    }
+}
+
+/// How the rows of each whole table compare with the published count, on stderr. Synthetic rows were
+/// never published.
+pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
+    if manifest.origin.synthetic {
+        return say("synthetic: tracelake generate made the source");
+    }
+    for facts in &manifest.tables {
+        let Some(table) = trace
+            .table(&facts.name)
+            .filter(|table| facts.is_whole(table) && table.files != Files::Derived)
+        else {
+            continue;
+        };
+        let more = facts.more_than_published(table);
+        say(&format!(
+            "{}: {} read{}",
+            table.name,
+            several(facts.rows_in(), "row"),
+            compared(table.published, more)
+        ));
+    }
+}
+
+/// How many more rows there are than were published, in words.
+fn compared(published: Option<Published>, more: Option<i64>) -> String {
+    let Some((published, more)) = published.zip(more) else {
+        return ", no published count".to_owned();
+    };
+    let (differ, than) = match more {
+        0 => return ", matches the published count".to_owned(),
+        more if more < 0 => (more.unsigned_abs(), "fewer"),
+        more => (more.unsigned_abs(), "more"),
+    };
+    format!(
+        ", {} {than} than the published count of {} ({})",
+        count(differ),
+        count(published.rows),
+        published.confidence.name()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_schema::Confidence;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_compared_in_words() {
+        let published = Some(Published {
+            rows: 37_780,
+            confidence: Confidence::Reported,
+            source: "somebody",
+        });
+        let words = |more| compared(published, more);
+        assert_eq!(compared(None, None), ", no published count");
+        assert_eq!(words(Some(0)), ", matches the published count");
+        let end = "than the published count of 37,780 (reported)";
+        assert_eq!(words(Some(1)), format!(", 1 more {end}"));
+        assert_eq!(words(Some(-37_000)), format!(", 37,000 fewer {end}"));
+    }
+}
