@@ -18,6 +18,7 @@ struct Inner {
     kind: ErrorKind,
     place: Place,
     reason: String,
+    value: Option<String>,
     hint: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -79,6 +80,7 @@ impl Error {
             kind,
             place: Place::default(),
             reason,
+            value: None,
             hint: None,
             source: None,
         }))
@@ -145,6 +147,13 @@ impl Error {
         self
     }
 
+    /// Keeps the value that is wrong; the reason shows it already, so it isn't printed again.
+    #[must_use]
+    pub(crate) fn of_value(mut self, value: impl Into<String>) -> Self {
+        self.0.value = Some(value.into());
+        self
+    }
+
     /// Says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -179,6 +188,18 @@ impl Error {
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.0.place
+    }
+
+    /// The value that is wrong, escaped and cut like in the message, where one value is.
+    #[must_use]
+    pub fn value(&self) -> Option<&str> {
+        self.0.value.as_deref()
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.0.hint.as_deref()
     }
 }
 

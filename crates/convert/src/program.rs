@@ -1,11 +1,13 @@
 //! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::plan::Request;
 use crate::run::{self, Conduct};
 use crate::verify::Verdict;
 use crate::{cli, discover, inspect, pages, plan, release, report, verify};
@@ -62,6 +64,54 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         report::error(&error);
         exit_code(error.kind())
     })
+}
+
+/// What the arguments of `tracelake convert` ask for, for a front end that carries it out itself.
+#[derive(Debug)]
+pub struct Conversion {
+    /// What to convert.
+    pub request: Request,
+    /// The directory of the lake.
+    pub out: PathBuf,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Parts that are converted at a time, at least 1.
+    pub parts: usize,
+    /// Whether an existing lake is replaced.
+    pub overwrite: bool,
+    /// The most rows that may be rejected in the whole lake.
+    pub max_rejects: Option<u64>,
+}
+
+/// Reads the arguments of `tracelake convert`, without the name of the program and of the command.
+///
+/// # Errors
+/// [`ErrorKind::Usage`], as the program would say it.
+pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conversion> {
+    let start = ["tracelake", "convert"].map(OsString::from);
+    let cli = Cli::try_parse_from(start.into_iter().chain(arguments)).map_err(|answer| {
+        let text = answer.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        Error::new(ErrorKind::Usage, reason).because(answer)
+    })?;
+    let Command::Convert(args) = cli.command else {
+        unreachable!("the arguments begin with `convert`");
+    };
+    Ok(Conversion {
+        request: args.request()?,
+        threads: args.threads(),
+        parts: args.parts_at_a_time(),
+        overwrite: args.overwrite,
+        max_rejects: args.max_rejects,
+        out: args.out,
+    })
+}
+
+/// As many threads as there are processors for this process, the default of every command.
+#[must_use]
+pub fn all_threads() -> usize {
+    cli::all_threads()
 }
 
 /// Prints the help, the version or what is wrong with the arguments.

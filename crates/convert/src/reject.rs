@@ -100,7 +100,8 @@ impl BadRow<'_> {
         let error = Error::new(ErrorKind::Misfit, self.reason())
             .at(path)
             .line(self.line, Some(self.column_byte))
-            .field(field);
+            .field(field)
+            .of_value(escape(self.field, SHOWN));
         let hint = match (self.hint(layout), self.first_chunk) {
             (Some(hint), _) => hint,
             (None, Some(share)) if share.is_nearly_all() => wrong_file(share),

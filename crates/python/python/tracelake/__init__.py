@@ -1,0 +1,327 @@
+"""Published cluster traces as a typed, reproducible Parquet lake.
+
+>>> import tracelake
+>>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+>>> lake = tracelake.convert("trace", "lake")
+>>> lake["machine_events"].rows > 0
+True
+>>> bool(tracelake.verify("lake", source="trace"))
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Literal, Union, overload
+
+from . import _results, _tracelake
+from ._errors import (
+    BadRowError,
+    CorruptInputError,
+    FailedError,
+    MissingExtraError,
+    RefusedError,
+    StoppedError,
+    TracelakeError,
+    UsageError,
+)
+from ._progress import Callback, Event, Progress, Watcher
+from ._results import (
+    Column,
+    FileFacts,
+    Generated,
+    GeneratedTable,
+    Inventory,
+    Manifest,
+    PartFacts,
+    Release,
+    TableFacts,
+    TableInventory,
+    TableSchema,
+    TraceSchema,
+    Verification,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import polars
+
+__version__ = _tracelake.__version__
+
+__all__ = [
+    "BadRowError",
+    "Callback",
+    "Column",
+    "CorruptInputError",
+    "Event",
+    "FailedError",
+    "FileFacts",
+    "Generated",
+    "GeneratedTable",
+    "Inventory",
+    "Manifest",
+    "MissingExtraError",
+    "PartFacts",
+    "Progress",
+    "RefusedError",
+    "Release",
+    "StoppedError",
+    "TableFacts",
+    "TableInventory",
+    "TableSchema",
+    "TraceSchema",
+    "TracelakeError",
+    "UsageError",
+    "Verification",
+    "__version__",
+    "convert",
+    "generate",
+    "inspect",
+    "open",
+    "release",
+    "scan",
+    "schema",
+    "traces",
+    "verify",
+]
+
+#: A path, as ``open`` takes it.
+StrPath = Union[str, "os.PathLike[str]"]
+
+
+def convert(
+    src: StrPath,
+    out: StrPath,
+    *,
+    trace: str | None = None,
+    tables: str | Iterable[str] | None = None,
+    parts: str | int | Iterable[int] | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    on_bad_row: Literal["fail", "reject"] = "fail",
+    max_rejects: int | None = None,
+    allow_missing: bool = False,
+    layout: Literal["hive", "flat"] = "hive",
+    compression: str = "zstd",
+    part_rows: int | None = None,
+    derive: str | Iterable[str] | None = None,
+    checksums: StrPath | None = None,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> Manifest:
+    """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
+
+    The keyword arguments are the options of ``tracelake convert``. ``tables`` takes a name or
+    several, ``parts`` a text such as ``"0-9,17"``, a number or several, ``memory`` a size such as
+    ``"2GiB"`` or a number of bytes.
+
+    ``progress`` is ``"auto"``, ``"bar"``, ``"text"`` or a function of an :class:`Event`. Ctrl-C
+    stops within a second; run the same call again to resume.
+
+    >>> events = []
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake", tables="job_events", progress=events.append)
+    >>> [table.name for table in lake.tables]
+    ['job_events']
+    >>> sorted({event.kind for event in events})
+    ['begun', 'finished', 'read', 'started']
+    """
+    out = _path(out)
+    options: list[tuple[str, str | None]] = [
+        ("trace", None if trace is None else _str("trace", trace)),
+        ("tables", _names("tables", tables)),
+        ("parts", _parts(parts)),
+        ("threads", _int("threads", threads)),
+        ("memory", memory if isinstance(memory, str) else _int("memory", memory)),
+        ("on-bad-row", _str("on_bad_row", on_bad_row)),
+        ("max-rejects", _int("max_rejects", max_rejects)),
+        ("layout", _str("layout", layout)),
+        ("compression", _str("compression", compression)),
+        ("part-rows", _int("part_rows", part_rows)),
+        ("derive", _names("derive", derive)),
+        ("checksums", None if checksums is None else _path(checksums)),
+    ]
+    switches = {"allow-missing": allow_missing, "overwrite": overwrite}
+    arguments = [f"--{name}={value}" for name, value in options if value is not None]
+    arguments += [f"--{name}" for name, is_on in switches.items() if is_on]
+    with Watcher(progress) as watch:
+        made = _tracelake.convert([*arguments, "--", _path(src), out], watch)
+    return _results.manifest(out, made, watch.warnings)
+
+
+def open(lake: StrPath) -> Manifest:
+    """The manifest of a finished lake, and ways to query it.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.open("lake") == lake
+    True
+    """
+    path = _path(lake)
+    return _results.manifest(path, _tracelake.manifest(path))
+
+
+def verify(
+    lake: StrPath,
+    source: StrPath | None = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Verification:
+    """Checks a lake: files, footers, counts, digests, and every value against ``source`` if given.
+
+    What is wrong is in :attr:`Verification.findings`; nothing is raised for it.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.verify("lake", source="trace").findings
+    ()
+    """
+    threads = _threads(threads)
+    with Watcher(progress) as watch:
+        found = _tracelake.verify_lake(
+            _path(lake), None if source is None else _path(source), threads, watch
+        )
+    return _results.verification(found)
+
+
+def inspect(path: StrPath) -> Inventory:
+    """What is in a lake or in a source: tables, parts, rows, bytes, time range.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> tracelake.inspect("trace").what
+    'source'
+    """
+    return _results.inventory(_tracelake.inspect_path(_path(path)))
+
+
+def release(
+    lake: StrPath,
+    *,
+    allow_missing: bool = False,
+    allow_rejects: bool = False,
+    threads: int | None = None,
+) -> Release:
+    """Verifies a lake and writes what it needs to be published.
+
+    Raises the first finding where something is wrong, and writes nothing then.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.release("lake", allow_missing=True).files
+    ('README.md', 'croissant.json', 'datapackage.json', 'SHA256SUMS')
+    """
+    path = _path(lake)
+    found = _tracelake.release_lake(path, bool(allow_missing), bool(allow_rejects), _threads(threads))
+    return _results.release(path, found)
+
+
+def generate(
+    trace: str,
+    out: StrPath,
+    *,
+    parts: int = 2,
+    rows: int = 100_000,
+    seed: int = 1,
+    progress: Progress = None,
+) -> Generated:
+    """Makes a synthetic trace in the published format; the same seed gives the same bytes.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", parts=1, rows=2000)
+    >>> max(table.rows for table in made.tables)
+    2000
+    """
+    path = _path(out)
+    numbers = {"parts": (parts, 99_999), "rows": (rows, 2**63 - 1), "seed": (seed, 2**64 - 1)}
+    for name, (number, most) in numbers.items():
+        _int(name, number)
+        least = 0 if name == "seed" else 1
+        if not least <= number <= most:
+            raise UsageError(f"{name}: {number} is not from {least} to {most}")
+    with Watcher(progress) as watch:
+        made = _tracelake.generate(_str("trace", trace), path, parts, rows, seed, watch)
+    return _results.generated(path, made)
+
+
+def traces() -> list[str]:
+    """The names of all known traces.
+
+    >>> "google-2011-v2.1" in tracelake.traces()
+    True
+    """
+    return _tracelake.traces()
+
+
+@overload
+def schema(trace: str, table: None = None) -> TraceSchema: ...
+@overload
+def schema(trace: str, table: str) -> TableSchema: ...
+def schema(trace: str, table: str | None = None) -> TraceSchema | TableSchema:
+    """The tables of a trace, or the columns of a table; any Arrow library takes the latter.
+
+    >>> columns = tracelake.schema("google-2011-v2.1", "machine_events")
+    >>> columns["cpus"].type
+    'Float64'
+    >>> columns["event_type"].codes
+    {0: 'ADD', 1: 'REMOVE', 2: 'UPDATE'}
+    """
+    described = _results.trace_schema(
+        _tracelake.describe(_str("trace", trace), None if table is None else _str("table", table), "json")
+    )
+    return described if table is None else described.tables[0]
+
+
+def scan(lake: StrPath, table: str) -> polars.LazyFrame:
+    """A table of a lake as a Polars LazyFrame; wants ``pip install 'tracelake[polars]'``.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.scan("lake", "machine_events").collect_schema().names()[-1]
+    'file_number'
+    """
+    return open(lake).scan(_str("table", table))
+
+
+def _path(path: StrPath) -> str:
+    return os.fsdecode(os.fspath(path))
+
+
+def _str(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, not {type(value).__name__}")
+    return value
+
+
+def _names(name: str, value: object) -> str | None:
+    """A name or several, as the command line takes them."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a str or several, not {type(value).__name__}")
+    return ",".join(_str(name, one) for one in value)
+
+
+def _int(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: expected an int, not {type(value).__name__}")
+    return str(value)
+
+
+def _parts(parts: object) -> str | None:
+    if parts is None or isinstance(parts, str):
+        return parts
+    if isinstance(parts, Iterable):
+        return ",".join(_int("parts", part) or "" for part in parts)
+    return _int("parts", parts)
+
+
+def _threads(threads: int | None) -> int | None:
+    _int("threads", threads)
+    if threads is not None and not 1 <= threads <= 1024:
+        raise UsageError(f"threads: {threads} is not from 1 to 1024")
+    return threads

@@ -1,0 +1,161 @@
+"""Events of a run, and ways to show them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TextIO, Union
+
+Kind = Literal["begun", "started", "read", "finished", "kept", "warning", "generated"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened during a run; ``None`` is what its kind doesn't have.
+
+    ``begun``: the work begins, on ``bytes`` of input. ``started``: a part. ``read``: ``bytes`` more
+    of the input. ``finished``: a part, of ``rows`` and ``rejected`` rows, ``bytes`` large. ``kept``:
+    a part of an earlier run, whose input has ``bytes``. ``warning``: ``text``. ``generated``:
+    ``rows`` of a part so far.
+    """
+
+    kind: Kind
+    table: str | None = None
+    file_number: int | None = None
+    rows: int | None = None
+    rejected: int | None = None
+    bytes: int | None = None
+    text: str | None = None
+
+
+#: Called with each event, in the thread that called the function.
+Callback = Callable[[Event], object]
+
+#: A callback; ``"auto"`` or ``True`` (a bar on a terminal, a line in a notebook, otherwise nothing);
+#: ``"bar"``; ``"text"``; ``None``, ``False`` or ``"none"``.
+Progress = Union[Callback, Literal["auto", "bar", "text", "none"], bool, None]
+
+
+class Watch(Protocol):
+    """What the extension module calls."""
+
+    def __call__(self, kind: Any, **fields: Any) -> None: ...
+
+
+class Watcher:
+    """Hands events to the callback and keeps warnings for the result."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.warnings: list[str] = []
+        self._show, self._end = _shower(progress)
+
+    def __call__(self, kind: Any, **fields: Any) -> None:
+        event = Event(kind, **fields)
+        if event.text is not None:
+            self.warnings.append(event.text)
+        self._show(event)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _shower(progress: Progress) -> tuple[Callback, Callable[[], None]]:
+    if progress is None or progress is False or progress == "none":
+        return (lambda _: None), _nothing
+    if callable(progress):
+        return progress, _nothing
+    if progress is True or progress == "auto":
+        notebook = _notebook()
+        if notebook is not None:
+            line = Line(notebook)
+        elif sys.stderr is not None and sys.stderr.isatty():
+            line = Line(_terminal(sys.stderr))
+        else:
+            return (lambda _: None), _nothing
+    elif progress == "bar":
+        line = Line(_terminal(sys.stderr))
+    elif progress == "text":
+        return _print_lines, _nothing
+    else:
+        raise TypeError(
+            f"progress: expected a callable, 'auto', 'bar', 'text', 'none', a bool or None, not {progress!r}"
+        )
+    return line.show, line.end
+
+
+def _notebook() -> Callable[[str], None] | None:
+    """Writes one line of a notebook's output over and over; ``None`` outside of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(text: str) -> None:
+        if text:
+            handle.update({"text/plain": text}, raw=True)
+
+    return write
+
+
+def _terminal(stream: TextIO) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        # Back to the start of the line, and clear it.
+        stream.write(f"\r\x1b[K{text}")
+        stream.flush()
+
+    return write
+
+
+class Line:
+    """One line that says how far a run is."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._total = self._done = 0
+        self._begun = time.monotonic()
+        self._what = ""
+
+    def show(self, event: Event) -> None:
+        """Shows an event."""
+        if event.kind == "begun":
+            self._total = event.bytes or 0
+        elif event.kind in ("read", "kept"):
+            self._done += event.bytes or 0
+        elif event.kind in ("started", "generated"):
+            self._what = f"{event.table} {event.file_number}"
+        self._write(self.text(time.monotonic() - self._begun))
+
+    def text(self, seconds: float) -> str:
+        """The line after so many seconds."""
+        if not self._total:
+            return self._what
+        share = min(self._done / self._total, 1.0)
+        bar = "=" * int(30 * share)
+        rate = self._done / 1e6 / seconds if seconds > 0 else 0.0
+        return f"{bar:<30} {share:4.0%} {rate:.0f} MB/s  {self._what}"
+
+    def end(self) -> None:
+        """Clears the line of a terminal."""
+        self._write("")
+
+
+def _print_lines(event: Event) -> None:
+    if event.kind == "finished":
+        rejected = f", {event.rejected:,} rejected" if event.rejected else ""
+        print(f"{event.table} {event.file_number}: {event.rows:,} rows{rejected}", file=sys.stderr)
+    elif event.kind == "kept":
+        print(f"{event.table} {event.file_number}: {event.rows:,} rows, kept", file=sys.stderr)
+    elif event.kind == "warning":
+        print(f"warning: {event.text}", file=sys.stderr)

@@ -1,0 +1,53 @@
+//! Errors of the library as exceptions of the package.
+
+use std::error::Error as _;
+use std::io;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use tracelake_convert::error::{Error, Place};
+
+/// The exception that says what an error says. `tracelake._errors` knows the class of an exit code.
+///
+/// # Errors
+/// When the package's own Python cannot be imported.
+pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let Place {
+        path,
+        line,
+        column,
+        field,
+    } = error.place();
+    let facts = PyDict::new(py);
+    // A path is text, also where the library takes a pathlib.Path.
+    let path = path
+        .as_ref()
+        .map(|path| PyString::new(py, &path.to_string_lossy()));
+    facts.set_item("path", path)?;
+    facts.set_item("line", line)?;
+    facts.set_item("column", column)?;
+    facts.set_item("field", field)?;
+    facts.set_item("value", error.value())?;
+    facts.set_item("hint", error.advice())?;
+    let made = py.import("tracelake._errors")?.call_method(
+        "from_code",
+        (error.kind().exit_code(), error.to_string()),
+        Some(&facts),
+    )?;
+    let made = PyErr::from_value(made);
+    made.set_cause(py, operating_system(error));
+    Ok(made)
+}
+
+/// The same, or what was raised instead.
+pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    exception(py, error).unwrap_or_else(|instead| instead)
+}
+
+/// What the operating system said, as Python would say it.
+fn operating_system(error: &Error) -> Option<PyErr> {
+    let cause = error.source()?.downcast_ref::<io::Error>()?;
+    let number = cause.raw_os_error()?;
+    Some(PyOSError::new_err((number, cause.to_string())))
+}

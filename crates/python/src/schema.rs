@@ -1,0 +1,86 @@
+//! The catalog: names, descriptions and Arrow schemas.
+
+use arrow::ffi::FFI_ArrowSchema;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use tracelake_convert::error::{Error, ErrorKind, escape};
+use tracelake_schema::arrow::arrow_schema as schema_of;
+use tracelake_schema::{TRACES, Table, Trace, render};
+
+use crate::error::raised;
+
+/// The name that the Arrow PyCapsule interface gives to a capsule of a schema.
+const SCHEMA: &std::ffi::CStr = c"arrow_schema";
+
+/// The names of all traces.
+#[pyfunction]
+pub(crate) fn traces() -> Vec<&'static str> {
+    TRACES.iter().map(|trace| trace.name).collect()
+}
+
+/// The description of a trace, or of one of its tables, as `tracelake schema --as FORM` prints it.
+#[pyfunction]
+pub(crate) fn describe(
+    py: Python<'_>,
+    trace: &str,
+    table: Option<&str>,
+    form: &str,
+) -> PyResult<String> {
+    let trace = find_trace(py, trace)?;
+    let table = table.map(|name| find_table(py, trace, name)).transpose()?;
+    match form {
+        "text" => Ok(render::text(trace, table)),
+        "json" => Ok(render::json(trace, table)),
+        "duckdb" => Ok(render::duckdb(trace, table)),
+        "spark" => Ok(render::spark(trace, table)),
+        "markdown" => Ok(render::markdown(trace, table)),
+        other => Err(usage(
+            py,
+            format!("there is no form '{}'", escape(other.as_bytes(), 80)),
+            "known are text, json, duckdb, spark, markdown",
+        )),
+    }
+}
+
+/// The Arrow schema of a table, as a capsule of the Arrow PyCapsule interface.
+#[pyfunction]
+pub(crate) fn arrow_schema<'py>(
+    py: Python<'py>,
+    trace: &str,
+    table: &str,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let table = find_table(py, find_trace(py, trace)?, table)?;
+    let schema = FFI_ArrowSchema::try_from(&*schema_of(table))
+        .map_err(|error| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))?;
+    PyCapsule::new(py, schema, Some(SCHEMA.to_owned()))
+}
+
+/// The trace of a name.
+pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
+    tracelake_schema::trace(name).ok_or_else(|| {
+        usage(
+            py,
+            format!("there is no trace '{}'", escape(name.as_bytes(), 80)),
+            &format!("known are {}", traces().join(", ")),
+        )
+    })
+}
+
+fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {
+    trace.table(name).ok_or_else(|| {
+        let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
+        usage(
+            py,
+            format!(
+                "{} has no table '{}'",
+                trace.name,
+                escape(name.as_bytes(), 80)
+            ),
+            &format!("it has {}", names.join(", ")),
+        )
+    })
+}
+
+fn usage(py: Python<'_>, reason: String, hint: &str) -> PyErr {
+    raised(py, &Error::new(ErrorKind::Usage, reason).hint(hint))
+}

@@ -1,0 +1,237 @@
+//! Work on a thread of its own, while the calling thread looks for signals and hands events to
+//! Python. So the work never waits for the interpreter, and a callback always runs in the thread
+//! that called.
+
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tracelake_convert::error::{Error, ErrorKind, Result};
+use tracelake_convert::event::Event;
+
+use crate::error::raised;
+use crate::panics;
+
+/// How long events are gathered before Python sees them: often enough for a bar and for Ctrl-C,
+/// seldom enough to cost nothing.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The signal that Ctrl-C stands for.
+const SIGINT: usize = 2;
+
+/// What to do with work that was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// Wait until it has stopped, because it writes.
+    Wait,
+    /// Leave it: it only reads, and stops by itself at the next file.
+    Leave,
+}
+
+/// What work tells, and where it is told to stop.
+pub(crate) struct Progress {
+    stop: Arc<AtomicUsize>,
+    notes: Sender<Note>,
+}
+
+/// An event, with those that only a front end knows.
+enum Note {
+    /// The work begins, on this many bytes.
+    Begin(u64),
+    /// What the library says.
+    Event(Event),
+    /// A table, a part, and how many rows of it were generated.
+    Generated(String, u32, u64),
+}
+
+/// What is thrown, without a word, through code that has no stop flag.
+struct End;
+
+impl Progress {
+    /// Asked often by the library: not 0 when the work has to stop.
+    pub(crate) fn stop_flag(&self) -> &AtomicUsize {
+        &self.stop
+    }
+
+    /// Says how many bytes there are to work on.
+    pub(crate) fn begin(&self, bytes: u64) {
+        self.note(Note::Begin(bytes));
+    }
+
+    /// Hands on an event of the library.
+    pub(crate) fn show(&self, event: Event) {
+        self.note(Note::Event(event));
+    }
+
+    /// The same for a function without a stop flag, which ends here if it has to stop.
+    pub(crate) fn show_or_end(&self, event: Event) {
+        self.end_if_stopped();
+        self.show(event);
+    }
+
+    /// Hands on how far generating is, and ends it here if it has to stop.
+    pub(crate) fn generated(&self, table: &str, part: u32, rows: u64) {
+        self.end_if_stopped();
+        self.note(Note::Generated(table.to_owned(), part, rows));
+    }
+
+    fn end_if_stopped(&self) {
+        if self.stop.load(Ordering::Relaxed) != 0 {
+            panic::resume_unwind(Box::new(End));
+        }
+    }
+
+    fn note(&self, note: Note) {
+        // Nobody listens any more to work that was left.
+        let _ = self.notes.send(note);
+    }
+}
+
+/// Carries out `work` with the interpreter released.
+///
+/// # Errors
+/// What the work fails with; what a callback or a signal handler raised, which stops the work.
+pub(crate) fn work<T: Send + 'static>(
+    py: Python<'_>,
+    watch: Option<&Bound<'_, PyAny>>,
+    interrupted: Interrupted,
+    work: impl FnOnce(&Progress) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let watch = watch.map(|watch| watch.clone().unbind());
+    py.detach(|| {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let (notes, inbox) = channel();
+        let progress = Progress {
+            stop: Arc::clone(&stop),
+            notes,
+        };
+        let worker = thread::Builder::new()
+            .name("tracelake".to_owned())
+            .spawn(move || work(&progress))
+            .map_err(|error| {
+                Python::attach(|py| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))
+            })?;
+        let mut exception: Option<PyErr> = None;
+        loop {
+            let (batch, ended) = gather(&inbox);
+            if exception.is_none() {
+                let answer = Python::attach(|py| {
+                    if let Some(watch) = &watch {
+                        batch.iter().try_for_each(|note| tell(py, watch, note))?;
+                    }
+                    py.check_signals()
+                });
+                if let Err(raised) = answer {
+                    stop.store(SIGINT, Ordering::Relaxed);
+                    exception = Some(raised);
+                }
+            }
+            if ended || (exception.is_some() && interrupted == Interrupted::Leave) {
+                break;
+            }
+        }
+        if let Some(exception) = exception {
+            if interrupted == Interrupted::Wait {
+                // The exception says why the work ended, whatever it ended with.
+                let _ = worker.join();
+            }
+            return Err(exception);
+        }
+        match worker.join() {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => Err(Python::attach(|py| raised(py, &error))),
+            Err(_) => Err(Python::attach(|py| raised(py, &panicked()))),
+        }
+    })
+}
+
+/// The notes of one tick, and whether they are the last ones.
+fn gather(inbox: &Receiver<Note>) -> (Vec<Note>, bool) {
+    let mut batch = Vec::new();
+    let until = Instant::now() + TICK;
+    loop {
+        match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Note::Event(Event::Read { bytes })) => {
+                // Bytes are told once a tick, however small the chunks are that they come in.
+                if let Some(Note::Event(Event::Read { bytes: sum })) = batch.last_mut() {
+                    *sum += bytes;
+                } else {
+                    batch.push(Note::Event(Event::Read { bytes }));
+                }
+            }
+            Ok(note) => batch.push(note),
+            Err(RecvTimeoutError::Timeout) => return (batch, false),
+            Err(RecvTimeoutError::Disconnected) => return (batch, true),
+        }
+    }
+}
+
+/// Calls the callback with the fields of a note.
+fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
+    let fields = PyDict::new(py);
+    let kind = match note {
+        Note::Begin(bytes) => {
+            fields.set_item("bytes", bytes)?;
+            "begun"
+        }
+        Note::Generated(table, part, rows) => {
+            fields.set_item("table", table)?;
+            fields.set_item("file_number", part)?;
+            fields.set_item("rows", rows)?;
+            "generated"
+        }
+        Note::Event(Event::Started { table, file_number }) => {
+            fields.set_item("table", table)?;
+            fields.set_item("file_number", file_number)?;
+            "started"
+        }
+        Note::Event(Event::Read { bytes }) => {
+            fields.set_item("bytes", bytes)?;
+            "read"
+        }
+        Note::Event(Event::Finished {
+            table,
+            file_number,
+            rows,
+            rejected,
+            bytes_out,
+        }) => {
+            fields.set_item("table", table)?;
+            fields.set_item("file_number", file_number)?;
+            fields.set_item("rows", rows)?;
+            fields.set_item("rejected", rejected)?;
+            fields.set_item("bytes", bytes_out)?;
+            "finished"
+        }
+        Note::Event(Event::Kept {
+            table,
+            file_number,
+            rows,
+            bytes,
+        }) => {
+            fields.set_item("table", table)?;
+            fields.set_item("file_number", file_number)?;
+            fields.set_item("rows", rows)?;
+            fields.set_item("bytes", bytes)?;
+            "kept"
+        }
+        Note::Event(Event::Warning(text)) => {
+            fields.set_item("text", text)?;
+            "warning"
+        }
+    };
+    watch.bind(py).call((kind,), Some(&fields))?;
+    Ok(())
+}
+
+/// A panic as an error, which names its place.
+fn panicked() -> Error {
+    let said = panics::last().unwrap_or_else(|| "a panic without a message".to_owned());
+    Error::new(ErrorKind::Failed, format!("internal error: {said}"))
+        .hint("please report it, with what you ran")
+}

@@ -1,0 +1,40 @@
+"""A small trace and its lake, made once; every test runs in an empty directory of its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tracelake
+
+TRACE = "google-2011-v2.1"
+
+
+@pytest.fixture(autouse=True)
+def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A synthetic trace, which no test changes."""
+    path = tmp_path_factory.mktemp("source") / "trace"
+    tracelake.generate(TRACE, path, parts=2, rows=4000)
+    return path
+
+
+@pytest.fixture(scope="session")
+def lake(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tracelake.Manifest:
+    """Its lake, which no test changes."""
+    return tracelake.convert(source, tmp_path_factory.mktemp("lake") / "lake")
+
+
+@pytest.fixture
+def own_source(source: Path, tmp_path: Path) -> Path:
+    """A copy of the trace without its checksums, to be broken."""
+    copy = tmp_path / "own"
+    shutil.copytree(source, copy)
+    (copy / "SHA256SUM").unlink()
+    return copy

@@ -1,0 +1,52 @@
+"""The examples of the package, of the README and of the pages run as they are."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import tracelake
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", ["tracelake", "tracelake._errors", "tracelake._results"])
+def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finder = doctest.DocTestFinder()
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    examples = [found for found in finder.find(importlib.import_module(name)) if found.examples]
+    assert examples
+    for number, example in enumerate(examples):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        monkeypatch.chdir(directory)
+        runner.run(example)
+    assert runner.summarize().failed == 0
+
+
+def blocks(page: str, section: str) -> list[str]:
+    """The Python blocks of a section of a page."""
+    text = (ROOT / page).read_text().split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("page", "section"),
+    [("README.md", "Python"), ("docs/python.md", "Convert"), ("docs/python.md", "Query"), ("docs/python.md", "Errors")],
+)
+def test_blocks_run_in_order(page: str, section: str) -> None:
+    for extra in ("duckdb", "polars", "pyarrow"):
+        pytest.importorskip(extra)
+    found = blocks(page, section)
+    assert found
+    names: dict[str, object] = {}
+    for block in found:
+        exec(compile(block, page, "exec"), names)
+
+
+def test_the_version_is_that_of_the_workspace() -> None:
+    assert f'\nversion = "{tracelake.__version__}"\n' in (ROOT / "Cargo.toml").read_text()

@@ -1,0 +1,167 @@
+"""The right exception for everything that can be wrong, and nothing printed."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelake
+from tracelake import _tracelake
+
+PART = "job_events/part-00000-of-00002.csv.gz"
+
+
+@pytest.fixture(autouse=True)
+def _silent(capfd: pytest.CaptureFixture[str]) -> Any:
+    yield
+    assert capfd.readouterr() == ("", "")
+
+
+def break_a_row(source: Path) -> None:
+    part = source / PART
+    lines = gzip.decompress(part.read_bytes()).split(b"\n")
+    lines[2] = b"12x" + lines[2]
+    part.write_bytes(gzip.compress(b"\n".join(lines)))
+
+
+def test_a_bad_row(own_source: Path) -> None:
+    break_a_row(own_source)
+    with pytest.raises(tracelake.BadRowError) as caught:
+        tracelake.convert(own_source, "lake")
+    error = caught.value
+    assert error.exit_code == 4
+    assert error.path == str(own_source / PART)
+    assert (error.line, error.column, error.field) == (3, 1, "job_events.time")
+    assert error.value is not None and error.value.startswith("12x")
+    assert error.hint == 'mend it, or pass on_bad_row="reject" to set such rows aside'
+    assert str(error).startswith(f"{error.path}:3:1: job_events.time: ") and str(error).endswith(error.hint)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.line) == (type(error), str(error), 3)
+
+
+def test_a_rejected_row_is_counted(own_source: Path) -> None:
+    break_a_row(own_source)
+    lake = tracelake.convert(own_source, "lake", on_bad_row="reject")
+    assert lake.rejected == lake["job_events"].rejected == 1
+    assert lake["job_events"].parts[0].rejects is not None
+
+
+def test_corrupt_input(own_source: Path) -> None:
+    part = own_source / PART
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(tracelake.CorruptInputError, match="the file is cut off") as caught:
+        tracelake.convert(own_source, "lake")
+    assert caught.value.exit_code == 5
+    assert caught.value.path == str(part)
+
+
+def test_a_missing_source() -> None:
+    with pytest.raises(tracelake.FailedError, match="name the downloaded trace's directory") as caught:
+        tracelake.convert("nosuch", "lake")
+    assert caught.value.exit_code == 1
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_what_is_not_a_lake(source: Path) -> None:
+    for look in (tracelake.open, tracelake.verify, tracelake.release):
+        with pytest.raises(tracelake.RefusedError) as caught:
+            look(source)
+        assert caught.value.exit_code == 6 and caught.value.hint
+    with pytest.raises(tracelake.RefusedError):
+        tracelake.scan(source, "job_events")
+
+
+def test_an_output_that_is_something_else(source: Path) -> None:
+    Path("full").mkdir()
+    Path("full/notes.txt").write_text("mine")
+    with pytest.raises(tracelake.RefusedError):
+        tracelake.convert(source, "full")
+    with pytest.raises(tracelake.RefusedError):
+        tracelake.generate("google-2011-v2.1", "full")
+
+
+def test_other_options_than_those_of_the_lake(source: Path) -> None:
+    tracelake.convert(source, "lake", tables="machine_events")
+    with pytest.raises(tracelake.RefusedError, match="compression was .* overwrite=True"):
+        tracelake.convert(source, "lake", compression="snappy")
+    tracelake.convert(source, "lake", tables="machine_events", compression="snappy", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda src: tracelake.convert(src, "lake", trace="nosuch"),
+        lambda src: tracelake.convert(src, "lake", tables="nosuch"),
+        lambda src: tracelake.convert(src, "lake", parts="2-1"),
+        lambda src: tracelake.convert(src, "lake", threads=0),
+        lambda src: tracelake.convert(src, "lake", threads=-1),
+        lambda src: tracelake.convert(src, "lake", memory="1 byte"),
+        lambda src: tracelake.convert(src, "lake", layout="nosuch"),
+        lambda src: tracelake.convert(src, "lake", compression="lz4"),
+        lambda src: tracelake.convert(src, "lake", max_rejects=1),
+        lambda src: tracelake.verify(src, threads=0),
+        lambda src: tracelake.generate("nosuch", "made"),
+        lambda src: tracelake.generate("google-2011-v2.1", "made", rows=0),
+        lambda src: tracelake.generate("google-2011-v2.1", "made", seed=-1),
+        lambda src: tracelake.schema("nosuch"),
+        lambda src: tracelake.schema("google-2011-v2.1", "nosuch"),
+        lambda src: tracelake.schema("google-2011-v2.1", "job_events").to("nosuch"),
+    ],
+)
+def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
+    with pytest.raises(tracelake.UsageError) as caught:
+        call(source)
+    assert isinstance(caught.value, ValueError) and caught.value.exit_code == 2
+    assert "--" not in str(caught.value)
+    assert not Path("lake").exists() and not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda src: tracelake.convert(5, "lake"),
+        lambda src: tracelake.convert(src, None),
+        lambda src: tracelake.convert(src, "lake", trace=5),
+        lambda src: tracelake.convert(src, "lake", tables=5),
+        lambda src: tracelake.convert(src, "lake", tables=[5]),
+        lambda src: tracelake.convert(src, "lake", threads="2"),
+        lambda src: tracelake.convert(src, "lake", threads=True),
+        lambda src: tracelake.convert(src, "lake", memory=1.5),
+        lambda src: tracelake.convert(src, "lake", progress=5),
+        lambda src: tracelake.convert(src, "lake", nosuch=1),
+        lambda src: tracelake.generate(5, "made"),
+        lambda src: tracelake.generate("google-2011-v2.1", "made", rows="5"),
+        lambda src: tracelake.schema(None),
+        lambda src: tracelake.verify(None),
+        lambda src: tracelake.inspect(3.5),
+    ],
+)
+def test_wrong_types(call: Any, source: Path) -> None:
+    with pytest.raises(TypeError):
+        call(source)
+    assert not Path("lake").exists() and not Path("made").exists()
+
+
+def test_a_missing_extra_is_named(lake: tracelake.Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra, use in (("polars", lambda: lake.scan("job_events")), ("duckdb", lake.duckdb)):
+        monkeypatch.setitem(sys.modules, extra, None)
+        with pytest.raises(tracelake.MissingExtraError, match=f"pip install 'tracelake\\[{extra}\\]'"):
+            use()
+    assert issubclass(tracelake.MissingExtraError, ImportError)
+
+
+def test_a_panic_is_an_exception() -> None:
+    with pytest.raises(tracelake.FailedError, match="internal error: panicked at .*asked for") as caught:
+        _tracelake.panic()
+    assert caught.value.hint is not None and "report" in caught.value.hint
+
+
+def test_paths_that_are_not_utf_8() -> None:
+    with pytest.raises(tracelake.FailedError) as caught:
+        tracelake.convert(b"nosuch\xff", "lake")  # type: ignore[arg-type]
+    assert caught.value.path is not None and caught.value.path.startswith("nosuch")
