@@ -6,6 +6,7 @@
 mod error;
 mod panics;
 mod schema;
+mod stream;
 mod work;
 
 use std::ffi::OsString;
@@ -30,6 +31,8 @@ mod _tracelake {
 
     #[pymodule_export]
     use crate::schema::{arrow_schema, describe, traces};
+    #[pymodule_export]
+    use crate::stream::{Reader, read_part};
     #[pymodule_export]
     use crate::{
         convert, generate, inspect_path, main, manifest, panic, release_lake, verify_lake,

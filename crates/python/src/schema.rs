@@ -10,7 +10,7 @@ use tracelake_schema::{TRACES, Table, Trace, render};
 use crate::error::raised;
 
 /// The name that the Arrow PyCapsule interface gives to a capsule of a schema.
-const SCHEMA: &std::ffi::CStr = c"arrow_schema";
+pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
 /// The names of all traces.
 #[pyfunction]

@@ -58,3 +58,76 @@ def test_duckdb_of_every_trace() -> None:
         connection = lake.duckdb()
         for table in lake.tables:
             assert connection.execute(f"SELECT count(*) FROM {table.name}_named").fetchone() == (table.rows,)
+
+
+PART = "task_events/part-00000-of-00002.csv.gz"
+
+
+def lake_part(lake: tracelake.Manifest) -> object:
+    return pyarrow.parquet.ParquetFile(Path(lake.path, lake["task_events"].parts[0].output.path)).read()
+
+
+def test_a_part_is_read_by_every_library(source: Path, lake: tracelake.Manifest) -> None:
+    expected = lake_part(lake)
+    table = pa.table(tracelake.read_part(source / PART))
+    assert table.equals(expected)
+    pl = pytest.importorskip("polars")
+    assert pl.DataFrame(tracelake.read_part(source / PART)).equals(pl.DataFrame(expected))
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.from_arrow(tracelake.read_part(source / PART))
+    assert relation.aggregate("count(*), sum(job_id)").fetchone() == (
+        expected.num_rows,
+        sum(expected["job_id"].to_pylist()),
+    )
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame.from_arrow(tracelake.read_part(source / PART))
+    pandas.testing.assert_frame_equal(frame, expected.to_pandas(), check_dtype=False)
+
+
+def test_a_part_is_read_once(source: Path) -> None:
+    reader = tracelake.read_part(source / PART, trace="google-2011-v2.1", table="task_events", threads=1)
+    assert pa.schema(reader).equals(pa.schema(tracelake.schema("google-2011-v2.1", "task_events")))
+    assert pa.table(reader).num_rows > 0
+    with pytest.raises(tracelake.UsageError, match="taken before"):
+        pa.table(reader)
+
+
+def test_a_bad_row_of_a_part(own_source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    import gzip
+
+    part = own_source / PART
+    lines = gzip.decompress(part.read_bytes()).split(b"\n")
+    lines[2] = b"12x" + lines[2]
+    part.write_bytes(gzip.compress(b"\n".join(lines)))
+    reader = tracelake.read_part(part)
+    assert reader.error is None
+    with pytest.raises(Exception, match="task_events.time: not an integer") as caught:
+        pa.table(reader)
+    assert not isinstance(caught.value, tracelake.TracelakeError)
+    error = reader.error
+    assert isinstance(error, tracelake.BadRowError)
+    assert (error.path, error.line, error.column, error.field) == (str(part), 3, 1, "task_events.time")
+    reader = tracelake.read_part(part, on_bad_row="reject")
+    assert pa.table(reader).num_rows == len(lines) - 2
+    assert reader.rejected == 1 and reader.error is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_part_that_cannot_be_opened(source: Path) -> None:
+    with pytest.raises(tracelake.FailedError, match="nosuch"):
+        tracelake.read_part("nosuch.csv.gz")
+    with pytest.raises(tracelake.FailedError, match="directory"):
+        tracelake.read_part(source)
+    for names in ({"trace": "nosuch"}, {"table": "nosuch"}, {"on_bad_row": "nosuch"}):
+        with pytest.raises(tracelake.UsageError):
+            tracelake.read_part(source / PART, **names)  # type: ignore[arg-type]
+
+
+def test_an_arrow_lake_is_scanned(source: Path, lake: tracelake.Manifest) -> None:
+    pytest.importorskip("polars")
+    made = tracelake.convert(source, "arrow", format="arrow")
+    for table in lake.tables:
+        frame = made.scan(table.name).sort("file_number", maintain_order=True).collect()
+        assert frame.equals(lake.scan(table.name).sort("file_number", maintain_order=True).collect())
+    with pytest.raises(tracelake.UsageError, match="parquet"):
+        made.duckdb()

@@ -27,6 +27,7 @@ from ._errors import (
     UsageError,
 )
 from ._progress import Callback, Event, Progress, Watcher
+from ._tracelake import Reader
 from ._results import (
     Column,
     FileFacts,
@@ -64,6 +65,7 @@ __all__ = [
     "MissingExtraError",
     "PartFacts",
     "Progress",
+    "Reader",
     "RefusedError",
     "Release",
     "StoppedError",
@@ -79,6 +81,7 @@ __all__ = [
     "generate",
     "inspect",
     "open",
+    "read_part",
     "release",
     "scan",
     "schema",
@@ -103,6 +106,7 @@ def convert(
     max_rejects: int | None = None,
     allow_missing: bool = False,
     layout: Literal["hive", "flat"] = "hive",
+    format: Literal["parquet", "arrow"] = "parquet",
     compression: str = "zstd",
     part_rows: int | None = None,
     derive: str | Iterable[str] | None = None,
@@ -137,6 +141,7 @@ def convert(
         ("on-bad-row", _str("on_bad_row", on_bad_row)),
         ("max-rejects", _int("max_rejects", max_rejects)),
         ("layout", _str("layout", layout)),
+        ("format", _str("format", format)),
         ("compression", _str("compression", compression)),
         ("part-rows", _int("part_rows", part_rows)),
         ("derive", _names("derive", derive)),
@@ -215,6 +220,39 @@ def release(
     path = _path(lake)
     found = _tracelake.release_lake(path, bool(allow_missing), bool(allow_rejects), _threads(threads))
     return _results.release(path, found)
+
+
+def read_part(
+    path: StrPath,
+    *,
+    trace: str | None = None,
+    table: str | None = None,
+    on_bad_row: Literal["fail", "reject"] = "fail",
+    threads: int | None = None,
+) -> Reader:
+    """Reads one published file without a lake, for any library that takes Arrow data.
+
+    The result goes to ``polars.DataFrame``, ``pyarrow.table``, ``pandas.DataFrame.from_arrow`` or
+    ``duckdb.from_arrow``, once, and nothing is copied. With ``on_bad_row="reject"``, bad rows are
+    left out and counted in :attr:`Reader.rejected`.
+
+    Where the file is broken, the library that reads raises an error of its own with our message;
+    :attr:`Reader.error` has the exception with the position.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> reader = tracelake.read_part("trace/machine_events/part-00000-of-00001.csv.gz")
+    >>> reader.columns
+    ['time', 'machine_id', 'event_type', 'platform_id', 'cpus', 'memory']
+    """
+    if on_bad_row not in ("fail", "reject"):
+        raise UsageError(f"on_bad_row: expected 'fail' or 'reject', not {on_bad_row!r}")
+    return _tracelake.read_part(
+        _path(path),
+        None if trace is None else _str("trace", trace),
+        None if table is None else _str("table", table),
+        on_bad_row == "reject",
+        _threads(threads),
+    )
 
 
 def generate(

@@ -27,4 +27,27 @@ def generate(
 def traces() -> list[str]: ...
 def describe(trace: str, table: str | None, form: str) -> str: ...
 def arrow_schema(trace: str, table: str) -> object: ...
+def read_part(
+    path: str | os.PathLike[str],
+    trace: str | None,
+    table: str | None,
+    rejects: bool,
+    threads: int | None,
+) -> Reader: ...
+
+class Reader:
+    """One published file, to be read once as Arrow record batches by any Arrow library."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+    @property
+    def error(self) -> TracelakeError | None:
+        """Why the rows ended early; ``None`` while nothing is wrong."""
+    @property
+    def rejected(self) -> int:
+        """Rows that were left out so far."""
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
 def panic() -> None: ...

@@ -1,0 +1,173 @@
+//! A published file as an Arrow C stream.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use tracelake_convert::error::{Error, ErrorKind};
+use tracelake_convert::program;
+use tracelake_convert::reader::{PartReader, ReadOptions};
+
+use crate::error::{exception, raised};
+use crate::schema::{SCHEMA, find_trace};
+use crate::work::{Interrupted, work};
+
+/// The name that the Arrow PyCapsule interface gives to a capsule of a stream.
+const STREAM: &std::ffi::CStr = c"arrow_array_stream";
+
+/// What a reader and its stream share: the stream goes to a consumer that knows nothing but text.
+#[derive(Default)]
+struct Outcome {
+    error: Mutex<Option<Error>>,
+    rejected: AtomicU64,
+}
+
+/// One published file, to be read once as record batches.
+#[pyclass(frozen, module = "tracelake")]
+pub(crate) struct Reader {
+    schema: SchemaRef,
+    reader: Mutex<Option<PartReader>>,
+    outcome: Arc<Outcome>,
+}
+
+/// Opens a published file; with `rejects`, bad rows are counted and left out.
+#[pyfunction]
+pub(crate) fn read_part(
+    py: Python<'_>,
+    path: PathBuf,
+    trace: Option<&str>,
+    table: Option<String>,
+    rejects: bool,
+    threads: Option<usize>,
+) -> PyResult<Reader> {
+    let trace = trace.map(|name| find_trace(py, name)).transpose()?;
+    let outcome = Arc::new(Outcome::default());
+    let rejected = Arc::clone(&outcome);
+    let options = ReadOptions {
+        trace,
+        table,
+        on_bad_row: rejects.then(|| {
+            let count: tracelake_convert::reader::OnBadRow = Box::new(move |_| {
+                rejected.rejected.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            count
+        }),
+        threads: threads.unwrap_or_else(program::all_threads),
+        ..ReadOptions::default()
+    };
+    let reader = work(py, None, Interrupted::Leave, move |_| {
+        tracelake_convert::reader::read_part(&path, options)
+    })?;
+    Ok(Reader {
+        schema: reader.schema(),
+        reader: Mutex::new(Some(reader)),
+        outcome,
+    })
+}
+
+#[pymethods]
+impl Reader {
+    /// The schema, for the Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.schema)
+            .map_err(|error| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))?;
+        PyCapsule::new(py, schema, Some(SCHEMA.to_owned()))
+    }
+
+    /// The record batches, for the Arrow PyCapsule interface. They can be taken once, and a wish for
+    /// another schema is not fulfilled, which the interface allows.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let taken = self
+            .reader
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let reader = taken.ok_or_else(|| {
+            let used = Error::new(ErrorKind::Usage, "the rows were taken before");
+            raised(
+                py,
+                &used.hint("call read_part again, or keep what was made of them"),
+            )
+        })?;
+        let batches = Batches {
+            reader,
+            outcome: Arc::clone(&self.outcome),
+        };
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new(py, stream, Some(STREAM.to_owned()))
+    }
+
+    /// The exception that says why the stream ended early; `None` while nothing is wrong.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let error = self
+            .outcome
+            .error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let error = error
+            .as_ref()
+            .map(|error| exception(py, error))
+            .transpose()?;
+        Ok(error.map(|error| error.into_value(py).into_any()))
+    }
+
+    /// Rows that were left out so far.
+    #[getter]
+    fn rejected(&self) -> u64 {
+        self.outcome.rejected.load(Ordering::Relaxed)
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        let fields = self.schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tracelake.Reader of {}>", self.columns().join(", "))
+    }
+}
+
+/// The batches of a reader, with its error kept for [`Reader::error`].
+struct Batches {
+    reader: PartReader,
+    outcome: Arc<Outcome>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.reader.next()?.map_err(|error| {
+            let text = error.to_string();
+            *self
+                .outcome
+                .error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(error);
+            ArrowError::ExternalError(text.into())
+        }))
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+}
