@@ -19,6 +19,7 @@ mod faults;
 mod r#gen;
 mod golden;
 mod kill;
+mod python;
 mod readers;
 mod rig;
 #[cfg(test)]
@@ -44,7 +45,13 @@ enum Task {
         /// Install Spark too; it is large and needs Java 17
         #[arg(long)]
         spark: bool,
+        /// Read lakes of every trace with every reader, Spark 3.5 and 4 as well, and write
+        /// docs/readers.md
+        #[arg(long, conflicts_with = "spark")]
+        matrix: bool,
     },
+    /// Build the Python wheel, and run its tests, type checks and examples
+    Python,
     /// Convert fixed inputs and compare every count, range, sum and digest with tests/golden
     Golden {
         /// Write the differences to tests/golden, for review
@@ -92,9 +99,11 @@ fn main() -> Result<()> {
             let folder = dist::pages(&root)?;
             println!("the pages are in {}", folder.display());
         }
+        Task::Python => python::check(&root)?,
         Task::Faults => faults::faults(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
-        Task::Readers { spark } => {
+        Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
+        Task::Readers { spark, .. } => {
             let extra = if spark { Extra::Spark } else { Extra::None };
             let python = readers::install(&root, extra)?;
             println!("the readers are in {}", python.display());

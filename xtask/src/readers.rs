@@ -1,4 +1,5 @@
-//! A Python environment with other people's readers, which the test `readers` holds the lake against.
+//! Python environments with other people's readers, for the test `readers` and for the reader matrix,
+//! which is the page `docs/readers.md`.
 
 use std::env;
 use std::fs;
@@ -6,9 +7,36 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use tracelake_schema::TRACES;
 
-const REQUIREMENTS: &str = "tests/readers/requirements.txt";
+/// The readers, pinned.
+pub(crate) const REQUIREMENTS: &str = "tests/readers/requirements.txt";
 const SPARK: &str = "tests/readers/requirements-spark.txt";
+const SPARK_3: &str = "tests/readers/requirements-spark-3.5.txt";
+const MATRIX: &str = "tests/readers/requirements-matrix.txt";
+const SCRIPT: &str = "tests/readers/matrix.py";
+const PAGE: &str = "docs/readers.md";
+
+/// The environments of the matrix: their folders, what is installed, and the readers that run there.
+const ENVIRONMENTS: [(&str, &[&str], &[&str]); 3] = [
+    (
+        "readers-matrix",
+        &[REQUIREMENTS, MATRIX],
+        &[
+            "duckdb",
+            "polars",
+            "pyarrow",
+            "pandas",
+            "chdb",
+            "datafusion",
+        ],
+    ),
+    ("readers-spark-3.5", &[SPARK_3], &["spark", "spark-rows"]),
+    ("readers-spark", &[SPARK], &["spark", "spark-rows"]),
+];
+
+/// Rows of the largest table of each lake of the matrix.
+const ROWS: &str = "2000";
 
 /// The name of the environment in the build directory; the test looks for it there.
 const FOLDER: &str = "readers";
@@ -22,6 +50,68 @@ pub(crate) fn install(root: &Path, extra: Extra) -> Result<PathBuf> {
         Extra::None => environment(root, FOLDER, &[REQUIREMENTS]),
         Extra::Spark => environment(root, FOLDER, &[REQUIREMENTS, SPARK]),
     }
+}
+
+/// Reads lakes of every trace in both layouts with every reader, and writes the page of what they found.
+pub(crate) fn matrix(root: &Path) -> Result<()> {
+    let work = target(root).join("readers-lakes");
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
+    let lakes = work.join("lakes");
+    fs::create_dir_all(&lakes).with_context(|| format!("cannot make {}", lakes.display()))?;
+    make_lakes(root, &work, &lakes)?;
+    let script = root.join(SCRIPT);
+    let plan = work.join("plan.json");
+    let mut writer = None;
+    let mut answers = Vec::new();
+    for (folder, requirements, readers) in ENVIRONMENTS {
+        let python = environment(root, folder, requirements)?;
+        if writer.is_none() {
+            run(Command::new(&python)
+                .arg(&script)
+                .arg("plan")
+                .args([&lakes, &plan]))?;
+            writer = Some(python.clone());
+        }
+        for reader in readers {
+            let answer = work.join(format!("{folder}-{reader}.json"));
+            let file = fs::File::create(&answer)
+                .with_context(|| format!("cannot make {}", answer.display()))?;
+            run(Command::new(&python)
+                .arg(&script)
+                .args(["read", reader])
+                .arg(&plan)
+                .stdout(file))?;
+            answers.push(answer);
+        }
+    }
+    let writer = writer.context("there is no environment")?;
+    run(Command::new(writer)
+        .arg(&script)
+        .arg("write")
+        .args([&plan, &root.join(PAGE)])
+        .args(answers))
+}
+
+/// A lake of each trace in each layout.
+fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "--bin", "tracelake"]);
+    run(cargo.current_dir(root))?;
+    let program = target(root).join("debug/tracelake");
+    for trace in TRACES {
+        let source = work.join(trace.name);
+        run(Command::new(&program)
+            .args(["generate", trace.name, "--rows", ROWS])
+            .arg(&source))?;
+        for layout in ["hive", "flat"] {
+            let lake = lakes.join(format!("{}-{layout}", trace.name));
+            let options = ["convert", "--progress", "none", "--layout", layout];
+            run(Command::new(&program).args(options).args([&source, &lake]))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a Python environment in the build directory with what the requirements files pin, or

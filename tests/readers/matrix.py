@@ -1,0 +1,496 @@
+"""The reader matrix: what each reader makes of lakes of every trace, in both layouts.
+
+    matrix.py read READER PLAN        prints what a reader finds, as JSON; runs in its environment
+    matrix.py plan LAKES PLAN         writes the plan: tables with what the files themselves hold
+    matrix.py write PLAN PAGE FOUND…  compares, and writes the page; ends with 1 if something misses
+
+LAKES is a directory with a lake in each directory. For every leaf of a schema, the plan has the
+values that aren't NULL, their minimum, maximum and sum (of a text its characters, of a list its
+items), as pyarrow reads file by file. Sums of integers are taken modulo 2^64; floats are compared to
+nine digits, because readers add in different orders.
+"""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+KINDS = {"int64": "integer", "int32": "integer", "double": "float", "bool": "boolean", "string": "text"}
+
+
+def leaves(schema):
+    """The paths of a schema's plain values, and of its lists."""
+    import pyarrow
+
+    def walk(field, path):
+        path = [*path, field.name]
+        if pyarrow.types.is_struct(field.type):
+            for child in field.type:
+                yield from walk(child, path)
+        elif pyarrow.types.is_list(field.type):
+            yield {"path": path, "kind": "list"}
+        else:
+            yield {"path": path, "kind": KINDS[str(field.type)]}
+
+    for field in schema:
+        yield from walk(field, [])
+
+
+def facts(kind, filled, total, low, high):
+    """The same form whatever the reader."""
+    filled = int(filled)
+    if kind == "list":
+        return {"sum": int(total or 0)}
+    if not filled:
+        return {"filled": 0}
+    if kind == "float":
+        total, low, high = float(total), float(low), float(high)
+    elif kind == "boolean":
+        total, low, high = int(total), bool(low), bool(high)
+    elif kind == "integer":
+        total, low, high = int(total) % 2**64, int(low), int(high)
+    else:
+        total, low, high = int(total), str(low), str(high)
+    return {"filled": filled, "sum": total, "min": low, "max": high}
+
+
+def of_values(kind, values):
+    """The facts of Python values."""
+    there = [value for value in values if value is not None]
+    if kind == "list":
+        return facts(kind, len(there), sum(map(len, there)), None, None)
+    total = sum(map(len, there)) if kind == "text" else math.fsum(there) if kind == "float" else sum(there)
+    return facts(kind, len(there), total, min(there, default=None), max(there, default=None))
+
+
+def at(row, path):
+    for name in path:
+        row = None if row is None else row[name]
+    return row
+
+
+# ---- plan
+
+
+def plan(lakes, target):
+    import pyarrow.parquet
+
+    tables = []
+
+    def table(title, layout, directory, parts):
+        """What pyarrow finds in the files, one by one."""
+        schema = pyarrow.parquet.read_schema(parts[0][1])
+        rows = [row for _, path in parts for row in pyarrow.parquet.ParquetFile(path).read().to_pylist()]
+        found = list(leaves(schema))
+        for leaf in found:
+            leaf["facts"] = of_values(leaf["kind"], [at(row, leaf["path"]) for row in rows])
+        comments = {field.name: (field.metadata or {}).get(b"comment", b"").decode() for field in schema}
+        numbers = {}
+        for number, path in parts:
+            numbers[number] = numbers.get(number, 0) + pyarrow.parquet.ParquetFile(path).metadata.num_rows
+        tables.append(
+            {
+                "title": title,
+                "layout": layout,
+                "directory": str(directory),
+                "rows": len(rows),
+                "leaves": found,
+                "comments": comments,
+                "numbers": sorted(numbers.items()),
+            }
+        )
+
+    usage = {}
+    for lake in sorted(pathlib.Path(lakes).iterdir()):
+        manifest = json.loads((lake / "_tracelake" / "manifest.json").read_text())
+        layout = manifest["options"]["layout"]
+        for facts_of in manifest["tables"]:
+            parts = [(part["file_number"], str(lake / part["output"]["path"])) for part in facts_of["parts"]]
+            name = f"{manifest['trace']} {facts_of['name']}"
+            table(name, layout, lake / facts_of["name"], parts)
+            if layout == "hive" and facts_of["name"] == "task_usage" and len(parts) > 1:
+                usage[manifest["trace"]] = parts
+    # Two versions of one table: the older one has no 20th column in its source.
+    if len(usage) > 1:
+        (_, older), (_, newer) = sorted(usage.items())[:2]
+        both = pathlib.Path(target).parent / "both" / "task_usage"
+        moved = []
+        for number, path in [(0, newer[0][1]), (1, older[1][1])]:
+            folder = both / f"file_number={number}"
+            folder.mkdir(parents=True)
+            moved.append((number, shutil.copy(path, folder)))
+        table(" and ".join(sorted(usage)[:2]) + " task_usage", "hive", both, moved)
+    # Where only one partition is wanted, the data of another one must not be read: they are zeros.
+    pruned = None
+    for number_of, entry in enumerate(tables):
+        if entry["layout"] == "hive" and len(entry["numbers"]) > 1 and entry["title"].endswith("task_events"):
+            pruned = pathlib.Path(target).parent / "pruned" / "task_events"
+            shutil.copytree(entry["directory"], pruned)
+            last = max(pruned.rglob("*.parquet"))
+            data = last.read_bytes()
+            footer = int.from_bytes(data[-8:-4], "little") + 8
+            last.write_bytes(data[:4] + bytes(len(data) - footer - 4) + data[-footer:])
+            first, rows = entry["numbers"][0]
+            pruned = {"directory": str(pruned), "number": first, "rows": rows}
+            break
+    pathlib.Path(target).write_text(json.dumps({"tables": tables, "pruned": pruned}))
+
+
+# ---- readers: one function each, of a table to (rows, facts of its leaves, rows of each file number)
+
+
+class Sql:
+    """Readers that take SQL. `dialect` has what differs between them."""
+
+    def __init__(self, query, relation, dialect):
+        self.query, self.relation, self.dialect = query, relation, dialect
+
+    def read(self, table):
+        d, relation = self.dialect, self.relation(table)
+        columns = ["count(*)"]
+        for leaf in table["leaves"]:
+            value, kind = d["field"](leaf["path"]), leaf["kind"]
+            summed = {
+                "text": d["length"].format(value),
+                "boolean": f"CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END",
+                "integer": d["wide"].format(value),
+                "list": d["items"].format(value),
+            }.get(kind, value)
+            columns += [f"count({value})", f"sum({summed})"]
+            if kind == "list":
+                columns += ["NULL", "NULL"]
+            elif kind == "boolean":
+                columns += [f"min({summed})", f"max({summed})"]
+            else:
+                columns += [f"min({value})", f"max({value})"]
+        row = list(self.query(f"SELECT {', '.join(columns)} FROM {relation}")[0])
+        found = [
+            facts(leaf["kind"], *row[1 + 4 * place : 5 + 4 * place]) for place, leaf in enumerate(table["leaves"])
+        ]
+        numbers = None
+        if table["layout"] == "hive":
+            rows = self.query(f"SELECT file_number, count(*) FROM {relation} GROUP BY file_number")
+            numbers = sorted([int(number), int(count)] for number, count in rows)
+        return int(row[0]), found, numbers
+
+    def pruned(self, pruned):
+        relation = self.relation({"directory": pruned["directory"], "layout": "hive"})
+        first = self.dialect["field"](["job_id"])
+        rows = self.query(f"SELECT count({first}), sum({first} % 7) FROM {relation} WHERE file_number = {pruned['number']}")
+        return int(rows[0][0])
+
+
+def dotted(quote):
+    return lambda path: ".".join(f"{quote}{name}{quote}" for name in path)
+
+
+def duckdb():
+    import duckdb
+
+    def relation(table):
+        glob = table["directory"].replace("'", "''") + "/**/*.parquet"
+        return f"read_parquet('{glob}', hive_partitioning = {str(table['layout'] == 'hive').lower()})"
+
+    dialect = {"field": dotted('"'), "length": "length({})", "wide": "{}::HUGEINT", "items": "len({})"}
+    return Sql(lambda text: duckdb.sql(text).fetchall(), relation, dialect), duckdb.__version__
+
+
+def chdb():
+    import chdb
+
+    def query(text):
+        lines = chdb.query(text, "JSONCompactEachRow").data().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def relation(table):
+        glob = table["directory"].replace("'", "\\'") + "/**.parquet"
+        return f"file('{glob}', Parquet)"
+
+    dialect = {
+        "field": lambda path: ".".join(f"`{name}`" for name in path),
+        "length": "lengthUTF8({})",
+        "wide": "toInt128({})",
+        "items": "length({})",
+    }
+    settings = "SETTINGS use_hive_partitioning = 1, output_format_json_quote_64bit_integers = 1"
+    return Sql(lambda text: query(f"{text} {settings}"), relation, dialect), chdb.__version__
+
+
+def datafusion():
+    import datafusion
+    import pyarrow
+
+    context = datafusion.SessionContext()
+
+    def relation(table):
+        name = f"t{len(table['directory'])}_{abs(hash(table['directory']))}"
+        if not context.table_exist(name):
+            partitions = [("file_number", pyarrow.int32())] if table["layout"] == "hive" else []
+            context.register_parquet(name, table["directory"], table_partition_cols=partitions)
+        return name
+
+    def query(text):
+        rows = context.sql(text).to_pylist()
+        return [list(row.values()) for row in rows]
+
+    dialect = {
+        "field": lambda path: f'"{path[0]}"' + "".join(f"['{name}']" for name in path[1:]),
+        "length": "character_length({})",
+        "wide": "CAST({} AS DECIMAL(38, 0))",
+        "items": "cardinality({})",
+    }
+
+    def named(text):
+        # Columns of one name would be one in a dictionary.
+        head, tail = text.removeprefix("SELECT ").split(" FROM ", 1)
+        parts, depth, current = [], 0, ""
+        for letter in head:
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and not depth:
+                parts.append(current)
+                current = ""
+            else:
+                current += letter
+        parts.append(current)
+        columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts))
+        return query(f"SELECT {columns} FROM {tail}")
+
+    return Sql(named, relation, dialect), datafusion.__version__
+
+
+class Frames:
+    """Readers that give columns. `load` takes a directory, a layout and a wanted file number."""
+
+    def __init__(self, load, values):
+        self.load, self.values = load, values
+
+    def read(self, table):
+        frame = self.load(table["directory"], table["layout"], None)
+        found = [of_values(leaf["kind"], self.values(frame, leaf["path"])) for leaf in table["leaves"]]
+        numbers = None
+        if table["layout"] == "hive":
+            of = [int(number) for number in self.values(frame, ["file_number"])]
+            numbers = sorted([number, of.count(number)] for number in set(of))
+        return len(frame), found, numbers
+
+    def pruned(self, pruned):
+        return len(self.load(pruned["directory"], "hive", pruned["number"]))
+
+
+def polars():
+    import polars
+
+    def load(directory, layout, number):
+        frame = polars.scan_parquet(directory, hive_partitioning=layout == "hive")
+        return (frame if number is None else frame.filter(polars.col("file_number") == number)).collect()
+
+    def values(frame, path):
+        series = frame[path[0]]
+        for name in path[1:]:
+            series = series.struct.field(name)
+        return series.to_list()
+
+    return Frames(load, values), polars.__version__
+
+
+def pyarrow():
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.dataset
+
+    def load(directory, layout, number):
+        data = pyarrow.dataset.dataset(directory, format="parquet", partitioning="hive" if layout == "hive" else None)
+        return data.to_table(filter=None if number is None else pyarrow.dataset.field("file_number") == number)
+
+    def values(table, path):
+        column = table[path[0]]
+        for name in path[1:]:
+            column = pyarrow.compute.struct_field(column, name)
+        return column.to_pylist()
+
+    return Frames(load, values), pyarrow.__version__
+
+
+def pandas():
+    import pandas
+
+    def load(directory, layout, number):
+        wanted = None if number is None else [("file_number", "==", number)]
+        return pandas.read_parquet(directory, dtype_backend="numpy_nullable", filters=wanted)
+
+    def values(frame, path):
+        column = frame[path[0]]
+        items = [None if missing else value for value, missing in zip(column, column.map(is_missing))]
+        return [at(item, path[1:]) for item in items]
+
+    def is_missing(value):
+        return value is None or value is pandas.NA or value is pandas.NaT
+
+    return Frames(load, values), pandas.__version__
+
+
+def spark(vectorised):
+    from pyspark import __version__
+    from pyspark.sql import SparkSession
+
+    # Spark's own log lines must not mix with the answer.
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "localhost")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.parquet.enableVectorizedReader", vectorised)
+        .config("spark.sql.warehouse.dir", tempfile.mkdtemp())
+        .getOrCreate()
+    )
+
+    def relation(table):
+        frame = session.read.parquet(table["directory"])
+        frame.createOrReplaceTempView("t")
+        comments = {field.name: field.metadata.get("comment", "") for field in frame.schema.fields}
+        reader.comments = {name: text for name, text in comments.items() if name != "file_number"}
+        return "t"
+
+    def query(text):
+        return [list(row) for row in session.sql(text).collect()]
+
+    dialect = {
+        "field": dotted("`"),
+        "length": "length({})",
+        "wide": "CAST({} AS DECIMAL(38, 0))",
+        "items": "CASE WHEN {0} IS NOT NULL THEN size({0}) END",
+    }
+    reader = Sql(query, relation, dialect)
+    return reader, __version__
+
+
+READERS = {
+    "duckdb": duckdb,
+    "polars": polars,
+    "pyarrow": pyarrow,
+    "pandas": pandas,
+    "chdb": chdb,
+    "datafusion": datafusion,
+    "spark": lambda: spark("true"),
+    "spark-rows": lambda: spark("false"),
+}
+TITLES = {
+    "duckdb": "DuckDB",
+    "polars": "Polars",
+    "pyarrow": "pyarrow dataset",
+    "pandas": "pandas",
+    "chdb": "chDB",
+    "datafusion": "DataFusion",
+    "spark": "Spark, vectorised",
+    "spark-rows": "Spark, row by row",
+}
+
+
+def read(name, target):
+    said = json.loads(pathlib.Path(target).read_text())
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    reader, version = READERS[name]()
+    found = []
+    for table in said["tables"]:
+        try:
+            rows, of_leaves, numbers = reader.read(table)
+            found.append({"rows": rows, "leaves": of_leaves, "numbers": numbers})
+            if hasattr(reader, "comments"):
+                found[-1]["comments"] = reader.comments
+        except Exception as error:
+            found.append({"error": f"{type(error).__name__}: {error}"[:300]})
+    try:
+        pruned = reader.pruned(said["pruned"])
+    except Exception as error:
+        pruned = f"{type(error).__name__}: {error}"[:300]
+    json.dump({"reader": name, "version": version, "tables": found, "pruned": pruned}, answer)
+    answer.close()
+
+
+# ---- page
+
+
+def same(one, other):
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
+    return one == other
+
+
+def misses(table, found):
+    """What a reader gets wrong of a table, in words."""
+    if "error" in found:
+        return [found["error"]]
+    wrong = []
+    if found["rows"] != table["rows"]:
+        wrong.append(f"{found['rows']} rows, not {table['rows']}")
+    for leaf, of in zip(table["leaves"], found["leaves"]):
+        for fact, value in leaf["facts"].items():
+            if not same(of.get(fact), value):
+                wrong.append(f"{'.'.join(leaf['path'])}: {fact} {of.get(fact)!r}, not {value!r}")
+    if table["layout"] == "hive" and [list(one) for one in found["numbers"]] != [list(one) for one in table["numbers"]]:
+        wrong.append(f"file numbers {found['numbers']}, not {table['numbers']}")
+    if "comments" in found and found["comments"] != table["comments"]:
+        wrong.append("other column comments")
+    return wrong
+
+
+def write(target, page, answers):
+    said = json.loads(pathlib.Path(target).read_text())
+    found = [json.loads(pathlib.Path(answer).read_text()) for answer in answers]
+    heads = [f"{TITLES[one['reader']]} {one['version']}" for one in found]
+    lines, details = [], []
+    titles = sorted({(table["title"], table["layout"]) for table in said["tables"]})
+    for title, layout in titles:
+        place = next(n for n, t in enumerate(said["tables"]) if (t["title"], t["layout"]) == (title, layout))
+        table, cells = said["tables"][place], []
+        for head, one in zip(heads, found):
+            wrong = misses(table, one["tables"][place])
+            cells.append("yes" if not wrong else f"**{len(wrong)} wrong**")
+            details += [f"- {head}, {title} ({layout}): {text}" for text in wrong]
+        nested = sum(len(leaf["path"]) > 1 or leaf["kind"] == "list" for leaf in table["leaves"])
+        lines.append(f"| {title} | {layout} | {table['rows']} | {len(table['leaves'])} | {nested} | {' | '.join(cells)} |")
+    cells = []
+    for head, one in zip(heads, found):
+        wanted = said["pruned"]["rows"]
+        cells.append("yes" if one["pruned"] == wanted else "no")
+    comments = ["yes" if all("comments" in t for t in one["tables"]) else "" for one in found]
+    text = f"""# Readers
+
+What other people's readers make of lakes of every trace, in both layouts. `cargo xtask readers --matrix`
+reads them and writes this page.
+
+A cell says `yes` where the reader finds all rows and, for every plain value and every list of the
+schema, the same number of values that aren't NULL, the same minimum, maximum and sum as the files
+hold; and in the `hive` layout the same rows for each `file_number`. In Spark, every column also has
+its comment. `leaves` counts the plain values and lists of a schema, `nested` those that are lists or
+within a struct. The lakes are synthetic, of a few thousand rows.
+
+| table | layout | rows | leaves | nested | {" | ".join(heads)} |
+|---|---|--:|--:|--:|{"---|" * len(heads)}
+{chr(10).join(lines)}
+| one `file_number` is wanted: other files aren't read | hive | | | | {" | ".join(cells)} |
+| column comments are checked | | | | | {" | ".join(comments)} |
+
+## Misses
+
+{chr(10).join(details) if details else "None."}
+"""
+    pathlib.Path(page).write_text(text)
+    if details or "no" in cells:
+        print("\n".join(details), file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    command, *arguments = sys.argv[1:]
+    if command == "read":
+        read(*arguments)
+    elif command == "plan":
+        plan(*arguments)
+    else:
+        write(arguments[0], arguments[1], arguments[2:])

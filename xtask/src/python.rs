@@ -1,0 +1,75 @@
+//! The Python package: its wheel, tested in an environment of its own and in an empty one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::readers::{REQUIREMENTS, environment, run, target};
+
+const CRATE: &str = "crates/python";
+const TOOLS: &str = "crates/python/requirements.txt";
+
+/// Builds the wheel with the development profile and runs every check of the package.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let python = environment(root, "python", &[REQUIREMENTS, TOOLS])?;
+    let wheel = build(root, &python)?;
+    install(&python, &wheel)?;
+    let here = root.join(CRATE);
+    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
+    run(Command::new(&python).args(pytest).current_dir(&here))?;
+    let mypy = ["-m", "mypy", "--strict", "-p", "tracelake"];
+    run(Command::new(&python).args(mypy).current_dir(&here))?;
+    let pyright = ["-m", "pyright", "--pythonpath"];
+    run(Command::new(&python)
+        .args(pyright)
+        .arg(&python)
+        .current_dir(&here))?;
+    in_an_empty_environment(root, &wheel)
+}
+
+/// Builds the wheel and returns its path.
+fn build(root: &Path, python: &Path) -> Result<PathBuf> {
+    let folder = target(root).join("wheels");
+    // The one that is built now must be the only one.
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let maturin = ["-m", "maturin", "build", "--quiet", "--locked", "--out"];
+    let mut command = Command::new(python);
+    command.args(maturin).arg(&folder).arg("--interpreter");
+    run(command.arg(python).current_dir(root.join(CRATE)))?;
+    let wheel = fs::read_dir(&folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .next()
+        .context("maturin built no wheel")?;
+    Ok(wheel?.path())
+}
+
+fn install(python: &Path, wheel: &Path) -> Result<()> {
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    // The wheel has no dependency, and its version need not be another one than last time.
+    let again = ["--no-deps", "--force-reinstall"];
+    run(Command::new(python).args(pip).args(again).arg(wheel))
+}
+
+/// The wheel alone is enough for the first Python block of the README.
+fn in_an_empty_environment(root: &Path, wheel: &Path) -> Result<()> {
+    let folder = target(root).join("python-empty");
+    run(Command::new("python3")
+        .args(["-m", "venv", "--clear"])
+        .arg(&folder))?;
+    let python = folder.join("bin/python");
+    install(&python, wheel)?;
+    run(Command::new(&python)
+        .arg(root.join(CRATE).join("tests/empty.py"))
+        .arg(root.join("README.md")))
+}
