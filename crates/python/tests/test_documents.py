@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,12 @@ def test_blocks_run_in_order(page: str, section: str) -> None:
 
 def test_the_version_is_that_of_the_workspace() -> None:
     assert f'\nversion = "{tracelake.__version__}"\n' in (ROOT / "Cargo.toml").read_text()
+
+
+def test_the_tour_prints_and_plots_what_it_says() -> None:
+    for extra in ("duckdb", "matplotlib"):
+        pytest.importorskip(extra)
+    tour = subprocess.run(
+        [sys.executable, str(ROOT / "crates/python/tour.py")], capture_output=True, text=True, check=False
+    )
+    assert tour.returncode == 0, tour.stderr
