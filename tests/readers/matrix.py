@@ -20,6 +20,8 @@ import tempfile
 
 KINDS = {"int64": "integer", "int32": "integer", "double": "float", "bool": "boolean", "string": "text"}
 
+TYPES = {int: "integer", float: "float", bool: "boolean", str: "text"}
+
 
 def leaves(schema):
     """The paths of a schema's plain values, and of its lists."""
@@ -46,6 +48,11 @@ def facts(kind, filled, total, low, high):
         return {"sum": int(total or 0)}
     if not filled:
         return {"filled": 0}
+    low = low.item() if hasattr(low, "item") else low
+    found = TYPES.get(type(low), type(low).__name__)
+    if kind == "boolean" and found == "integer":
+        # Where it's a column of SQL, its minimum is that of 0 and 1.
+        found = kind
     if kind == "float":
         total, low, high = float(total), float(low), float(high)
     elif kind == "boolean":
@@ -54,7 +61,7 @@ def facts(kind, filled, total, low, high):
         total, low, high = int(total) % 2**64, int(low), int(high)
     else:
         total, low, high = int(total), str(low), str(high)
-    return {"filled": filled, "sum": total, "min": low, "max": high}
+    return {"type": found, "filled": filled, "sum": total, "min": low, "max": high}
 
 
 def of_values(kind, values):
@@ -159,7 +166,9 @@ class Sql:
                 "integer": d["wide"].format(value),
                 "list": d["items"].format(value),
             }.get(kind, value)
-            columns += [f"count({value})", f"sum({summed})"]
+            # Only sums of integers can be wider than 64 bits.
+            total = d.get("sum", "sum({})") if kind == "integer" else "sum({})"
+            columns += [f"count({value})", total.format(summed)]
             if kind == "list":
                 columns += ["NULL", "NULL"]
             elif kind == "boolean":
@@ -187,6 +196,25 @@ def dotted(quote):
     return lambda path: ".".join(f"{quote}{name}{quote}" for name in path)
 
 
+def named(query):
+    """A query whose columns have names of their own: columns of one name would be one in a dictionary."""
+
+    def ask(text):
+        head, tail = text.removeprefix("SELECT ").split(" FROM ", 1)
+        parts, depth, current = [], 0, ""
+        for letter in head:
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and not depth:
+                parts.append(current)
+                current = ""
+            else:
+                current += letter
+        columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate([*parts, current]))
+        return query(f"SELECT {columns} FROM {tail}")
+
+    return ask
+
+
 def duckdb():
     import duckdb
 
@@ -202,21 +230,20 @@ def chdb():
     import chdb
 
     def query(text):
-        lines = chdb.query(text, "JSONCompactEachRow").data().splitlines()
-        return [json.loads(line) for line in lines]
+        return [list(row.values()) for row in chdb.query(text, "ArrowTable").to_pylist()]
 
     def relation(table):
-        glob = table["directory"].replace("'", "\\'") + "/**.parquet"
-        return f"file('{glob}', Parquet)"
+        glob = table["directory"].replace("'", "\\'") + ("/*" if table["layout"] == "hive" else "")
+        return f"file('{glob}/*.parquet', Parquet)"
 
     dialect = {
-        "field": lambda path: ".".join(f"`{name}`" for name in path),
+        "field": dotted("`"),
         "length": "lengthUTF8({})",
         "wide": "toInt128({})",
+        "sum": "toString(sum({}))",
         "items": "length({})",
     }
-    settings = "SETTINGS use_hive_partitioning = 1, output_format_json_quote_64bit_integers = 1"
-    return Sql(lambda text: query(f"{text} {settings}"), relation, dialect), chdb.__version__
+    return Sql(named(lambda text: query(f"{text} SETTINGS use_hive_partitioning = 1")), relation, dialect), chdb.__version__
 
 
 def datafusion():
@@ -243,22 +270,7 @@ def datafusion():
         "items": "cardinality({})",
     }
 
-    def named(text):
-        # Columns of one name would be one in a dictionary.
-        head, tail = text.removeprefix("SELECT ").split(" FROM ", 1)
-        parts, depth, current = [], 0, ""
-        for letter in head:
-            depth += (letter in "([") - (letter in ")]")
-            if letter == "," and not depth:
-                parts.append(current)
-                current = ""
-            else:
-                current += letter
-        parts.append(current)
-        columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts))
-        return query(f"SELECT {columns} FROM {tail}")
-
-    return Sql(named, relation, dialect), datafusion.__version__
+    return Sql(named(query), relation, dialect), datafusion.__version__
 
 
 class Frames:
@@ -465,7 +477,7 @@ What other people's readers make of lakes of every trace, in both layouts. `carg
 reads them and writes this page.
 
 A cell says `yes` where the reader finds all rows and, for every plain value and every list of the
-schema, the same number of values that aren't NULL, the same minimum, maximum and sum as the files
+schema, the same type, the same number of values that aren't NULL, the same minimum, maximum and sum as the files
 hold; and in the `hive` layout the same rows for each `file_number`. In Spark, every column also has
 its comment. `leaves` counts the plain values and lists of a schema, `nested` those that are lists or
 within a struct. The lakes are synthetic, of a few thousand rows.

@@ -54,7 +54,7 @@ struct End;
 
 impl Progress {
     /// Asked often by the library: not 0 when the work has to stop.
-    pub(crate) fn stop_flag(&self) -> &AtomicUsize {
+    pub(crate) fn stop_flag(&self) -> &Arc<AtomicUsize> {
         &self.stop
     }
 

@@ -331,14 +331,10 @@ def _str(name: str, value: object) -> str:
     return value
 
 
-def _names(name: str, value: object) -> str | None:
+def _names(name: str, value: str | Iterable[str] | None) -> str | None:
     """A name or several, as the command line takes them."""
-    if value is None:
-        return None
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         return value
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{name}: expected a str or several, not {type(value).__name__}")
     return ",".join(_str(name, one) for one in value)
 
 
@@ -350,12 +346,11 @@ def _int(name: str, value: object) -> str | None:
     return str(value)
 
 
-def _parts(parts: object) -> str | None:
+def _parts(parts: str | int | Iterable[int] | None) -> str | None:
     if parts is None or isinstance(parts, str):
         return parts
-    if isinstance(parts, Iterable):
-        return ",".join(_int("parts", part) or "" for part in parts)
-    return _int("parts", parts)
+    numbers = [parts] if isinstance(parts, int) else parts
+    return ",".join(_int("parts", number) or "" for number in numbers)
 
 
 def _threads(threads: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -98,9 +99,8 @@ def _notebook() -> Callable[[str], None] | None:
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
-
-    handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+    display: Any = importlib.import_module("IPython.display")
+    handle = display.display({"text/plain": ""}, raw=True, display_id=True)
 
     def write(text: str) -> None:
         if text:

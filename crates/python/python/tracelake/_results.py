@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -433,25 +433,22 @@ def manifest(path: str, text: str, warnings: Sequence[str] = ()) -> Manifest:
 
 
 def _part(said: dict[str, Any]) -> PartFacts:
-    files = {name: _file(said[name]) for name in ("source", "output", "rejects") if said.get(name)}
-    return PartFacts(**{**_known(PartFacts, said), **files})
+    files: dict[str, Any] = {
+        name: FileFacts(**_known(FileFacts, said[name])) for name in ("source", "output", "rejects") if said.get(name)
+    }
+    return PartFacts(**(_known(PartFacts, said) | files))
 
 
-def _file(said: dict[str, Any]) -> FileFacts:
-    return FileFacts(**_known(FileFacts, said))
-
-
-def _known(kind: type, said: dict[str, Any]) -> dict[str, Any]:
-    names: Iterable[str] = kind.__dataclass_fields__  # type: ignore[attr-defined]
-    return {name: said[name] for name in names if name in said}
+def _known(kind: Any, said: dict[str, Any]) -> dict[str, Any]:
+    """What the fields of a class have here."""
+    return {one.name: said[one.name] for one in fields(kind) if one.name in said}
 
 
 def inventory(text: str) -> Inventory:
     """An inventory from its JSON."""
     said = json.loads(text)
     tables = (
-        TableInventory(**{**_known(TableInventory, table), "missing": tuple(table["missing"])})
-        for table in said["tables"]
+        TableInventory(**_known(TableInventory, dict(table, missing=tuple(table["missing"])))) for table in said["tables"]
     )
     return Inventory(said["what"], said["trace"], tuple(tables), tuple(said["absent"]))
 
