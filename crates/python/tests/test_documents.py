@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[3]
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    examples = [found for found in finder.find(importlib.import_module(name)) if found.examples]
+    names = {"tracelake": tracelake}
+    examples = [found for found in finder.find(importlib.import_module(name), extraglobs=names) if found.examples]
     assert examples
     for number, example in enumerate(examples):
         directory = tmp_path / str(number)
