@@ -181,12 +181,10 @@ fn generate(
 
 /// Panics, so that a test can see what becomes of a panic.
 #[pyfunction]
+#[expect(clippy::panic, reason = "what the function is for")]
 fn panic(py: Python<'_>) -> PyResult<()> {
     work(py, None, Interrupted::Wait, |_: &Progress| {
-        #[expect(clippy::panic, reason = "what the function is for")]
-        {
-            panic!("asked for")
-        }
+        panic!("asked for")
     })
 }
 

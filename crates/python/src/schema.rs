@@ -52,7 +52,7 @@ pub(crate) fn arrow_schema<'py>(
     let table = find_table(py, find_trace(py, trace)?, table)?;
     let schema = FFI_ArrowSchema::try_from(&*schema_of(table))
         .map_err(|error| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))?;
-    PyCapsule::new(py, schema, Some(SCHEMA.to_owned()))
+    PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
 /// The trace of a name.

@@ -79,7 +79,7 @@ impl Reader {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema)
             .map_err(|error| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))?;
-        PyCapsule::new(py, schema, Some(SCHEMA.to_owned()))
+        PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
     /// The record batches, for the Arrow PyCapsule interface. They can be taken once, and a wish for
@@ -108,7 +108,7 @@ impl Reader {
             outcome: Arc::clone(&self.outcome),
         };
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new(py, stream, Some(STREAM.to_owned()))
+        PyCapsule::new_with_value(py, stream, STREAM)
     }
 
     /// The exception that says why the stream ended early; `None` while nothing is wrong.
