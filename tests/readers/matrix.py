@@ -137,9 +137,15 @@ def plan(lakes, target):
             pruned = pathlib.Path(target).parent / "pruned" / "task_events"
             shutil.copytree(entry["directory"], pruned)
             last = max(pruned.rglob("*.parquet"))
-            data = last.read_bytes()
-            footer = int.from_bytes(data[-8:-4], "little") + 8
-            last.write_bytes(data[:4] + bytes(len(data) - footer - 4) + data[-footer:])
+            data = bytearray(last.read_bytes())
+            metadata = pyarrow.parquet.ParquetFile(last).metadata
+            for group in range(metadata.num_row_groups):
+                for index in range(metadata.num_columns):
+                    chunk = metadata.row_group(group).column(index)
+                    starts = [chunk.dictionary_page_offset, chunk.data_page_offset]
+                    start = min(one for one in starts if one is not None)
+                    data[start : start + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+            last.write_bytes(data)
             first, rows = entry["numbers"][0]
             pruned = {"directory": str(pruned), "number": first, "rows": rows}
             break
