@@ -38,7 +38,7 @@ def test_a_bad_row(own_source: Path) -> None:
     assert error.path == str(own_source / PART)
     assert (error.line, error.column, error.field) == (3, 1, "job_events.time")
     assert error.value is not None and error.value.startswith("12x")
-    assert error.hint == 'mend it, or pass on_bad_row="reject" to set such rows aside'
+    assert error.hint == 'correct it, or pass on_bad_row="reject" to set such rows aside'
     assert str(error).startswith(f"{error.path}:3:1: job_events.time: ") and str(error).endswith(error.hint)
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.line) == (type(error), str(error), 3)

@@ -192,6 +192,7 @@ class TableInventory:
     parts: int
     missing: tuple[int, ...]
     rows: int | None
+    rejected: int | None
     published_rows: int | None
     more_than_published: int | None
     bytes: int
@@ -206,6 +207,8 @@ class Inventory:
     #: ``lake`` or ``source``.
     what: str
     trace: str
+    #: Whether the lake is finished; ``None`` for a source.
+    finished: bool | None
     tables: tuple[TableInventory, ...]
     #: Tables of the trace that aren't there.
     absent: tuple[str, ...]
@@ -225,7 +228,8 @@ class Inventory:
         ]
 
     def _notes(self) -> list[str]:
-        return [f"absent: {', '.join(self.absent)}"] if self.absent else []
+        absent = [f"absent: {', '.join(self.absent)}"] if self.absent else []
+        return absent + (["not finished: run convert again"] if self.finished is False else [])
 
     def __repr__(self) -> str:
         return _text_table(f"{self.what} of {self.trace}", _INVENTORY, self._rows(), self._notes())
@@ -450,7 +454,9 @@ def inventory(text: str) -> Inventory:
     tables = (
         TableInventory(**_known(TableInventory, dict(table, missing=tuple(table["missing"])))) for table in said["tables"]
     )
-    return Inventory(said["what"], said["trace"], tuple(tables), tuple(said["absent"]))
+    return Inventory(
+        said["what"], said["trace"], said["finished"], tuple(tables), tuple(said["absent"])
+    )
 
 
 def generated(path: str, text: str) -> Generated:
