@@ -14,8 +14,8 @@ use pyo3::types::PyDict;
 use tracelake_convert::error::{Error, ErrorKind, Result};
 use tracelake_convert::event::Event;
 
-use crate::error::raised;
-use crate::panics;
+use super::error::raised;
+use super::panics;
 
 /// How long events are gathered before Python sees them: often enough for a bar and for Ctrl-C,
 /// seldom enough to cost nothing.

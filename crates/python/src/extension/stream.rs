@@ -15,9 +15,9 @@ use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::program;
 use tracelake_convert::reader::{PartReader, ReadOptions};
 
-use crate::error::{exception, raised};
-use crate::schema::{SCHEMA, find_trace};
-use crate::work::{Interrupted, work};
+use super::error::{exception, raised};
+use super::schema::{SCHEMA, find_trace};
+use super::work::{Interrupted, work};
 
 /// The name that the Arrow PyCapsule interface gives to a capsule of a stream.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";

@@ -7,7 +7,7 @@ use tracelake_convert::error::{Error, ErrorKind, escape};
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::{TRACES, Table, Trace, render};
 
-use crate::error::raised;
+use super::error::raised;
 
 /// The name that the Arrow PyCapsule interface gives to a capsule of a schema.
 pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";

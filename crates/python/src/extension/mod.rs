@@ -1,0 +1,192 @@
+//! The extension module of the Python package `tracelake`: the library, with the interpreter
+//! released while it works. What it returns is JSON, from which `python/tracelake` makes typed
+//! objects; what it raises are the classes of `tracelake._errors`.
+
+mod error;
+mod panics;
+mod schema;
+mod stream;
+mod work;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use serde_json::json;
+use tracelake_convert::error::{Error, ErrorKind};
+use tracelake_convert::event::Event;
+use tracelake_convert::release::Allow;
+use tracelake_convert::run::Conduct;
+use tracelake_convert::store::{RELEASE, SUMS, read_manifest};
+use tracelake_convert::verify::Verdict;
+use tracelake_convert::{inspect, plan, program, release, run, verify};
+
+use self::work::{Interrupted, Progress, work};
+
+/// The functions behind the package `tracelake`; use that one.
+#[pymodule]
+mod _tracelake {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::schema::{arrow_schema, describe, traces};
+    #[pymodule_export]
+    use super::stream::{Reader, read_part};
+    #[pymodule_export]
+    use super::{
+        convert, generate, inspect_path, main, manifest, panic, release_lake, verify_lake,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::panics::keep();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Runs the program with these arguments and returns its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    panics::print();
+    py.detach(|| program::run(arguments))
+}
+
+/// Converts what the arguments of `tracelake convert` name; returns the manifest as JSON.
+#[pyfunction]
+fn convert(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
+        let asked = program::conversion(arguments)?;
+        let plan = plan::plan(&asked.request)?;
+        progress.begin(plan.bytes());
+        for warning in &plan.warnings {
+            progress.show(Event::Warning(warning.clone()));
+        }
+        let conduct = Conduct {
+            threads: asked.threads,
+            parts: asked.parts,
+            overwrite: asked.overwrite,
+            max_rejects: asked.max_rejects,
+            stop: progress.stop_flag(),
+        };
+        let outcome = run::convert(&plan, &asked.out, conduct, &|event| progress.show(event))?;
+        text(outcome.manifest.to_json()?)
+    })
+}
+
+/// Reads the manifest of a finished lake, as JSON.
+#[pyfunction]
+fn manifest(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
+    work(py, None, Interrupted::Leave, move |_| {
+        text(read_manifest(&lake)?.to_json()?)
+    })
+}
+
+/// What is in a lake or in a source, as JSON.
+#[pyfunction]
+fn inspect_path(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    work(py, None, Interrupted::Leave, move |_| {
+        let inventory = inspect::inspect(&path)?;
+        serde_json::to_string(&inventory)
+            .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
+    })
+}
+
+/// What a verification found: its totals as JSON, and one exception for each finding.
+type Found = (String, Vec<Py<PyAny>>);
+
+/// Verifies a lake. Whoever interrupts it does not wait for the file that is being read.
+#[pyfunction]
+fn verify_lake(
+    py: Python<'_>,
+    lake: PathBuf,
+    source: Option<PathBuf>,
+    threads: Option<usize>,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<Found> {
+    let threads = threads.unwrap_or_else(program::all_threads);
+    let verdict = work(py, watch.as_ref(), Interrupted::Leave, move |progress| {
+        let watch = |event| progress.show_or_end(event);
+        verify::verify(&lake, source.as_deref(), threads, &watch)
+    })?;
+    found(py, &verdict)
+}
+
+/// Verifies a lake and, where nothing is wrong, writes the files of its release.
+#[pyfunction]
+fn release_lake(
+    py: Python<'_>,
+    lake: PathBuf,
+    allow_missing: bool,
+    allow_rejects: bool,
+    threads: Option<usize>,
+) -> PyResult<Found> {
+    let threads = threads.unwrap_or_else(program::all_threads);
+    let allow = Allow {
+        rejects: allow_rejects,
+        missing: allow_missing,
+    };
+    let verdict = work(py, None, Interrupted::Wait, move |progress| {
+        release::release(&lake, allow, threads, &|event| progress.show_or_end(event))
+    })?;
+    found(py, &verdict)
+}
+
+fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
+    let rows: u64 = verdict.manifest.tables.iter().map(|table| table.rows).sum();
+    let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
+    let totals = json!({
+        "parts": verdict.parts, "rows": rows, "values": verdict.values,
+        "not_converted": verdict.not_converted, "files": files,
+    });
+    let findings = verdict.findings.iter();
+    let findings = findings.map(|one| Ok(error::exception(py, one)?.into_value(py).into_any()));
+    Ok((totals.to_string(), findings.collect::<PyResult<_>>()?))
+}
+
+/// Generates a synthetic trace; returns its tables as JSON.
+#[pyfunction]
+fn generate(
+    py: Python<'_>,
+    trace: &str,
+    out: PathBuf,
+    parts: u32,
+    rows: u64,
+    seed: u64,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let trace = schema::find_trace(py, trace)?;
+    let options = tracelake_generate::Options { parts, rows, seed };
+    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
+        let watch = |table: &str, part, rows| progress.generated(table, part, rows);
+        let made = tracelake_generate::generate(trace, &out, &options, &watch);
+        let made = made.map_err(|error| {
+            let kind = match error {
+                tracelake_generate::Error::Options(_) => ErrorKind::Usage,
+                tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
+                _ => ErrorKind::Failed,
+            };
+            Error::new(kind, error.to_string()).because(error)
+        })?;
+        let tables = made.tables.iter().map(|table| {
+            json!({"name": table.name, "parts": table.parts, "rows": table.rows, "bytes": table.bytes})
+        });
+        Ok(json!({"trace": trace.name, "tables": tables.collect::<Vec<_>>()}).to_string())
+    })
+}
+
+/// Panics, so that a test can see what becomes of a panic.
+#[pyfunction]
+#[expect(clippy::panic, reason = "what the function is for")]
+fn panic(py: Python<'_>) -> PyResult<()> {
+    work(py, None, Interrupted::Wait, |_: &Progress| {
+        panic!("asked for")
+    })
+}
+
+fn text(json: Vec<u8>) -> tracelake_convert::error::Result<String> {
+    String::from_utf8(json).map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
+}
