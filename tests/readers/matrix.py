@@ -476,6 +476,9 @@ def write(target, page, answers):
     for head, one in zip(heads, found):
         wanted = said["pruned"]["rows"]
         cells.append("yes" if one["pruned"] == wanted else "no")
+    ran = {one["reader"] for one in found}
+    left_out = ", ".join(title for reader, title in TITLES.items() if reader not in ran)
+    note = f"\n**Not in this run, so nothing is known of them: {left_out}.**\n" if left_out else ""
     comments = ["yes" if all("comments" in t for t in one["tables"]) else "" for one in found]
     text = f"""# Readers
 
@@ -487,7 +490,7 @@ schema, the same type, the same number of values that aren't NULL, the same mini
 hold; and in the `hive` layout the same rows for each `file_number`. In Spark, every column also has
 its comment. `leaves` counts the plain values and lists of a schema, `nested` those that are lists or
 within a struct. The lakes are synthetic, of a few thousand rows.
-
+{note}
 | table | layout | rows | leaves | nested | {" | ".join(heads)} |
 |---|---|--:|--:|--:|{"---|" * len(heads)}
 {chr(10).join(lines)}

@@ -93,8 +93,8 @@ _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)\b")
 def _pythonic(text: str) -> str:
     """Options of the command line as the keyword arguments of this package.
 
-    >>> _pythonic("mend it, or pass --on-bad-row reject; pass --allow-missing or a smaller --threads")
-    'mend it, or pass on_bad_row="reject"; pass allow_missing=True or a smaller threads'
+    >>> _pythonic("correct it, or pass --on-bad-row reject; pass --allow-missing or a smaller --threads")
+    'correct it, or pass on_bad_row="reject"; pass allow_missing=True or a smaller threads'
     """
 
     def keyword(match: re.Match[str]) -> str:

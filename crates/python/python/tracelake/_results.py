@@ -506,18 +506,10 @@ def _column(said: dict[str, Any]) -> Column:
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection, lake: Manifest, table: str) -> None:
-    """A view over the files under the table's name, then the statements of its named view."""
-    hive = lake.options["layout"] == "hive"
-    glob = os.path.join(lake.path, table, "**", "*.parquet").replace("'", "''")
-    types = f", hive_types = {{'{PARTITION}': INTEGER}}" if hive else ""
-    # The named views show the partition, which files of a flat lake have in their names only.
-    number = "" if hive else f", NULL::INTEGER AS {PARTITION}"
-    connection.execute(
-        f'CREATE VIEW "{table}" AS SELECT *{number} FROM '
-        f"read_parquet('{glob}', hive_partitioning = {str(hive).lower()}{types})"
-    )
+    """The statements of ``tracelake schema --as duckdb``, which name the files relative to the lake."""
     statements = _tracelake.describe(lake.trace, table, "duckdb")
-    connection.execute(statements[statements.index("CREATE VIEW") :])
+    directory = os.path.join(os.path.abspath(lake.path), table).replace("'", "''")
+    connection.execute(statements.replace(f"read_parquet('{table}/", f"read_parquet('{directory}/"))
 
 
 def _missing(extra: str) -> MissingExtraError:
