@@ -1,0 +1,87 @@
+//! `generate` that is stopped: what it leaves, and what the next run makes of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Scratch, assert_same_tree, ended, program, run, trace, tree};
+
+fn generate(out: &Path, rows: &str) -> crate::support::Run {
+    run([
+        "generate",
+        trace().name,
+        out.to_str().unwrap(),
+        "--rows",
+        rows,
+    ])
+}
+
+/// The mark of a run that was killed is taken for what it is, whatever else it left.
+#[test]
+fn what_an_unfinished_run_left_is_replaced() {
+    let scratch = Scratch::new();
+    let (whole, broken) = (scratch.path().join("whole"), scratch.path().join("broken"));
+    assert_eq!(generate(&whole, "50").code, 0);
+    fs::create_dir_all(broken.join("job_events")).unwrap();
+    fs::write(broken.join("job_events/part-00000-of-00002.csv.gz"), "half").unwrap();
+    let mark = format!(
+        "tracelake generate {} --parts 2 --rows 50 --seed 1\n",
+        trace().name
+    );
+    fs::write(broken.join("UNFINISHED"), mark).unwrap();
+    let other = generate(&broken, "60");
+    assert_eq!(other.code, 6, "{}", other.stderr);
+    assert!(other.stderr.contains("other options"), "{}", other.stderr);
+    let again = generate(&broken, "50");
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("replaced what an unfinished run"),
+        "{}",
+        again.stderr
+    );
+    assert_same_tree(&tree(&broken), &tree(&whole), "replaced");
+    let full = generate(&whole, "50");
+    assert_eq!(full.code, 6, "{}", full.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_stops_it_and_the_message_says_what_to_do() {
+    let scratch = Scratch::new();
+    let out = scratch.path().join("made");
+    let mut command = program();
+    command.args([
+        "generate",
+        trace().name,
+        out.to_str().unwrap(),
+        "--rows",
+        "200000000",
+    ]);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !out.join("UNFINISHED").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let run = ended(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 143, "{}", run.stderr);
+    assert!(
+        run.message().contains("run the same command again"),
+        "{}",
+        run.stderr
+    );
+    assert!(out.join("UNFINISHED").exists());
+}
