@@ -1,6 +1,7 @@
 //! What `verify` is for: a lake is changed in one place, and `verify` has to say where.
 
 mod alone;
+#[cfg(target_os = "linux")]
 mod hostile;
 mod manifest;
 mod mutations;
