@@ -41,13 +41,14 @@ pub struct ReadOptions {
     pub batch_rows: usize,
     /// Threads that read ahead, at least 1. The batches don't depend on it.
     pub threads: usize,
-    /// The checksums that the file is checked against at its end.
+    /// The checksums that the file is checked against at its end. `Auto` checks nothing, because
+    /// nothing beside a named file is read.
     pub checksums: ChecksumSource,
 }
 
 impl Default for ReadOptions {
-    /// Recognises trace and table, ends with the first bad row, uses all processors, and checks the
-    /// file against the publisher's `SHA256SUM` if it's there.
+    /// Recognises trace and table, ends with the first bad row, uses all processors, and checks no
+    /// checksum.
     fn default() -> Self {
         Self {
             trace: None,
