@@ -1,8 +1,10 @@
-"""Runs tracelake and its peers in turn, round by round, and writes what came of it as Markdown.
+"""Runs tracelake and its peers in turn, round by round, and prints the results as Markdown.
 
 In (one JSON object on stdin): {"program": path, "inflate": path, "source": directory,
 "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
-"rows": n, "tables": {name: [[column, type]]}}
+"rows": n, "tables": {name: [[column, type]]}, "real": {table: [files]}}
+
+It fails, and prints no page, if the rounds of a comparison in the summary differ by more than a tenth.
 """
 
 import json
@@ -18,6 +20,13 @@ import peers
 
 HERE = Path(__file__).parent
 OURS = "tracelake"
+
+# How many parts the real files of a table are repeated to, under new numbers of as many as published.
+REAL_PARTS = {"task_events": 17, "job_events": 500}
+PUBLISHED_PARTS = 500
+
+# By how much of their median the ratios of the rounds may differ.
+STEADY = 0.1
 
 
 def measured(command):
@@ -67,32 +76,34 @@ class Bench:
         self.scratch = Path(task["scratch"])
         self.source = Path(task["source"])
         self.lost = []
+        self.unsteady = []
 
     def ours(self, source, name, out, threads):
         command = [self.task["program"], "convert", str(source), str(out), "--tables", name]
+        command += ["--trace", self.task["trace"], "--allow-missing"]
         return command + ["--threads", str(threads), "--progress", "none", "--checksums", "none"]
 
-    def peer(self, system, name, out, threads):
-        files = sorted(str(path) for path in (self.source / name).glob("*.csv.gz"))
+    def peer(self, system, source, name, out, threads):
+        files = sorted(str(path) for path in (source / name).glob("*.csv.gz"))
         job = {"files": files, "columns": self.task["tables"][name], "out": str(out), "threads": threads}
         path = self.scratch / "job.json"
         path.write_text(json.dumps(job))
         return [sys.executable, str(HERE / "peers.py"), system, str(path)]
 
-    def convert(self, name):
+    def convert(self, name, source, label):
         """Every system in turn, round by round: the ratios are taken within a round."""
         systems = [OURS, *peers.PEERS]
         runs = {system: [] for system in systems}
         sizes, counts = {}, {}
         for _ in range(self.task["rounds"]):
             for system in systems:
-                out = fresh(self.scratch / "out" / name / system)
+                out = fresh(self.scratch / "out" / label / system)
                 threads = self.task["threads"]
                 if system == OURS:
                     out.rmdir()
-                    command = self.ours(self.source, name, out, threads)
+                    command = self.ours(source, name, out, threads)
                 else:
-                    command = self.peer(system, name, out, threads)
+                    command = self.peer(system, source, name, out, threads)
                 runs[system].append(measured(command))
                 if runs[system][-1]:
                     sizes[system], counts[system] = size(out), reading("rows", out)
@@ -107,13 +118,30 @@ class Bench:
             right = "" if counts[system] == counts[OURS] else f" ({counts[system]} rows!)"
             size_ratio = sizes[system] / sizes[OURS]
             if size_ratio < 0.995:
-                self.lost.append(f"{name}: {system} writes {size_ratio:.2f} of our size")
+                self.lost.append(f"{label}: {system} writes {size_ratio:.2f} of our size")
             for key in ("wall", "cpu", "peak"):
                 median = statistics.median(run[key] / ours[key] for run, ours in pairs)
                 if median < 0.995:
-                    self.lost.append(f"{name}: {system} takes {median:.2f} of our {key}")
+                    self.lost.append(f"{label}: {system} takes {median:.2f} of our {key}")
             lines.append([system + right, f"{wall:.2f}", ratio["wall"], ratio["cpu"], ratio["peak"], f"{size_ratio:.2f}"])
         return lines, runs, sizes, counts[OURS]
+
+    def real(self, name, files):
+        """A source of real parts, repeated under new numbers; kept for the next time."""
+        source = self.scratch.parent / f"real-{name}"
+        folder = source / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in range(REAL_PARTS[name]):
+            path = folder / f"part-{part:05d}-of-{PUBLISHED_PARTS:05d}.csv.gz"
+            if not path.exists():
+                shutil.copy(files[part % len(files)], path)
+        return source
+
+    def steady(self, what, ratios):
+        """Remembers what differs too much between rounds to be worth a page; returns the spread."""
+        if max(ratios) - min(ratios) > STEADY * statistics.median(ratios):
+            self.unsteady.append(f"{what}: {spread(ratios)}")
+        return spread(ratios)
 
     def inflate(self, name):
         files = sorted(str(path) for path in (self.source / name).glob("*.csv.gz"))
@@ -179,16 +207,42 @@ def main():
     task = json.load(sys.stdin)
     bench = Bench(task)
     largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
+    sources = [(name, bench.source, name) for name in task["tables"]]
+    sources += [(name, bench.real(name, files), f"real {name}") for name, files in task["real"].items()]
     header = ["system", "wall s", "wall ÷ ours", "CPU ÷ ours", "peak ÷ ours", "size ÷ ours"]
-    parts = []
-    for name in task["tables"]:
-        lines, runs, sizes, count = bench.convert(name)
-        files = len(list((bench.source / name).glob("*.csv.gz")))
-        parts.append(f"### {name}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
+    summary, parts, lengths = [], [], []
+    for name, source, label in sources:
+        lines, runs, sizes, count = bench.convert(name, source, label)
+        files = len(list((source / name).glob("*.csv.gz")))
+        parts.append(f"### {label}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
+        lengths.append([label, *reading("lengths", bench.scratch / "out" / label / OURS)])
         if name == largest:
-            summary = summarise(bench, name, runs, sizes)
+            summary = [*summarise(bench, name, runs, sizes), *summary]
+        elif source != bench.source:
+            summary += [f"\n### {label}\n", *compared(bench, label, runs, sizes)]
+    if bench.unsteady:
+        unsteady = "\n".join(bench.unsteady)
+        sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
+    where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
-    print("\n".join([*summary, f"\n## Where tracelake loses\n\n{lost}", "\n## Tables\n", *parts]))
+    print("\n".join([*summary, f"\n## Where tracelake loses\n\n{lost}"]))
+    print(f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}")
+    print("\n".join(["\n## Tables\n", *parts]))
+
+
+def compared(bench, label, runs, sizes):
+    """The fastest and the smallest peer against tracelake."""
+    ours = [run for run in runs[OURS] if run]
+    others = {system: [run for run in of if run] for system, of in runs.items() if system != OURS}
+    others = {system: of for system, of in others.items() if of}
+    fastest = min(others, key=lambda system: statistics.median(run["wall"] for run in others[system]))
+    smallest = min(others, key=lambda system: sizes[system])
+    ratios = {key: [peer[key] / own[key] for peer, own in zip(others[fastest], ours)] for key in ("wall", "cpu")}
+    return [
+        f"- wall ratio to the fastest peer ({fastest}): {bench.steady(label, ratios['wall'])}",
+        f"- its CPU ratio, which depends less on what else the machine does: {spread(ratios['cpu'])}",
+        f"- size ratio to the smallest peer's output ({smallest}): {sizes[OURS] / sizes[smallest]:.2f}",
+    ]
 
 
 def size_of(directory):
@@ -198,18 +252,11 @@ def size_of(directory):
 def summarise(bench, name, runs, sizes):
     """What the largest table says."""
     ours = [run for run in runs[OURS] if run]
-    others = {system: [run for run in of if run] for system, of in runs.items() if system != OURS}
-    others = {system: of for system, of in others.items() if of}
-    fastest = min(others, key=lambda system: statistics.median(run["wall"] for run in others[system]))
-    smallest = min(others, key=lambda system: sizes[system])
-    ratios = [peer["wall"] / own["wall"] for peer, own in zip(others[fastest], ours)]
-    lines = [f"## In short: {name}\n"]
-    lines.append(f"- wall ratio to the fastest peer ({fastest}): {spread(ratios)}")
-    lines.append(f"- size ratio to the smallest peer's output ({smallest}): {sizes[OURS] / sizes[smallest]:.2f}")
+    lines = [f"## In short: {name}\n", *compared(bench, name, runs, sizes)]
     one = bench.one_file(name)
     threads = max(one)
     speedup = [a["wall"] / b["wall"] for a, b in zip(one[1], one[threads]) if a and b]
-    lines.append(f"- one file on {threads} threads against one: {spread(speedup)}")
+    lines.append(f"- one file on {threads} threads against one: {bench.steady('one file', speedup)}")
     lines.append(f"- peak memory: {max(run['peak'] for run in ours):.0f} MB on {bench.task['threads']} threads")
     inflate = [run for run in bench.inflate(name) if run]
     share = [run["cpu"] / own["cpu"] for run, own in zip(inflate, ours)]

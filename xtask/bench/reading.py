@@ -1,4 +1,4 @@
-"""What a process of its own reads of an output: reading.py rows|queries DIRECTORY, JSON on stdout.
+"""What a process of its own reads of an output: reading.py rows|queries|lengths DIRECTORY, JSON on stdout.
 
 It is apart from bench.py so that the process that measures stays small: Linux hands the peak memory
 of a process on to the programs that it starts.
@@ -8,9 +8,11 @@ import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import duckdb
 import polars
+import pyarrow.parquet
 
 
 def rows(glob):
@@ -34,6 +36,19 @@ def queries(glob):
     return [clock(query) for query in asked]
 
 
+def lengths(glob):
+    """The size of all files, of their column chunks, of their footers, and of the rest."""
+    total = columns = footers = 0
+    for path in Path(glob.split("/**")[0]).rglob("*.parquet"):
+        footer = pyarrow.parquet.ParquetFile(path).metadata
+        total += path.stat().st_size
+        footers += footer.serialized_size
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            chunks = map(group.column, range(group.num_columns))
+            columns += sum(chunk.total_compressed_size for chunk in chunks)
+    return [f"{length:,}" for length in (total, columns, footers, total - columns - footers)]
+
+
 def clock(query):
     taken = []
     for _ in range(5):
@@ -43,4 +58,4 @@ def clock(query):
     return statistics.median(taken)
 
 
-json.dump({"rows": rows, "queries": queries}[sys.argv[1]](f"{sys.argv[2]}/**/*.parquet"), sys.stdout)
+json.dump({"rows": rows, "queries": queries, "lengths": lengths}[sys.argv[1]](f"{sys.argv[2]}/**/*.parquet"), sys.stdout)

@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: makes an input, runs the program and what else people take for the work in
-//! turn, and writes docs/benchmarks.md. The measuring itself is in `xtask/bench/bench.py`, because
-//! the peers are Python packages.
+//! `cargo xtask bench`: makes an input, runs the program and its peers in turn, and writes
+//! docs/benchmarks.md. If real parts are next to the checkout, in `../shared/data`, it runs on them as
+//! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses if the rounds
+//! differ too much.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,6 +17,15 @@ use crate::rig::{build, published_in_parts, text};
 
 /// The page that it writes.
 const PAGE: &str = "docs/benchmarks.md";
+
+/// Real parts of a table, next to the checkout.
+const REAL: [(&str, &str); 2] = [
+    (
+        "task_events",
+        "../shared/data/google-2011-task-events/task_events",
+    ),
+    ("job_events", "../shared/data/google-2011/job_events"),
+];
 
 /// Runs the benchmark.
 pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
@@ -55,9 +65,11 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let task = format!(
         "{{\"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
          \"large\": {large:?}, \"scratch\": {scratch:?}, \"rounds\": {rounds}, \
-         \"threads\": {threads}, \"trace\": {:?}, \"rows\": {rows}, \"tables\": {{{}}}}}",
+         \"threads\": {threads}, \"trace\": {:?}, \"rows\": {rows}, \"tables\": {{{}}}, \
+         \"real\": {{{}}}}}",
         trace.name,
-        tables.join(", ")
+        tables.join(", "),
+        real_parts(root)?.join(", ")
     );
     let mut script = Command::new(&python);
     script.arg(root.join("xtask/bench/bench.py"));
@@ -71,24 +83,54 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
         .context("no stdin")?
         .write_all(task.as_bytes())?;
     let measured = script.wait_with_output()?;
-    ensure!(measured.status.success(), "the measuring failed");
+    ensure!(
+        measured.status.success(),
+        "no page is written; the reason is above"
+    );
     let body = String::from_utf8(measured.stdout)?;
     let page = format!(
         "# Benchmarks\n\n\
          Made by `cargo xtask bench --rows {rows} --rounds {rounds}` on a machine with {threads} \
-         processors and {} GiB of memory, with the versions pinned in `xtask/bench/requirements.txt`. \
+         processors ({}) and {} GiB of memory, with the versions pinned in `xtask/bench/requirements.txt`. \
          In each round every system runs once; a ratio is taken within its round and given as the \
          median, with the lowest and the highest. A ratio above 1 means that the other takes more \
-         than tracelake does. Every system is told the columns' types and writes zstd and row \
+         than tracelake does. Every system gets the columns' types and writes zstd and row \
          groups of about a million rows on all threads. tracelake also digests its input and its \
-         output and syncs every file to the disk, which the others do not. What was tried to be faster still, and what it brought, is in \
-         [design.md](design.md).\n\n{body}",
+         output and syncs every file to the disk, which the others do not. Real parts are repeated \
+         under new numbers. See [design.md](design.md) for what was tried to be faster still.\n\n{body}",
+        processor()?,
         memory()?
     );
     fs::write(root.join(PAGE), &page)?;
     println!("{page}");
     fs::remove_dir_all(&scratch)?;
     Ok(())
+}
+
+/// The files of each table of [`REAL`] that are there, as members of a JSON object.
+fn real_parts(root: &Path) -> Result<Vec<String>> {
+    let mut tables = Vec::new();
+    for (table, folder) in REAL {
+        let Ok(entries) = fs::read_dir(root.join(folder)) else {
+            println!("no real parts of {table}: {folder} is not there");
+            continue;
+        };
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        let mut paths = paths.collect::<Result<Vec<_>, _>>()?;
+        paths.sort();
+        tables.push(format!("{table:?}: {paths:?}"));
+    }
+    Ok(tables)
+}
+
+/// The model of the machine's processors.
+fn processor() -> Result<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").context("needs Linux to know the processor")?;
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model.unwrap_or("model unknown");
+    Ok(model.trim_start_matches([' ', '\t', ':']).to_owned())
 }
 
 /// The machine's memory in GiB, rounded.

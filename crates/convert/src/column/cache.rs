@@ -6,9 +6,10 @@
 use super::decimal_cache::{self, DecimalCache};
 use super::dictionary::Dictionary;
 use super::double::Double;
+use super::key::Key;
 use super::kind::PhysicalKind;
 use super::text::Text;
-use super::text_cache::{Key, TextCache};
+use super::text_cache::TextCache;
 
 /// Floats are looked up by their digits once the dictionary has more values than this: the table of
 /// [`DecimalCache`] is too large for a small file.
@@ -30,6 +31,12 @@ impl Found {
     pub(super) fn at(index: u32) -> Self {
         debug_assert!(index < Self::UNKNOWN.0, "no dictionary is that large");
         Self(index)
+    }
+
+    /// The index; above any index if there is none.
+    #[inline(always)]
+    pub(super) fn raw(self) -> u32 {
+        self.0
     }
 
     /// The index, if it was found.

@@ -101,10 +101,10 @@ impl Body {
     }
 
     /// The bytes that go into the file.
-    pub(super) fn stored(&self, storage: Storage) -> &[u8] {
+    pub(super) fn stored(self, storage: Storage) -> Vec<u8> {
         match storage {
-            Storage::Compressed => &self.compressed,
-            Storage::Uncompressed => &self.raw,
+            Storage::Compressed => self.compressed,
+            Storage::Uncompressed => self.raw,
         }
     }
 }

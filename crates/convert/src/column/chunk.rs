@@ -92,17 +92,18 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
     }
 
     /// Adds a data page.
-    pub(super) fn add_page(&mut self, body: &Body, facts: PageFacts<K>) -> Result<()> {
+    pub(super) fn add_page(&mut self, body: Body, facts: PageFacts<K>) -> Result<()> {
+        let uncompressed = body.raw.len();
         let bytes = body.stored(self.storage.expect("the first page decides"));
         let page = Page::DataPage {
-            buf: Bytes::copy_from_slice(bytes),
+            buf: bytes.into(),
             num_values: u32::try_from(facts.rows).map_err(too_large)?,
             encoding: facts.encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let written = write_page(page, body.raw.len(), &mut self.pages)?;
+        let written = write_page(page, uncompressed, &mut self.pages)?;
         self.uncompressed += written;
         self.facts.push(facts);
         self.ends.push(self.pages.len());
@@ -110,15 +111,16 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
     }
 
     /// Adds the dictionary page of a dictionary of so many values.
-    pub(super) fn add_dictionary(&mut self, body: &Body, values: usize) -> Result<()> {
+    pub(super) fn add_dictionary(&mut self, body: Body, values: usize) -> Result<()> {
+        let uncompressed = body.raw.len();
         let bytes = body.stored(self.storage.expect("the first page decides"));
         let page = Page::DictionaryPage {
-            buf: Bytes::copy_from_slice(bytes),
+            buf: bytes.into(),
             num_values: u32::try_from(values).map_err(too_large)?,
             encoding: Encoding::PLAIN,
             is_sorted: false,
         };
-        self.uncompressed += write_page(page, body.raw.len(), &mut self.dictionary)?;
+        self.uncompressed += write_page(page, uncompressed, &mut self.dictionary)?;
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! The encoder of one column, for every physical kind.
 
-use std::ops::Range;
-
 use parquet::basic::Encoding;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
@@ -15,7 +13,8 @@ use super::dictionary::Dictionary;
 use super::kind::{PhysicalKind, ValueList};
 use super::min_max::MinMax;
 use super::page::PageBuffer;
-use super::{ColumnEncoder, LookUp, Parsed, Result, SourceField, is_id, page_rows, sentinel};
+use super::phases::{Looking, Unknown};
+use super::{ColumnEncoder, LookUp, Result, SourceField, is_id, page_rows};
 use crate::fault::Fault;
 use crate::split::Records;
 
@@ -37,42 +36,22 @@ const BLOOM_FILTER_REPEATS: u64 = 32;
 /// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
 /// 1 MiB with some 4 MiB to look it up.
 pub(super) struct Encoder<K: PhysicalKind> {
-    column: &'static Column,
-    field: Option<SourceField>,
+    pub(super) column: &'static Column,
+    pub(super) field: Option<SourceField>,
     descriptor: ColumnDescPtr,
-    cache: K::Cache,
-    dictionary: Dictionary<K>,
-    encoding: ChunkEncoding,
-    page: PageBuffer<K>,
+    pub(super) cache: K::Cache,
+    pub(super) dictionary: Dictionary<K>,
+    pub(super) encoding: ChunkEncoding,
+    pub(super) page: PageBuffer<K>,
     chunk: ChunkBuilder<K>,
     /// What was found of the records of a chunk of text, and what was parsed of them.
-    found: Vec<Found>,
-    unknown: Vec<Unknown<K>>,
-    faults: Vec<(usize, Fault)>,
+    pub(super) found: Vec<Found>,
+    pub(super) unknown: Vec<Unknown<K>>,
+    pub(super) faults: Vec<(usize, Fault)>,
     /// Of all finished column chunks.
     min_max: Option<MinMax<K::Value>>,
-    sentinels_mapped: u64,
+    pub(super) sentinels_mapped: u64,
 }
-
-/// A field that wasn't found, parsed.
-struct Unknown<K: PhysicalKind> {
-    record: usize,
-    parsed: K::Parsed,
-    /// Whether it has another spelling than its value, a sentinel.
-    is_mapped: bool,
-}
-
-/// Phase one: [`LookUp`].
-struct Looking<'a, K: PhysicalKind> {
-    encoder: &'a mut Encoder<K>,
-    text: &'a [u8],
-    records: &'a Records,
-    /// Whether each field so far has an index.
-    all_found: bool,
-}
-
-/// Phase two: [`Parsed`].
-struct Ready<'a, K: PhysicalKind>(Looking<'a, K>);
 
 impl<K: PhysicalKind> Encoder<K> {
     pub(super) fn new(
@@ -106,7 +85,12 @@ impl<K: PhysicalKind> Encoder<K> {
     }
 
     /// The index of a value whose field wasn't found, or not before the chunk of text at hand.
-    fn intern(&mut self, unknown: &Unknown<K>, text: &[u8], field: (usize, usize)) -> Found {
+    pub(super) fn intern(
+        &mut self,
+        unknown: &Unknown<K>,
+        text: &[u8],
+        field: (usize, usize),
+    ) -> Found {
         // Another spelling is counted each time, so it is never remembered.
         if !unknown.is_mapped {
             let found = self.cache.find(text, field);
@@ -140,7 +124,7 @@ impl<K: PhysicalKind> Encoder<K> {
     }
 
     /// Ends what is full after a chunk of text.
-    fn end_what_is_full(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(super) fn end_what_is_full(&mut self, compressor: &mut Compressor) -> Result<()> {
         if self.is_unrepeated() {
             let values = self.dictionary.values();
             self.page.make_plain(|index| values.get(index as usize));
@@ -170,6 +154,14 @@ impl<K: PhysicalKind> Encoder<K> {
         if !self.column.mandatory {
             self.page.encode_levels(&mut raw);
         }
+        let known =
+            u32::try_from(self.dictionary.len()).expect("a row group has at most 2^20 rows");
+        let is_known = self
+            .page
+            .indices()
+            .iter()
+            .fold(true, |all, &index| all & (index < known));
+        assert!(is_known, "only what has an index was added to the page");
         let min_max = self.page_min_max();
         let mut encoding = Encoding::PLAIN;
         let body = if self.page.values() == 0 {
@@ -204,7 +196,7 @@ impl<K: PhysicalKind> Encoder<K> {
             encoding,
             min_max,
         };
-        self.chunk.add_page(&body, facts)?;
+        self.chunk.add_page(body, facts)?;
         self.page.clear();
         Ok(())
     }
@@ -234,7 +226,7 @@ impl<K: PhysicalKind> Encoder<K> {
     fn end_dictionary(&mut self, compressor: &mut Compressor) -> Result<()> {
         let storage = self.chunk.storage();
         let body = choice::encode_dictionary(&self.dictionary, storage, compressor)?;
-        self.chunk.add_dictionary(&body, self.dictionary.len())
+        self.chunk.add_dictionary(body, self.dictionary.len())
     }
 
     /// The bounds of the page so far.
@@ -273,12 +265,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         self.found.clear();
         self.unknown.clear();
         self.faults.clear();
-        Box::new(Looking {
-            encoder: self,
-            text,
-            records,
-            all_found: true,
-        })
+        Box::new(Looking::new(self, text, records))
     }
 
     fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
@@ -312,121 +299,4 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
     fn integers(&self) -> Option<(i64, i64)> {
         self.min_max.as_ref().and_then(K::integers)
     }
-}
-
-impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
-    fn look_up(&mut self, range: Range<usize>) {
-        let encoder = &mut *self.encoder;
-        let before = encoder.found.len();
-        debug_assert_eq!(before, range.start, "records are looked up in order");
-        encoder.found.resize(before + range.len(), Found::UNKNOWN);
-        let found = &mut encoder.found[before..];
-        let Some(field) = encoder.field else {
-            found.fill(Found::NULL);
-            self.all_found = false;
-            return;
-        };
-        let fields = self.records.column(field.position, range.clone());
-        if encoder.encoding != ChunkEncoding::Plain {
-            encoder
-                .cache
-                .find_all(self.text, fields, &encoder.dictionary, found);
-        }
-        let unknown = found
-            .iter()
-            .fold(false, |any, found| any | (*found == Found::UNKNOWN));
-        self.all_found &= !unknown;
-        if unknown && !field.mandatory {
-            let fields = self.records.column(field.position, range);
-            for (found, (start, end)) in found.iter_mut().zip(fields) {
-                if start == end {
-                    *found = Found::NULL;
-                }
-            }
-        }
-    }
-
-    fn parse(self: Box<Self>) -> Box<dyn Parsed + 'a> {
-        let Encoder {
-            column,
-            field,
-            found,
-            unknown,
-            faults,
-            ..
-        } = &mut *self.encoder;
-        let Some(field) = field.filter(|_| !self.all_found) else {
-            return Box::new(Ready(*self));
-        };
-        for (record, _) in found
-            .iter()
-            .enumerate()
-            .filter(|(_, found)| **found == Found::UNKNOWN)
-        {
-            let (start, end) = self.records.field(record, field.position);
-            match parse::<K>(column, &self.text[start..end]) {
-                Ok((parsed, is_mapped)) => unknown.push(Unknown {
-                    record,
-                    parsed,
-                    is_mapped,
-                }),
-                Err(fault) => faults.push((record, fault)),
-            }
-        }
-        Box::new(Ready(*self))
-    }
-}
-
-impl<K: PhysicalKind> Parsed for Ready<'_, K> {
-    fn faults(&self) -> &[(usize, Fault)] {
-        &self.0.encoder.faults
-    }
-
-    fn append(self: Box<Self>, faulty: &[usize], compressor: &mut Compressor) -> Result<()> {
-        let Looking {
-            encoder,
-            text,
-            records,
-            all_found,
-        } = self.0;
-        let unknown = std::mem::take(&mut encoder.unknown);
-        for unknown in &unknown {
-            if faulty.binary_search(&unknown.record).is_ok() {
-                continue;
-            }
-            encoder.sentinels_mapped += u64::from(unknown.is_mapped);
-            let field = encoder.field.expect("only a field can be unknown");
-            let (start, end) = records.field(unknown.record, field.position);
-            if encoder.encoding == ChunkEncoding::Plain {
-                let value = K::value(&unknown.parsed, &text[start..end]);
-                encoder.page.add_plain(value);
-            } else {
-                encoder.found[unknown.record] = encoder.intern(unknown, text, (start, end));
-            }
-        }
-        encoder.unknown = unknown;
-        if all_found && faulty.is_empty() {
-            encoder.page.add_indices(&encoder.found);
-        } else {
-            encoder.page.add_rows(&encoder.found, faulty);
-        }
-        encoder.end_what_is_full(compressor)
-    }
-}
-
-/// Parses a field; says whether it is another spelling of a sentinel.
-fn parse<K: PhysicalKind>(
-    column: &'static Column,
-    field: &[u8],
-) -> std::result::Result<(K::Parsed, bool), Fault> {
-    if field.is_empty() {
-        return Err(Fault::Empty);
-    }
-    K::parse(field)
-        .map(|parsed| (parsed, false))
-        .or_else(|fault| {
-            let sentinel = sentinel(column, field, fault).ok_or(fault)?;
-            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
-            Ok((parsed, true))
-        })
 }

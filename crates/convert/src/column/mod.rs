@@ -22,9 +22,13 @@ mod double;
 mod encode;
 mod encoder;
 mod integer;
+mod key;
 mod kind;
 mod min_max;
 mod page;
+mod phases;
+#[cfg(test)]
+mod tests;
 mod text;
 mod text_cache;
 

@@ -1,0 +1,170 @@
+//! The phases of a chunk of text in one column: look-up, parsing, appending.
+
+use std::ops::Range;
+
+use tracelake_schema::Column;
+
+use super::cache::{FieldCache, Found};
+use super::choice::ChunkEncoding;
+use super::compress::Compressor;
+use super::encoder::Encoder;
+use super::kind::PhysicalKind;
+use super::{LookUp, Parsed, Result, sentinel};
+use crate::fault::Fault;
+use crate::split::Records;
+
+/// A field that wasn't found, parsed.
+pub(super) struct Unknown<K: PhysicalKind> {
+    record: usize,
+    pub(super) parsed: K::Parsed,
+    /// Whether it has another spelling than its value, a sentinel.
+    pub(super) is_mapped: bool,
+}
+
+/// Phase one: [`LookUp`].
+pub(super) struct Looking<'a, K: PhysicalKind> {
+    encoder: &'a mut Encoder<K>,
+    text: &'a [u8],
+    records: &'a Records,
+    /// Whether each field so far has an index.
+    all_found: bool,
+}
+
+/// Phase two: [`Parsed`].
+struct Ready<'a, K: PhysicalKind>(Looking<'a, K>);
+
+impl<'a, K: PhysicalKind> Looking<'a, K> {
+    pub(super) fn new(encoder: &'a mut Encoder<K>, text: &'a [u8], records: &'a Records) -> Self {
+        Self {
+            encoder,
+            text,
+            records,
+            all_found: true,
+        }
+    }
+}
+
+impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
+    fn look_up(&mut self, range: Range<usize>) {
+        let encoder = &mut *self.encoder;
+        let before = encoder.found.len();
+        debug_assert_eq!(before, range.start, "records are looked up in order");
+        encoder.found.resize(before + range.len(), Found::UNKNOWN);
+        let found = &mut encoder.found[before..];
+        let Some(field) = encoder.field else {
+            found.fill(Found::NULL);
+            self.all_found = false;
+            return;
+        };
+        let fields = self.records.column(field.position, range.clone());
+        if encoder.encoding != ChunkEncoding::Plain {
+            encoder
+                .cache
+                .find_all(self.text, fields, &encoder.dictionary, found);
+        }
+        let unknown = found
+            .iter()
+            .fold(false, |any, found| any | (*found == Found::UNKNOWN));
+        self.all_found &= !unknown;
+        if unknown && !field.mandatory {
+            let fields = self.records.column(field.position, range);
+            for (found, (start, end)) in found.iter_mut().zip(fields) {
+                if start == end {
+                    *found = Found::NULL;
+                }
+            }
+        }
+    }
+
+    fn parse(self: Box<Self>) -> Box<dyn Parsed + 'a> {
+        let Encoder {
+            column,
+            field,
+            found,
+            unknown,
+            faults,
+            ..
+        } = &mut *self.encoder;
+        let Some(field) = field.filter(|_| !self.all_found) else {
+            return Box::new(Ready(*self));
+        };
+        for (record, _) in found
+            .iter()
+            .enumerate()
+            .filter(|(_, found)| **found == Found::UNKNOWN)
+        {
+            let (start, end) = self.records.field(record, field.position);
+            match parse::<K>(column, &self.text[start..end]) {
+                Ok((parsed, is_mapped)) => unknown.push(Unknown {
+                    record,
+                    parsed,
+                    is_mapped,
+                }),
+                Err(fault) => faults.push((record, fault)),
+            }
+        }
+        Box::new(Ready(*self))
+    }
+}
+
+impl<K: PhysicalKind> Parsed for Ready<'_, K> {
+    fn faults(&self) -> &[(usize, Fault)] {
+        &self.0.encoder.faults
+    }
+
+    fn append(self: Box<Self>, faulty: &[usize], compressor: &mut Compressor) -> Result<()> {
+        let Looking {
+            encoder,
+            text,
+            records,
+            all_found,
+        } = self.0;
+        let unknown = std::mem::take(&mut encoder.unknown);
+        for unknown in &unknown {
+            if faulty.binary_search(&unknown.record).is_ok() {
+                continue;
+            }
+            encoder.sentinels_mapped += u64::from(unknown.is_mapped);
+            let field = encoder.field.expect("only a field can be unknown");
+            let (start, end) = records.field(unknown.record, field.position);
+            if encoder.encoding == ChunkEncoding::Plain {
+                let value = K::value(&unknown.parsed, &text[start..end]);
+                encoder.page.add_plain(value);
+            } else {
+                encoder.found[unknown.record] = encoder.intern(unknown, text, (start, end));
+            }
+        }
+        encoder.unknown = unknown;
+        let found = &mut encoder.found;
+        let mut record = 0;
+        if !faulty.is_empty() {
+            found.retain(|_| {
+                record += 1;
+                faulty.binary_search(&(record - 1)).is_err()
+            });
+        }
+        if all_found {
+            encoder.page.add_indices(found);
+        } else {
+            encoder.page.add_rows(found);
+        }
+        encoder.end_what_is_full(compressor)
+    }
+}
+
+/// Parses a field; says whether it is another spelling of a sentinel.
+fn parse<K: PhysicalKind>(
+    column: &'static Column,
+    field: &[u8],
+) -> std::result::Result<(K::Parsed, bool), Fault> {
+    if field.is_empty() {
+        return Err(Fault::Empty);
+    }
+    K::parse(field)
+        .map(|parsed| (parsed, false))
+        .or_else(|fault| {
+            let sentinel = sentinel(column, field, fault).ok_or(fault)?;
+            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
+            Ok((parsed, true))
+        })
+}

@@ -1,0 +1,234 @@
+//! The limits of the encoders: what is full, what is given up, and what is chosen.
+
+use parquet::basic::{Compression, Encoding};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+
+use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
+use super::super::{Codec, PAGE_ROWS};
+use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, encode};
+use crate::rows::ROW_GROUP_ROWS;
+
+/// A chunk of text of so many rows, in which `value` says what is in the fields of a column; the others
+/// are empty, but for the mandatory time.
+fn chunk_of(
+    column: usize,
+    rows: std::ops::Range<usize>,
+    value: impl Fn(usize) -> String,
+) -> String {
+    let row = |row| {
+        let mut fields = vec![String::new(); TABLE.fields.len()];
+        fields[TIME] = "7".to_owned();
+        fields[column] = value(row);
+        fields.join(",") + "\n"
+    };
+    rows.map(row).collect()
+}
+
+/// Chunks of 1,000 rows, see [`chunk_of`].
+fn chunks_of(column: usize, rows: usize, value: impl Fn(usize) -> String) -> Vec<String> {
+    let starts = (0..rows).step_by(1000);
+    starts
+        .map(|start| chunk_of(column, start..rows.min(start + 1000), &value))
+        .collect()
+}
+
+fn chunk(footer: &ParquetMetaData, column: usize) -> &ColumnChunkMetaData {
+    footer.row_group(0).column(column)
+}
+
+fn pages(footer: &ParquetMetaData, column: usize) -> usize {
+    footer
+        .page_index()
+        .unwrap()
+        .offset_index(0, column)
+        .unwrap()
+        .page_locations()
+        .len()
+}
+
+fn has_dictionary(footer: &ParquetMetaData, column: usize) -> bool {
+    chunk(footer, column).dictionary_page_offset().is_some()
+}
+
+/// A number without a pattern.
+fn scattered(row: usize) -> usize {
+    row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+}
+
+#[test]
+fn all_null_and_no_rows() {
+    let footer = check(&chunks_of(ID, 200_000, |_| String::new()), Codec::DEFAULT);
+    for column in [ID, CODE, MEASURE, FLAG, TEXT, LACKING] {
+        assert_eq!(
+            chunk(&footer, column)
+                .statistics()
+                .unwrap()
+                .null_count_opt(),
+            Some(200_000)
+        );
+        // NULLs alone never fill a page.
+        assert_eq!(
+            (pages(&footer, column), has_dictionary(&footer, column)),
+            (1, false)
+        );
+    }
+    assert_eq!(
+        check(&["a,b\n".to_owned()], Codec::DEFAULT).num_row_groups(),
+        0
+    );
+}
+
+#[test]
+fn one_value_takes_next_to_nothing() {
+    for (column, value) in [
+        (ID, "5"),
+        (CODE, "-3"),
+        (MEASURE, "0.25"),
+        (FLAG, "1"),
+        (TEXT, "same"),
+    ] {
+        let footer = check(
+            &chunks_of(column, 100_000, |_| value.to_owned()),
+            Codec::DEFAULT,
+        );
+        let bytes = chunk(&footer, column).compressed_size();
+        assert!(bytes < 500, "{column}: {bytes}");
+    }
+}
+
+#[test]
+fn a_measured_integer_that_never_repeats_has_no_dictionary() {
+    for rows in [UNREPEATED_ROWS - 1, UNREPEATED_ROWS, 5 * UNREPEATED_ROWS] {
+        let time = |row: usize| (row * 1000).to_string();
+        let footer = check(&chunks_of(TIME, rows, time), Codec::DEFAULT);
+        assert!(!has_dictionary(&footer, TIME), "{rows}");
+    }
+    // One repetition in the first rows, and the whole first page is looked at.
+    let time = |row: usize| (row.max(1) * 1000).to_string();
+    let footer = check(&chunks_of(TIME, 3 * PAGE_ROWS, time), Codec::DEFAULT);
+    assert!(!has_dictionary(&footer, TIME));
+}
+
+#[test]
+fn the_smaller_encoding_is_taken() {
+    // Each id twice: the codec finds the second one in PLAIN, too, and no index is needed.
+    let twice = |row: usize| (scattered(row / 2) % 1_000_000).to_string();
+    let footer = check(&chunks_of(ID, 4000, twice), Codec::DEFAULT);
+    assert!(!has_dictionary(&footer, ID));
+    // A few values over and over, in no order.
+    let few = |row: usize| (scattered(row) % 100).to_string();
+    let footer = check(&chunks_of(ID, 4000, few), Codec::DEFAULT);
+    assert!(has_dictionary(&footer, ID));
+    for column in [MEASURE, TEXT, CODE] {
+        let footer = check(&chunks_of(column, 4000, few), Codec::Snappy);
+        assert!(has_dictionary(&footer, column), "{column}");
+    }
+}
+
+#[test]
+fn what_does_not_shrink_is_stored() {
+    let noise = |row: usize| {
+        (row as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .cast_signed()
+            .to_string()
+    };
+    for codec in [Codec::DEFAULT, Codec::Snappy, Codec::None] {
+        let footer = check(&chunks_of(ID, 4000, noise), codec);
+        assert_eq!(
+            chunk(&footer, ID).compression(),
+            Compression::UNCOMPRESSED,
+            "{codec}"
+        );
+        let footer = check(
+            &chunks_of(TEXT, 4000, |row| format!("{:0>20}", row % 7)),
+            codec,
+        );
+        assert!(chunk(&footer, TEXT).compressed_size() < 4000, "{codec}");
+    }
+    let hash = |row: usize| format!("{:0>44}", scattered(row));
+    let footer = check(&chunks_of(TEXT, 4000, hash), Codec::DEFAULT);
+    assert!(matches!(
+        chunk(&footer, TEXT).compression(),
+        Compression::ZSTD(_)
+    ));
+}
+
+#[test]
+fn a_page_ends_after_the_chunk_that_fills_it() {
+    let few = |row: usize| (scattered(row) % 100).to_string();
+    for (column, expected) in [(CODE, 2), (ID, 1)] {
+        // The last row of the page is in the middle of a chunk of 1,000.
+        let footer = check(&chunks_of(column, PAGE_ROWS + 2000, few), Codec::DEFAULT);
+        assert_eq!(pages(&footer, column), expected);
+    }
+    // One row short, and no row more.
+    for (rows, expected) in [(PAGE_ROWS - 1, 1), (PAGE_ROWS, 1)] {
+        let footer = check(&chunks_of(MEASURE, rows, few), Codec::DEFAULT);
+        assert_eq!(pages(&footer, MEASURE), expected);
+    }
+    let rows = UNREPEATED_ROWS.next_multiple_of(1000) + PLAIN_PAGE_BYTES / 8;
+    let footer = check(
+        &chunks_of(TIME, rows, |row| row.to_string()),
+        Codec::DEFAULT,
+    );
+    assert_eq!(pages(&footer, TIME), 2);
+}
+
+#[test]
+fn a_dictionary_that_grows_too_large_is_given_up() {
+    // Each value three times in a row, so that the first page keeps its dictionary.
+    let values = DICTIONARY_BYTES / 104 + 500;
+    let text = |row: usize| format!("{:0>100}", scattered(row));
+    let footer = check(
+        &chunks_of(TEXT, 3 * values, |row| text(row / 3)),
+        Codec::None,
+    );
+    let encodings: Vec<Encoding> = chunk(&footer, TEXT).encodings().collect();
+    assert!(encodings.contains(&Encoding::RLE_DICTIONARY) && encodings.contains(&Encoding::PLAIN));
+    assert!(has_dictionary(&footer, TEXT) && pages(&footer, TEXT) > 1);
+    // Each of them once: PLAIN is smaller.
+    let footer = check(&chunks_of(TEXT, values, text), Codec::None);
+    assert!(!has_dictionary(&footer, TEXT));
+}
+
+#[test]
+fn a_row_group_ends_before_it_is_too_large() {
+    let few = |row: usize| (row % 100).to_string();
+    let rows = ROW_GROUP_ROWS + 3000;
+    let (made, footer) = encode(&chunks_of(CODE, rows, few), Codec::DEFAULT);
+    assert_eq!(made.batch.num_rows(), rows);
+    let groups: Vec<i64> = footer
+        .row_groups()
+        .iter()
+        .map(|group| group.num_rows())
+        .collect();
+    let first = i64::try_from(ROW_GROUP_ROWS / 1000 * 1000).unwrap();
+    assert_eq!(groups, [first, i64::try_from(rows).unwrap() - first]);
+    // The second row group has a dictionary of its own.
+    let values = footer
+        .row_group(1)
+        .column(CODE)
+        .statistics()
+        .unwrap()
+        .min_bytes_opt()
+        .is_some();
+    assert!(
+        values
+            && footer
+                .row_group(1)
+                .column(CODE)
+                .dictionary_page_offset()
+                .is_some()
+    );
+}
+
+#[test]
+fn rejected_rows_leave_no_value_behind() {
+    let mut chunks = chunks_of(ID, 2000, |row| (row % 10).to_string());
+    chunks[1].push_str("7,99,x,,,rejected\n8,11,,,,kept\n");
+    let footer = check(&chunks, Codec::DEFAULT);
+    let statistics = chunk(&footer, ID).statistics().unwrap();
+    assert_eq!(statistics.max_bytes_opt(), Some(&11_i64.to_le_bytes()[..]));
+    assert_eq!(statistics.distinct_count_opt(), None);
+}
