@@ -61,7 +61,7 @@ def test_corrupt_input(own_source: Path) -> None:
 
 
 def test_a_missing_source() -> None:
-    with pytest.raises(tracelake.FailedError, match="name the downloaded trace's directory") as caught:
+    with pytest.raises(tracelake.FailedError, match="nosuch: there is no such file") as caught:
         tracelake.convert("nosuch", "lake")
     assert caught.value.exit_code == 1
     assert isinstance(caught.value.__cause__, FileNotFoundError)
