@@ -118,6 +118,9 @@ fn output(out: &Path) -> PathBuf {
 }
 
 const DAMAGES: &[Damage] = &[
+    ("the staging directory is a file", |out, _| {
+        fs::write(out.join("_tracelake/staging"), "x").unwrap();
+    }),
     ("an output is missing", |out, _| {
         fs::remove_file(output(out)).unwrap()
     }),
@@ -161,7 +164,7 @@ const OBSTACLES: &[Obstacle] = &[
         fs::remove_file(output(out)).unwrap();
         fs::create_dir(output(out)).unwrap();
     }),
-    ("an output is a full directory", 1, |out, _| {
+    ("an output is a full directory", 6, |out, _| {
         fs::remove_file(output(out)).unwrap();
         fs::create_dir(output(out)).unwrap();
         fs::write(output(out).join("file"), "x").unwrap();
@@ -174,13 +177,10 @@ const OBSTACLES: &[Obstacle] = &[
         fs::remove_file(output(out)).unwrap();
         symlink(aside, output(out)).unwrap();
     }),
-    ("an output's directory is a file", 1, |out, _| {
+    ("an output's directory is a file", 6, |out, _| {
         let directory = output(out).parent().unwrap().to_owned();
         fs::remove_dir_all(&directory).unwrap();
         fs::write(directory, "x").unwrap();
-    }),
-    ("the staging room is a file", 1, |out, _| {
-        fs::write(out.join("_tracelake/staging"), "x").unwrap();
     }),
 ];
 

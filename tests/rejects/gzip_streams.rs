@@ -149,13 +149,16 @@ fn broken() -> Vec<(String, Vec<u8>, &'static str)> {
     }
     let others: &[(&[u8], &'static str)] = &[
         (b"0,5,attr=,3,0\n", "plain text, not gzip"),
-        (b"<!DOCTYPE html><html>404</html>", "a web page, not gzip"),
-        (b"<HTML><BODY>", "a web page, not gzip"),
-        (b"<?xml version='1.0'?><Error/>", "a web page, not gzip"),
-        (b"\x28\xb5\x2f\xfd\x04\0", "zstd, not gzip"),
-        (b"\xfd7zXZ\0\0", "xz, not gzip"),
-        (b"PK\x03\x04\x14\0", "a zip archive, not gzip"),
-        (b"BZh91AY&SY", "bzip2, not gzip"),
+        (
+            b"<!DOCTYPE html><html>404</html>",
+            "not gzip but a web page",
+        ),
+        (b"<HTML><BODY>", "not gzip but a web page"),
+        (b"<?xml version='1.0'?><Error/>", "not gzip but a web page"),
+        (b"\x28\xb5\x2f\xfd\x04\0", "not gzip but zstd"),
+        (b"\xfd7zXZ\0\0", "not gzip but xz"),
+        (b"PK\x03\x04\x14\0", "not gzip but a zip archive"),
+        (b"BZh91AY&SY", "not gzip but bzip2"),
         (b"\x1f\x9d\x90", "in gzip member 1"),
         (b"\x04\x22\x4d\x18", "other bytes"),
         (b"\0\0\0\0", "other bytes"),

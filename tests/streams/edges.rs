@@ -76,7 +76,7 @@ fn the_example_of_the_document() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("1 row of the table that it is made of left out"),
+            .contains("batch_task_edges: nothing derived from 1 row of its input"),
         "{}",
         run.stderr
     );

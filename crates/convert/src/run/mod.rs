@@ -25,6 +25,7 @@ use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{
     Journal, Lake, Progress, Staged, Staging, files, foreign_files, inside, read_manifest,
 };
+use crate::words::several;
 
 pub use look::{Found, look};
 
@@ -102,6 +103,12 @@ pub fn convert(
         .because(error)
     })?;
     let lake = Lake::open(out)?;
+    if lake.left_behind() > 0 {
+        watch(Event::Warning(format!(
+            "removed {} that an interrupted run left unfinished",
+            several(lake.left_behind() as u64, "file")
+        )));
+    }
     let run = Run::new(plan, &lake, conduct, watch);
     match pool.install(|| run.convert()) {
         Ok(outcome) => Ok(outcome),
@@ -911,5 +918,5 @@ fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
 fn stopped(signal: usize) -> Error {
     let signal = i32::try_from(signal).unwrap_or_default();
     Error::new(ErrorKind::Stopped(signal), "stopped")
-        .hint("finished parts are kept; run the same command again to go on")
+        .hint("finished parts are kept; run the same command again to resume")
 }

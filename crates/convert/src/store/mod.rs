@@ -26,8 +26,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
 use crate::source::hex;
 use disk::{
-    is_output, lock, make_all, make_directory, open_if_there, read_if_there, remove_all,
-    remove_file, sync_directory,
+    is_output, lock, make_all, make_directory, open_if_there, read_if_there, refuse_symlink,
+    remove_all, remove_file, sync_directory,
 };
 
 pub use disk::{files, foreign_files, inside};
@@ -51,6 +51,8 @@ pub struct Lake {
     _lock: Option<File>,
     /// Directories that were made to open the lake, outermost first.
     made: Vec<PathBuf>,
+    /// How many staged files were there when it was opened.
+    left_behind: usize,
 }
 
 /// What is finished in a lake.
@@ -123,12 +125,13 @@ impl Lake {
             made.push(home.clone());
         }
         let lock = lock(&home.join(LOCK), root)?;
-        let lake = Self {
+        let mut lake = Self {
             root: root.to_owned(),
             _lock: Some(lock),
             made,
+            left_behind: 0,
         };
-        remove_all(&lake.home(STAGING))?;
+        lake.left_behind = lake.clear_staging()?;
         Ok(lake)
     }
 
@@ -136,6 +139,21 @@ impl Lake {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// How many staged files of a killed run were removed when the lake was opened.
+    #[must_use]
+    pub fn left_behind(&self) -> usize {
+        self.left_behind
+    }
+
+    /// Removes whatever is in the staging directory; returns how many names it had.
+    fn clear_staging(&self) -> Result<usize> {
+        let staging = self.home(STAGING);
+        refuse_symlink(&staging)?;
+        let names = directory::names(&staging).map_or(0, |names| names.len());
+        remove_all(&staging)?;
+        Ok(names)
     }
 
     fn home(&self, name: &str) -> PathBuf {
@@ -262,7 +280,7 @@ impl Lake {
         self.withdraw_release()?;
         self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
         remove_file(&self.home(JOURNAL))?;
-        remove_all(&self.home(STAGING))?;
+        self.clear_staging()?;
         sync_directory(&self.root.join(HOME))?;
         Ok(strays)
     }
@@ -286,7 +304,7 @@ impl Lake {
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
         // Best effort: the error that made us give up is the one to tell.
-        let _ = remove_all(&self.home(STAGING));
+        let _ = self.clear_staging();
         if self.home(JOURNAL).exists() || self.home(MANIFEST).exists() {
             return;
         }

@@ -47,6 +47,7 @@ impl Lake {
             root: root.to_owned(),
             _lock: lock,
             made: Vec::new(),
+            left_behind: 0,
         }))
     }
 }
