@@ -312,7 +312,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         self.chunk.uncompressed()
             + self.dictionary.plain_bytes()
             + self.page.plain_bytes()
-            + self.page.indices().len() * size_of::<u32>()
+            + size_of_val(self.page.indices())
     }
 
     fn sentinels_mapped(&self) -> u64 {
