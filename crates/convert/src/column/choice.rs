@@ -3,6 +3,7 @@
 //! A page depends on the rows alone, so the choice is the same on every machine.
 
 use std::io;
+use std::ops::Range;
 
 use super::compress::{Codec, Compressor};
 use super::dictionary::Dictionary;
@@ -19,10 +20,15 @@ const NEVER_PAD_BITS: u8 = 4;
 /// size is stored uncompressed, and is faster to read.
 const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
 
+/// A page with fewer bytes than this, its dictionary included, tells nothing about the next ones: it may
+/// be one value that opens the file, such as the time 0. It is compressed, and if it has indices, the
+/// next page decides on the encoding.
+const TELLING_BYTES: usize = 4 << 10;
+
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkEncoding {
-    /// Not decided: no page with values has ended. The values of the page are indices.
+    /// Not decided: no page has ended that tells enough. The values of the page are indices.
     Undecided,
     /// Indices into a dictionary.
     Dictionary(IndexWidth),
@@ -64,7 +70,7 @@ pub(super) enum Storage {
 impl Storage {
     /// Whether compressing is worth it for so many bytes.
     fn of(raw: usize, compressed: usize) -> Self {
-        if compressed * 100 > raw * STORE_UNCOMPRESSED_ABOVE_PERCENT {
+        if raw >= TELLING_BYTES && compressed * 100 > raw * STORE_UNCOMPRESSED_ABOVE_PERCENT {
             Self::Uncompressed
         } else {
             Self::Compressed
@@ -127,6 +133,11 @@ impl Candidate {
         bytes(&self.page) + self.dictionary.as_ref().map_or(0, &bytes)
     }
 
+    /// Whether its encoding is right for the whole column chunk.
+    pub(super) fn is_telling(&self) -> bool {
+        self.sum(|body| body.raw.len()) >= TELLING_BYTES
+    }
+
     /// What the column chunk should do.
     pub(super) fn storage(&self) -> Storage {
         Storage::of(
@@ -137,7 +148,8 @@ impl Candidate {
 }
 
 /// Encodes the first page of a column chunk in each way that may be the smallest, and returns the
-/// smallest. `levels` are its definition levels, if it has any. The indices of ids are on whole bytes.
+/// smallest. `levels` are its definition levels, if it has any. Pages before it paid for the `known` first
+/// values of the dictionary. The indices of ids are on whole bytes.
 ///
 /// # Errors
 /// When the codec has no memory left.
@@ -145,6 +157,7 @@ pub(super) fn smallest<K: PhysicalKind>(
     levels: &[u8],
     indices: &[u32],
     dictionary: &Dictionary<K>,
+    known: usize,
     is_id: bool,
     compressor: &mut Compressor,
 ) -> io::Result<Candidate> {
@@ -173,10 +186,15 @@ pub(super) fn smallest<K: PhysicalKind>(
     let best = Candidate {
         encoding: ChunkEncoding::Dictionary(width),
         page,
-        dictionary: Some(encode_dictionary(dictionary, None, compressor)?),
+        dictionary: Some(encode_dictionary(
+            dictionary,
+            known..values,
+            None,
+            compressor,
+        )?),
     };
     let plain_bytes = dictionary.plain_bytes() / values.max(1) * indices.len();
-    let repeats_often = values * K::TRY_PLAIN_BELOW_REPEATS < indices.len();
+    let repeats_often = (values - known) * K::TRY_PLAIN_BELOW_REPEATS < indices.len();
     if repeats_often || plain_bytes > TRY_PLAIN_BYTES {
         return Ok(best);
     }
@@ -198,17 +216,18 @@ pub(super) fn smallest<K: PhysicalKind>(
     })
 }
 
-/// Encodes all values of a dictionary as the body of its page.
+/// Encodes some values of a dictionary as the body of its page.
 ///
 /// # Errors
 /// When the codec has no memory left.
 pub(super) fn encode_dictionary<K: PhysicalKind>(
     dictionary: &Dictionary<K>,
+    values: Range<usize>,
     storage: Option<Storage>,
     compressor: &mut Compressor,
 ) -> io::Result<Body> {
     let mut raw = Vec::with_capacity(dictionary.plain_bytes());
-    for index in 0..dictionary.len() {
+    for index in values {
         K::encode_plain(dictionary.values().get(index), &mut raw);
     }
     Body::new(raw, storage, compressor)

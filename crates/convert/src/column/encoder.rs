@@ -42,6 +42,8 @@ pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) cache: K::Cache,
     pub(super) dictionary: Dictionary<K>,
     pub(super) encoding: ChunkEncoding,
+    /// How many values of the dictionary, from the first one on, the finished pages may use.
+    indexed_values: usize,
     pub(super) page: PageBuffer<K>,
     chunk: ChunkBuilder<K>,
     /// What was found of the records of a chunk of text, and what was parsed of them.
@@ -66,6 +68,7 @@ impl<K: PhysicalKind> Encoder<K> {
             cache: K::Cache::default(),
             dictionary: Dictionary::new(),
             encoding: Self::first_encoding(),
+            indexed_values: 0,
             page: PageBuffer::new(),
             chunk: ChunkBuilder::new(),
             found: Vec::new(),
@@ -117,6 +120,7 @@ impl<K: PhysicalKind> Encoder<K> {
     fn is_unrepeated(&self) -> bool {
         let values = self.page.values();
         self.encoding == ChunkEncoding::Undecided
+            && self.chunk.is_empty()
             && self.column.kind == Kind::Integer
             && !is_id(self.column)
             && values >= UNREPEATED_ROWS
@@ -139,7 +143,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
         // Unless the page chose PLAIN.
         if is_dictionary_full && self.encoding != ChunkEncoding::Plain {
-            self.end_dictionary(compressor)?;
+            self.end_dictionary(self.dictionary.len(), compressor)?;
             self.start_plain();
         }
         Ok(())
@@ -168,21 +172,28 @@ impl<K: PhysicalKind> Encoder<K> {
             self.body(raw, compressor)?
         } else {
             match self.encoding {
-                ChunkEncoding::Undecided => {
+                ChunkEncoding::Dictionary(width) if !self.is_mostly_new() => {
+                    encoding = Encoding::RLE_DICTIONARY;
+                    self.indexed_values = self.dictionary.len();
+                    width.encode(self.page.indices(), self.indexed_values, &mut raw);
+                    self.body(raw, compressor)?
+                }
+                ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
                     let first = self.first_page(&raw, compressor)?;
+                    if self.chunk.storage().is_none() {
+                        self.chunk.decide(first.storage());
+                    }
                     if first.encoding == ChunkEncoding::Plain {
+                        self.end_dictionary(self.indexed_values, compressor)?;
                         self.start_plain();
                     } else {
                         encoding = Encoding::RLE_DICTIONARY;
-                        self.encoding = first.encoding;
+                        self.indexed_values = self.dictionary.len();
+                        if first.is_telling() {
+                            self.encoding = first.encoding;
+                        }
                     }
-                    self.chunk.decide(first.storage());
                     first.page
-                }
-                ChunkEncoding::Dictionary(width) => {
-                    encoding = Encoding::RLE_DICTIONARY;
-                    width.encode(self.page.indices(), self.dictionary.len(), &mut raw);
-                    self.body(raw, compressor)?
                 }
                 ChunkEncoding::Plain => {
                     self.page.encode_plain(&mut raw);
@@ -201,13 +212,21 @@ impl<K: PhysicalKind> Encoder<K> {
         Ok(())
     }
 
-    /// The first page that has indices, in the smallest encoding.
+    /// Whether hardly any value of the page was in the dictionary before: then PLAIN may be smaller from
+    /// now on, as for the times after those of the rows that open a file.
+    fn is_mostly_new(&self) -> bool {
+        let new = self.dictionary.len() - self.indexed_values;
+        new * K::TRY_PLAIN_BELOW_REPEATS >= self.page.values()
+    }
+
+    /// A page of a column chunk that is still undecided, in the smallest encoding.
     fn first_page(&self, levels: &[u8], compressor: &mut Compressor) -> Result<Candidate> {
         let (indices, id) = (self.page.indices(), is_id(self.column));
         Ok(choice::smallest(
             levels,
             indices,
             &self.dictionary,
+            self.indexed_values,
             id,
             compressor,
         )?)
@@ -222,11 +241,14 @@ impl<K: PhysicalKind> Encoder<K> {
         Ok(body)
     }
 
-    /// Encodes and compresses the dictionary.
-    fn end_dictionary(&mut self, compressor: &mut Compressor) -> Result<()> {
+    /// Encodes and compresses the first values of the dictionary, which finished pages use.
+    fn end_dictionary(&mut self, values: usize, compressor: &mut Compressor) -> Result<()> {
+        if values == 0 {
+            return Ok(());
+        }
         let storage = self.chunk.storage();
-        let body = choice::encode_dictionary(&self.dictionary, storage, compressor)?;
-        self.chunk.add_dictionary(body, self.dictionary.len())
+        let body = choice::encode_dictionary(&self.dictionary, 0..values, storage, compressor)?;
+        self.chunk.add_dictionary(body, values)
     }
 
     /// The bounds of the page so far.
@@ -270,8 +292,8 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
 
     fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
         self.end_page(compressor)?;
-        if matches!(self.encoding, ChunkEncoding::Dictionary(_)) {
-            self.end_dictionary(compressor)?;
+        if self.encoding != ChunkEncoding::Plain {
+            self.end_dictionary(self.indexed_values, compressor)?;
         }
         let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
         if let Some(min_max) = chunk.min_max() {
@@ -280,6 +302,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         let mut encoded = chunk.finish(&self.descriptor, compressor.codec())?;
         encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
         self.encoding = Self::first_encoding();
+        self.indexed_values = 0;
         self.cache.clear();
         self.dictionary.clear();
         Ok(encoded)
@@ -289,7 +312,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         self.chunk.uncompressed()
             + self.dictionary.plain_bytes()
             + self.page.plain_bytes()
-            + self.page.indices().len() * size_of::<u32>()
+            + size_of_val(self.page.indices())
     }
 
     fn sentinels_mapped(&self) -> u64 {

@@ -131,9 +131,9 @@ pub(crate) fn is_id(column: &Column) -> bool {
     column.kind == Kind::Integer && column.unit.is_none()
 }
 
-/// The rows of a page of a column.
+/// The rows of a page of a column. Booleans are small enough for large pages.
 fn page_rows(column: &Column) -> usize {
-    if is_id(column) {
+    if is_id(column) || column.kind == Kind::Boolean {
         ID_PAGE_ROWS
     } else {
         PAGE_ROWS

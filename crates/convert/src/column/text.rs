@@ -28,7 +28,7 @@ impl PhysicalKind for Text {
     type Values = Texts;
     type Cache = TextFieldCache;
     /// A text that repeats costs PLAIN a match of some bytes, and the dictionary an index.
-    const TRY_PLAIN_BELOW_REPEATS: usize = 4;
+    const TRY_PLAIN_BELOW_REPEATS: usize = 3;
 
     fn parse(field: &[u8]) -> Result<(), Fault> {
         value::text(field).map(|_| ())

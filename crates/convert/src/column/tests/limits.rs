@@ -126,6 +126,18 @@ fn the_smaller_encoding_is_taken() {
 }
 
 #[test]
+fn a_first_page_of_one_value_decides_nothing() {
+    let later = |row: usize| (row.saturating_sub(2 * PAGE_ROWS) * 1000).to_string();
+    let footer = check(&chunks_of(TIME, 4 * PAGE_ROWS, later), Codec::DEFAULT);
+    let time = chunk(&footer, TIME);
+    let encodings: Vec<Encoding> = time.encodings().collect();
+    assert!(encodings.contains(&Encoding::RLE_DICTIONARY) && encodings.contains(&Encoding::PLAIN));
+    assert!(matches!(time.compression(), Compression::ZSTD(_)));
+    // The dictionary has the values of the first two pages: the times after them are PLAIN.
+    assert!(time.data_page_offset() - time.dictionary_page_offset().unwrap() < 10_000);
+}
+
+#[test]
 fn what_does_not_shrink_is_stored() {
     let noise = |row: usize| {
         (row as u64)
