@@ -18,13 +18,11 @@ use crate::rig::{build, published_in_parts, text};
 /// The page that it writes.
 const PAGE: &str = "docs/benchmarks.md";
 
-/// Real parts of a table, next to the checkout.
+/// Real parts of a table of a family, next to the checkout: the table, and what follows the family's
+/// name in the path of their folder.
 const REAL: [(&str, &str); 2] = [
-    (
-        "task_events",
-        "../shared/data/google-2011-task-events/task_events",
-    ),
-    ("job_events", "../shared/data/google-2011/job_events"),
+    ("task_events", "-task-events/task_events"),
+    ("job_events", "/job_events"),
 ];
 
 /// Runs the benchmark.
@@ -69,7 +67,7 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
          \"real\": {{{}}}}}",
         trace.name,
         tables.join(", "),
-        real_parts(root)?.join(", ")
+        real_parts(root, trace.family)?.join(", ")
     );
     let mut script = Command::new(&python);
     script.arg(root.join("xtask/bench/bench.py"));
@@ -108,10 +106,11 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
 }
 
 /// The files of each table of [`REAL`] that are there, as members of a JSON object.
-fn real_parts(root: &Path) -> Result<Vec<String>> {
+fn real_parts(root: &Path, family: &str) -> Result<Vec<String>> {
     let mut tables = Vec::new();
     for (table, folder) in REAL {
-        let Ok(entries) = fs::read_dir(root.join(folder)) else {
+        let folder = format!("../shared/data/{family}{folder}");
+        let Ok(entries) = fs::read_dir(root.join(&folder)) else {
             println!("no real parts of {table}: {folder} is not there");
             continue;
         };

@@ -294,7 +294,7 @@ fn modules(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
 /// The modules that a source names below the root of its crate, tests and comments apart; `root`
 /// is how it may name the root by steps up.
 fn uses(source: &str, root: &str) -> BTreeSet<String> {
-    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = source.split("[cfg(test)]").next().unwrap_or_default();
     let code: Vec<&str> = code
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default())

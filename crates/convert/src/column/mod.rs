@@ -27,7 +27,6 @@ mod kind;
 mod min_max;
 mod page;
 mod phases;
-#[cfg(test)]
 mod tests;
 mod text;
 mod text_cache;

@@ -1,5 +1,7 @@
 //! The limits of the encoders: what is full, what is given up, and what is chosen.
 
+#![cfg(test)]
+
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 

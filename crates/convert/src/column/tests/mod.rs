@@ -1,6 +1,8 @@
 //! The encoders against the plain twin and the Parquet crate's own writer and reader: the same values,
 //! NULLs, rejects and statistics; and every limit.
 
+#![cfg(test)]
+
 mod limits;
 
 use std::sync::Arc;
