@@ -9,8 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Whether a resource exists, given the root of the workspace.
+type Exists = fn(&Path) -> bool;
+
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, fn(&Path) -> bool); 6] = [
+const RESOURCES: [(&str, Exists); 6] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))

@@ -46,10 +46,10 @@ pub fn directory() -> TempDir {
         builder.prefix("tracelake-fuzz-");
         builder
     };
-    if memory.is_dir() {
-        if let Ok(directory) = builder().tempdir_in(memory) {
-            return directory;
-        }
+    if memory.is_dir()
+        && let Ok(directory) = builder().tempdir_in(memory)
+    {
+        return directory;
     }
     builder()
         .tempdir()

@@ -196,7 +196,7 @@ fn valid(column: &Column, row: usize) -> Vec<u8> {
             .map_or(row as i32, |code| code.value)
             .to_string(),
         // What is kept by its digits, and what is kept by its text or not at all.
-        Kind::Float if row % 2 == 0 => format!("0.{:04}", row * 37 % 10_000),
+        Kind::Float if row.is_multiple_of(2) => format!("0.{:04}", row * 37 % 10_000),
         Kind::Float => format!("{:e}", row as f64 / 7.0),
         Kind::Boolean => (row % 2).to_string(),
         Kind::Text | Kind::Struct | Kind::List => format!("text={row}/\u{3a9}"),

@@ -92,7 +92,7 @@ fn ours(
             .collect();
         assert_eq!(column, each);
     }
-    assert_eq!(records.is_empty(), records.len() == 0);
+    assert_eq!(records.is_empty(), records.is_empty());
     for malformed in records.malformed() {
         let (start, end) = (malformed.start as usize, malformed.end as usize);
         rows.push((

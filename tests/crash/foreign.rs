@@ -84,7 +84,7 @@ fn leavings_of_a_killed_run_are_removed_and_reported() {
     // A directory that somebody made there is no reason to stop either.
     fs::create_dir_all(out.join("_tracelake/staging/mine/deeper")).unwrap();
     fs::write(out.join("_tracelake/staging/mine/deeper/file"), "left").unwrap();
-    let json = fs::read(out.join(&output_path("job_events", 0, 1))).unwrap();
+    let json = fs::read(out.join(output_path("job_events", 0, 1))).unwrap();
     fs::write(out.join(output_path("job_events", 0, 1)), &json[1..]).unwrap();
     let run = scratch.convert(&[]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -128,8 +128,8 @@ pub(super) fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result
                 .iter()
                 .all(|table| files_of(trace, table) == Some(table.files))
         };
-        if candidates.iter().any(|trace| named(&trace)) {
-            candidates.retain(|trace| named(&trace));
+        if candidates.iter().any(&named) {
+            candidates.retain(|trace| named(trace));
         }
     }
     match families(&candidates)[..] {
