@@ -149,11 +149,13 @@ impl<K: PhysicalKind> Encoder<K> {
         Ok(())
     }
 
-    /// Encodes and compresses the page so far.
-    fn end_page(&mut self, compressor: &mut Compressor) -> Result<()> {
+    /// Encodes and compresses the page so far. Returns the body of the whole dictionary if choosing an
+    /// encoding made it.
+    fn end_page(&mut self, compressor: &mut Compressor) -> Result<Option<Body>> {
         if self.page.rows() == 0 {
-            return Ok(());
+            return Ok(None);
         }
+        let mut dictionary = None;
         let mut raw = Vec::new();
         if !self.column.mandatory {
             self.page.encode_levels(&mut raw);
@@ -188,10 +190,13 @@ impl<K: PhysicalKind> Encoder<K> {
                         self.start_plain();
                     } else {
                         encoding = Encoding::RLE_DICTIONARY;
-                        self.indexed_values = self.dictionary.len();
                         if first.is_telling() {
                             self.encoding = first.encoding;
                         }
+                        if self.indexed_values == 0 {
+                            dictionary = first.dictionary;
+                        }
+                        self.indexed_values = self.dictionary.len();
                     }
                     first.page
                 }
@@ -209,7 +214,7 @@ impl<K: PhysicalKind> Encoder<K> {
         };
         self.chunk.add_page(body, facts)?;
         self.page.clear();
-        Ok(())
+        Ok(dictionary)
     }
 
     /// Whether hardly any value of the page was in the dictionary before: then PLAIN may be smaller from
@@ -291,9 +296,12 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
     }
 
     fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
-        self.end_page(compressor)?;
-        if self.encoding != ChunkEncoding::Plain {
-            self.end_dictionary(self.indexed_values, compressor)?;
+        let dictionary = self.end_page(compressor)?;
+        match dictionary {
+            // A column chunk of one page, as in every small part, compresses its dictionary once.
+            Some(dictionary) => self.chunk.add_dictionary(dictionary, self.indexed_values)?,
+            None if self.encoding == ChunkEncoding::Plain => {}
+            None => self.end_dictionary(self.indexed_values, compressor)?,
         }
         let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
         if let Some(min_max) = chunk.min_max() {

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TextIO, Union
 
-Kind = Literal["begun", "started", "read", "finished", "kept", "warning", "generated"]
+Kind = Literal[
+    "begun", "started", "read", "finished", "kept", "verified", "warning", "generated"
+]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Event:
 
     ``begun``: the work begins, on ``bytes`` of input. ``started``: a part. ``read``: ``bytes`` more
     of the input. ``finished``: a part, of ``rows`` and ``rejected`` rows, ``bytes`` large. ``kept``:
-    a part of an earlier run, whose input has ``bytes``. ``warning``: ``text``. ``generated``:
+    a part of an earlier run, whose input has ``bytes``. ``verified``: a part, of ``rows`` rows.
+    ``warning``: ``text``. ``generated``:
     ``rows`` of a part so far.
     """
 

@@ -220,6 +220,16 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
             fields.set_item("bytes", bytes)?;
             "kept"
         }
+        Note::Event(Event::Verified {
+            table,
+            file_number,
+            rows,
+        }) => {
+            fields.set_item("table", table)?;
+            fields.set_item("file_number", file_number)?;
+            fields.set_item("rows", rows)?;
+            "verified"
+        }
         Note::Event(Event::Warning(text)) => {
             fields.set_item("text", text)?;
             "warning"
