@@ -231,7 +231,8 @@ fn a_signal_that_was_ignored_stays_ignored() {
         let out = scratch.out();
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("trap '' {signal}; exec \"$0\" \"$@\"")]);
-        shell.arg(program().get_program()).env_remove("RUST_LOG");
+        shell.arg(env!("CARGO_BIN_EXE_tracelake"));
+        shell.env_remove("RUST_LOG");
         let mut working = Working::start_under(shell, &busy().src(), &out, &[]);
         working.wait_for("\"read\"");
         working.signal(signal);
@@ -292,7 +293,9 @@ fn a_second_signal_does_not_wait_for_a_call_that_never_returns() {
             strace.args(["-D", "-f", "-qq", "-o"]).arg(&log).args(more);
             strace.args(["-e", &format!("trace={call}")]);
             strace.args(["-e", &format!("inject={call}:error=EINTR{when}")]);
-            strace.arg(program().get_program()).env_remove("RUST_LOG");
+            let program = program();
+            strace.arg(program.get_program()).args(program.get_args());
+            strace.env_remove("RUST_LOG");
             let working = Working::start_under(strace, &busy().src(), &out, &[]);
             wait_for_injection(&log);
             let outcome = asked_twice(working, signals, code, &out);

@@ -200,11 +200,28 @@ impl Run {
     }
 }
 
-/// The program, ready for arguments. The environment of the tests doesn't change what it prints.
+/// The program, ready for arguments. The environment of the tests doesn't change what it prints, nor
+/// whether it obeys signals: tests that a shell runs in the background inherit that SIGINT is ignored.
 pub(crate) fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracelake"));
+    let program = env!("CARGO_BIN_EXE_tracelake");
+    let mut command = if is_sigint_ignored() {
+        let mut env = Command::new("env");
+        env.args(["--default-signal=INT", program]);
+        env
+    } else {
+        Command::new(program)
+    };
     command.env_remove("RUST_LOG");
     command
+}
+
+/// Linux tells in /proc; elsewhere it is taken not to be.
+fn is_sigint_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The lowest bit is signal 1, and SIGINT is 2.
+    mask.is_some_and(|mask| mask & 0b10 != 0)
 }
 
 /// Runs the program.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 import tracelake
 
 TRACE = "google-2011-v2.1"
+
+# Tests that a shell runs in the background inherit that SIGINT is ignored, and so would the program.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
