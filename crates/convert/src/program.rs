@@ -228,7 +228,7 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
             .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
             .map_err(deaf)?;
     }
-    // Without a handler a file size limit ends the program; with one the write fails and is told.
+    // Without a handler, a file size limit ends the program; with one, the write fails and the error says so.
     #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
     Ok(stop)

@@ -63,7 +63,7 @@ pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
     /// Looks up one field; the dictionary isn't asked.
     fn find(&self, text: &[u8], field: Span) -> Found;
 
-    /// Remembers the index of a field that isn't known, in a dictionary of so many values.
+    /// Remembers the index of a field that isn't known, in a dictionary of `values` values.
     fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize);
 
     /// Forgets everything and keeps the room.

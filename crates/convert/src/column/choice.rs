@@ -68,7 +68,7 @@ pub(super) enum Storage {
 }
 
 impl Storage {
-    /// Whether compressing is worth it for so many bytes.
+    /// Whether compressing `raw` bytes to `compressed` is worth it.
     fn of(raw: usize, compressed: usize) -> Self {
         if raw >= TELLING_BYTES && compressed * 100 > raw * STORE_UNCOMPRESSED_ABOVE_PERCENT {
             Self::Uncompressed

@@ -110,7 +110,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         Ok(())
     }
 
-    /// Adds the dictionary page of a dictionary of so many values.
+    /// Adds the dictionary page of a dictionary of `values` values.
     pub(super) fn add_dictionary(&mut self, body: Body, values: usize) -> Result<()> {
         let uncompressed = body.raw.len();
         let bytes = body.stored(self.storage.expect("the first page decides"));
