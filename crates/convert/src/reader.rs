@@ -504,7 +504,7 @@ mod tests {
             .boxed()
     }
 
-    /// A few of so many bits.
+    /// A few values of `bits` bits.
     fn any_mask(bits: usize) -> BoxedStrategy<u64> {
         let mask = (0..64_u64, 0..64_u64).prop_map(|(a, b)| 1 << a | 1 << b);
         mask.prop_map(move |mask| mask & ((1 << bits) - 1)).boxed()

@@ -23,7 +23,7 @@ pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
 /// Records that are looked up in one column after the other, and columns that one thread takes: the
-/// text of so many records stays in the first-level cache.
+/// text of this many records stays in the first-level cache.
 const TILE: usize = 128;
 const GROUP: usize = 5;
 

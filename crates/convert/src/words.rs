@@ -55,3 +55,16 @@ impl fmt::Display for Runs<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_count() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000")] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!(count(1_232_799_308), "1,232,799,308");
+    }
+}

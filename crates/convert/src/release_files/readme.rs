@@ -8,6 +8,7 @@ use super::{Lake, spdx};
 use crate::manifest::{Origin, PartFacts, REJECTS, Settings};
 use crate::output::Format;
 use crate::store::SUMS;
+use crate::words;
 
 /// The card as Markdown with front matter.
 pub(super) fn readme(lake: &Lake<'_>) -> String {
@@ -121,7 +122,7 @@ fn completeness(lake: &Lake<'_>) -> String {
     text += &missing_parts(gaps);
     for TableGap { table, gap } in gaps {
         if let Gap::Rows { read, published } = gap {
-            let (read, published) = (grouped(*read), grouped(*published));
+            let (read, published) = (words::count(*read), words::count(*published));
             text += &format!(
                 "\n`{table}` is incomplete or changed: {read} rows were read, {published} were published.\n"
             );
@@ -139,7 +140,7 @@ fn completeness(lake: &Lake<'_>) -> String {
         rejected => format!(
             "\n**{} did not fit their table and are not in it.** They are listed with position, \
              reason and bytes in `{REJECTS}`.\n",
-            counted(*rejected, "row")
+            words::several(*rejected, "row")
         ),
     };
     let mapped = lake
@@ -150,7 +151,7 @@ fn completeness(lake: &Lake<'_>) -> String {
     if mapped > 0 {
         text += &format!(
             "\n{} too large for a signed 64-bit integer, and stored as the special value for it.\n",
-            counted(mapped, "time") + if mapped == 1 { " is" } else { " are" }
+            words::several(mapped, "time") + if mapped == 1 { " is" } else { " are" }
         );
     }
     text
@@ -212,7 +213,7 @@ fn making(lake: &Lake<'_>) -> String {
             format!(
                 "A file that holds a whole table was cut into {title} files of {} rows; any other file \
                  became\none {title} file.",
-                grouped(*rows)
+                words::count(*rows)
             ),
         ),
     };
@@ -235,7 +236,7 @@ fn rows(lake: &Lake<'_>) -> String {
     for (table, facts) in &lake.tables {
         let sum = |count: fn(&PartFacts) -> u64| {
             let counts = facts.parts.iter().map(count);
-            grouped(counts.fold(0, u64::saturating_add))
+            words::count(counts.fold(0, u64::saturating_add))
         };
         let time = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         text += &format!(
@@ -243,7 +244,7 @@ fn rows(lake: &Lake<'_>) -> String {
             table.name,
             facts.parts.len(),
             sum(|part| part.rows_in),
-            grouped(facts.rows),
+            words::count(facts.rows),
             sum(|part| part.rows_rejected),
             sum(|part| part.output.bytes),
             time(facts.parts.iter().filter_map(|part| part.time_min).min()),
@@ -251,25 +252,6 @@ fn rows(lake: &Lake<'_>) -> String {
         );
     }
     text + "\nTimes are as stored, special values included.\n"
-}
-
-/// A number with its noun, in the plural unless the number is 1.
-fn counted(number: u64, noun: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{s}", grouped(number))
-}
-
-/// A number with commas between its thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -283,13 +265,5 @@ mod tests {
         assert_eq!(size_category(1_000), "1K<n<10K");
         assert_eq!(size_category(1_232_799_308), "1B<n<10B");
         assert_eq!(size_category(u64::MAX), "n>1T");
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000")] {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!(grouped(1_232_799_308), "1,232,799,308");
     }
 }

@@ -10,7 +10,7 @@ use super::super::{Codec, PAGE_ROWS};
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, encode};
 use crate::rows::ROW_GROUP_ROWS;
 
-/// A chunk of text of so many rows, in which `value` says what is in the fields of a column; the others
+/// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others
 /// are empty, but for the mandatory time.
 fn chunk_of(
     column: usize,
