@@ -100,8 +100,10 @@ fn lengthen(stage: &Stage) {
     stage.change(path, |bytes| bytes.push(0));
 }
 
-/// What is done, and the exit code.
-const CASES: &[(i32, fn(&Stage) -> Run)] = &[
+/// An exit code, and what ends with it.
+type Case = (i32, fn(&Stage) -> Run);
+
+const CASES: &[Case] = &[
     (1, |stage| stage.run("convert nosuch lake")),
     (1, |stage| {
         stage.copy("mis");

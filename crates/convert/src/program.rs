@@ -256,7 +256,7 @@ fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let verification = Verification::open(&args.out, source)?;
     reporter.start(Task {
         command: "verify",
-        parts: None,
+        parts: Some(verification.parts()),
         bytes: verification.bytes(),
     });
     let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event))?;
