@@ -303,6 +303,7 @@ fn schema(args: &SchemaArgs) -> Result<u8> {
             SchemaForm::Duckdb => render::duckdb(trace, table),
             SchemaForm::Spark => render::spark(trace, table),
             SchemaForm::Markdown => render::markdown(trace, table),
+            SchemaForm::Checks => render::checks(trace, table),
         },
     };
     print(&text)?;

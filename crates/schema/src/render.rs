@@ -3,11 +3,13 @@
 //! Each function takes a trace and, to describe only one table, that table. The text ends with a
 //! newline and depends only on the arguments.
 
+mod checks;
 mod json;
 mod markdown;
 mod sql;
 mod text;
 
+pub use checks::checks;
 pub use json::json;
 pub use markdown::{anomalies, dictionary, markdown, table_section};
 pub use sql::{duckdb, spark};
