@@ -1,22 +1,6 @@
 //! How numbers are written for people.
 
-/// A number with commas between its thousands.
-///
-/// ```
-/// assert_eq!(tracelake_convert::words::count(1_234_567), "1,234,567");
-/// ```
-#[must_use]
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use tracelake_schema::render::thousands as count;
 
 /// A number with its noun, which takes an s unless the number is one.
 ///
@@ -66,17 +50,4 @@ pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
 pub fn numbers(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     ranges(runs.filter_map(|run| Some((*run.first()?, *run.last()?))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_count() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000")] {
-            assert_eq!(count(number), text);
-        }
-        assert_eq!(count(1_232_799_308), "1,232,799,308");
-    }
 }
