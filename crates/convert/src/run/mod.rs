@@ -122,6 +122,27 @@ pub fn convert(
     outcome
 }
 
+/// Prepares the lake at `out` for the shards of a plan, and writes the plan, as the first worker would.
+/// Whoever starts workers finds out this way whether the lake can be made, before it starts any.
+///
+/// Returns the plan; `None` if the lake is finished, and has everything of it.
+///
+/// # Errors
+/// As [`convert`], before it converts anything.
+pub fn prepare(
+    plan: &Plan,
+    out: &Path,
+    conduct: Conduct<'_>,
+    watch: EventSink<'_>,
+) -> Result<Option<PlanFile>> {
+    let shards = conduct.shard.map_or(1, |shard| shard.of);
+    let agreed = plan.to_file(shards, conduct.max_rejects);
+    let lake = share::join(plan, &agreed, out, conduct, watch)?;
+    let complete = lake.progress()?.complete;
+    lake.leave();
+    Ok((!complete).then_some(agreed))
+}
+
 /// A pool of this many threads.
 fn threads(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
