@@ -386,7 +386,11 @@ mod tests {
         staging.write_all(b"half").unwrap();
         assert!(!root.join(path).exists());
         drop(staging);
-        assert!(names(&root.join("_tracelake/staging")).unwrap().is_empty());
+        assert!(
+            names(&root.join("_tracelake/staging/0"))
+                .unwrap()
+                .is_empty()
+        );
         commit(&lake, path, b"whole");
         assert_eq!(fs::read(root.join(path)).unwrap(), b"whole");
     }
@@ -409,6 +413,27 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Refused);
         drop(lake);
         Lake::open(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn workers_share_a_lake_that_was_prepared() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("lake");
+        let mut first = Lake::join(&root).unwrap();
+        assert!(first.is_alone());
+        first.share().unwrap();
+        let second = Lake::join(&root).unwrap();
+        assert!(!first.is_alone() && !second.is_alone());
+        assert_eq!(Lake::open(&root).unwrap_err().kind(), ErrorKind::Refused);
+        // Each stages its files in a directory of its own, and leaves the other's alone.
+        let path = "jobs/part-0.parquet";
+        let (one, other) = (first.stage(path).unwrap(), second.stage(path).unwrap());
+        drop((one, other));
+        first.leave();
+        assert_eq!(names(&root.join("_tracelake/staging")).unwrap(), ["1"]);
+        second.leave();
+        assert_eq!(names(&root.join("_tracelake")).unwrap(), ["lock"]);
+        assert!(Lake::join(&root).unwrap().is_alone());
     }
 
     #[test]
