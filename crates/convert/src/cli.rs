@@ -54,6 +54,12 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
+    /// Compare the rows of a lake with what its documents promise (with the Python package)
+    Check(PythonArgs),
+    /// Draw what is in a lake as one HTML page (with the Python package)
+    Report(PythonArgs),
+    /// Make task lifetimes and machine usage from a lake (with the Python package)
+    Derive(PythonArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -239,6 +245,14 @@ pub(crate) struct GenerateArgs {
     /// Seed of the random numbers; the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+}
+
+/// The arguments of a command that the Python package has.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct PythonArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<std::ffi::OsString>,
 }
 
 /// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
