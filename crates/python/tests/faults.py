@@ -265,7 +265,7 @@ BORG: dict[str, Fault] = {
     "instance_usage_alloc_sets_exist": one("instance_usage", put("alloc_collection_id", NOBODY)),
     "alloc_sets_not_nested": one("collection_events", nested),
     "collection_parents_exist": one("collection_events", put("parent_collection_id", NOBODY)),
-    "instance_events_collections_exist": one("instance_events", add(collection_id=NOBODY, type=0), 1),
+    "instance_events_collections_exist": one("instance_events", add(collection_id=NOBODY, type=0, missing_type=None), 1),
     "instance_usage_instances_exist": one("instance_usage", put("instance_index", 999_999)),
     "instance_events_machines_exist": one("instance_events", put("machine_id", NOBODY)),
     "instance_usage_machines_exist": one("instance_usage", put("machine_id", NOBODY)),
