@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def figure(said: Mapping[str, Any], data: Data) -> str:
         for form, size in (("wide", _WIDE), ("narrow", _NARROW))
     )
     return (
-        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(data, plot)}{forms}'
+        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(said, data)}{forms}'
         f"<figcaption>{escape(said['caption'])}</figcaption></figure>"
         f"<details><summary>Numbers of this figure: {escape(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
@@ -101,8 +102,10 @@ def _rows(data: Data) -> Iterable[Sequence[str]]:
         yield [x if isinstance(x, str) else number(x), *values]
 
 
-def _legend(data: Data, plot: str) -> str:
-    if len(data.series) < 2:
+def _legend(said: Mapping[str, Any], data: Data) -> str:
+    """What the colours mean, unless the axis says it."""
+    plot = said["plot"]
+    if data.series == (said["y"],):
         return ""
     items = "".join(
         f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>{escape(name)}</li>'
@@ -167,20 +170,27 @@ def _draw(axes: Any, data: Data, plot: str, form: str) -> None:
     if plot == "lines":
         for place, name in enumerate(data.series):
             dashes = _DASHES[place % len(_DASHES)]
-            known = [x for x in data.xs if (x, name) in data.values]
-            marker = "o" if len(known) < 3 else None
-            ys = [data.values[x, name] for x in known]
-            axes.plot(known, ys, color=colours[place], linestyle=dashes, linewidth=1.6, marker=marker, markersize=4)
+            xs, ys = _broken(data, name)
+            marker = "o" if len(xs) < 3 else None
+            axes.plot(xs, ys, color=colours[place], linestyle=dashes, linewidth=1.6, marker=marker, markersize=4)
         if axes.get_yscale() == "linear":
             axes.set_ylim(bottom=min(0, *data.values.values()) if data.values else 0)
     elif plot == "areas":
         axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)
     else:
-        width = 0.8 / max(1, len(data.series))
+        is_stacked = plot == "stacks"
+        width = 0.8 / (1 if is_stacked else max(1, len(data.series)))
+        below = [0.0] * len(data.xs)
         for place, name in enumerate(data.series):
-            offset = (place - (len(data.series) - 1) / 2) * width
+            offset = 0 if is_stacked else (place - (len(data.series) - 1) / 2) * width
             places = [index + offset for index in range(len(data.xs))]
-            axes.bar(places, data.of_series(name), width=width, color=colours[place])
+            values = data.of_series(name)
+            axes.bar(places, values, width=width, color=colours[place], bottom=below if is_stacked else None)
+            below = [sum(pair) for pair in zip(below, values, strict=True)]
+        # A lone bar isn't as wide as the figure, and there is no half of a thing.
+        axes.set_xlim(-0.6, max(len(data.xs), 3) - 0.4)
+        if axes.get_yscale() == "linear":
+            axes.yaxis.get_major_locator().set_params(integer=True)
         axes.set_xticks(range(len(data.xs)), [str(x) for x in data.xs])
         most = 12 if form == "wide" else 4
         if max((len(str(x)) for x in data.xs), default=0) * len(data.xs) > most * 6:
@@ -190,9 +200,24 @@ def _draw(axes: Any, data: Data, plot: str, form: str) -> None:
                 tick.set_rotation_mode("anchor")
 
 
+def _broken(data: Data, name: str) -> tuple[list[float], list[float]]:
+    """The line of a series, broken where an interval has no number."""
+    known: list[float] = [x for x in data.xs if (x, name) in data.values]
+    step = min((after - before for before, after in zip(known, known[1:], strict=False)), default=0)
+    xs: list[float] = []
+    ys: list[float] = []
+    for x in known:
+        if xs and x - xs[-1] > 1.5 * step:
+            xs.append((x + xs[-1]) / 2)
+            ys.append(math.nan)
+        xs.append(x)
+        ys.append(data.values[x, name])
+    return xs, ys
+
+
 def _is_logarithmic(data: Data, plot: str) -> bool:
     """Whether something would be invisible otherwise: a bar, or a line at its highest."""
-    if plot == "areas" or any(value < 0 for value in data.values.values()):
+    if plot in ("areas", "stacks") or any(value < 0 for value in data.values.values()):
         return False
     highest = [max(data.of_series(name), default=0) for name in data.series]
     shown = highest if plot == "lines" else [value for value in data.values.values() if value > 0]
@@ -238,7 +263,7 @@ def _inline(text: str, said: Mapping[str, Any], data: Data, name: str) -> str:
 
 def _described(said: Mapping[str, Any], data: Data) -> str:
     """What a figure shows, for those who can't see it."""
-    kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars"}[said["plot"]]
+    kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars", "stacks": "Stacked bars"}[said["plot"]]
     sentences = [f"{kind} of {said['y']} over {said['x']}."]
     for name in data.series:
         known = [(data.values[x, name], x) for x in data.xs if (x, name) in data.values]

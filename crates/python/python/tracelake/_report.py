@@ -81,7 +81,7 @@ def _page(lake: _queries.Lake, sections: Mapping[str, tuple[str, str]]) -> str:
         f"<header><h1>{escape(lake.said['title'])}</h1>"
         f"<p>A lake of {_results.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>"
         f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
-        f"<footer><p>Made by {version}. {escape(lake.said['licence'])}. Cite as: "
+        f"<footer><p>Made by {version}. Licence of the data: {escape(lake.said['licence'])}. Cite as: "
         f"{escape(lake.said['citation'])}</p></footer></body></html>\n"
     )
 
@@ -109,7 +109,7 @@ def _lake(lake: _queries.Lake) -> str:
             _results.count(one.parts),
             _runs(one.missing),
             "" if one.rows is None else _results.count(one.rows),
-            "" if one.published_rows is None else _results.count(one.published_rows),
+            "" if one.published_rows is None or manifest.synthetic else _results.count(one.published_rows),
             "" if one.rejected is None else _results.count(one.rejected),
             _results.size(one.bytes),
             _moment(lake, one.name, one.time_min),
@@ -118,11 +118,11 @@ def _lake(lake: _queries.Lake) -> str:
         for one in lake.inventory.tables
     ]
     table = _figures.table("Tables of the lake", heads, rows)
-    return f'<section id="lake"><h2>What this lake is</h2><dl>{terms}</dl>{table}</section>'
+    return f'<section id="lake"><h2>What this lake is</h2><dl>{terms}</dl><div class="facts">{table}</div></section>'
 
 
 def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
-    """A time in hours of the trace, and as a date if it is known when the trace began."""
+    """A time as a date in UTC, or in hours of the trace if it isn't known when that began."""
     if time is None:
         return ""
     said = next((one for one in lake.said["tables"] if one["name"] == table), None)
@@ -131,15 +131,14 @@ def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
     column = next((one for one in columns if " since " in (one["unit"] or "")), None)
     if column is None:
         return str(time)
-    special = {one["value"]: one["name"] for one in column["sentinels"]}
+    special: dict[int, str] = {one["value"]: one["name"] for one in column["sentinels"]}
     if time in special:
-        return str(special[time])
+        return special[time].replace("_", " ").lower()
     seconds = time / (1_000_000 if column["unit"].startswith("micro") else 1)
-    text = f"{_figures.number(round(seconds / 3600, 2))} h"
-    if lake.said["epoch"] is not None:
-        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
-        text += f" ({moment:%Y-%m-%d %H:%M} UTC)"
-    return text
+    if lake.said["epoch"] is None:
+        return f"{_figures.number(round(seconds / 3600, 2))} h"
+    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
+    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _runs(numbers: Sequence[int]) -> str:
@@ -221,10 +220,12 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
             for row in rows
         ]
         table = _figures.table(f"Empty values of {facts.name}", ["column", "rows", "empty", "share"], cells)
-        most = max((row for row in rows), key=lambda row: (row["nulls"] or 0) / max(1, row["values"]))
+        most = max(rows, key=lambda row: (row["nulls"] or 0) / max(1, row["values"]))
+        summary = f"at most {_share(most)} empty (<code>{escape(most['name'])}</code>)"
+        if not most["nulls"]:
+            summary = "none with empty values"
         text += (
-            f"<details><summary>{escape(facts.name)}: {len(rows)} columns, at most {_share(most)} empty "
-            f"(<code>{escape(most['name'])}</code>)</summary>{table}</details>"
+            f"<details><summary>{escape(facts.name)}: {len(rows)} columns, {summary}</summary>{table}</details>"
         )
     return text + "</section>"
 
@@ -277,7 +278,7 @@ details{margin:.5rem 0}summary{cursor:pointer;padding:.25rem 0}
 .scroll{overflow:auto;max-height:26rem;border:1px solid var(--grid);border-radius:.3rem}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}
 th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
-th:first-child{text-align:left}thead th{position:sticky;top:0;background:var(--band)}tbody th{font-weight:normal}
+th:first-child{text-align:left}.facts thead th{white-space:normal;vertical-align:bottom}.facts th,.facts td{padding:.25rem .45rem}thead th{position:sticky;top:0;background:var(--band)}tbody th{font-weight:normal}
 code{font-size:.9em;overflow-wrap:anywhere}small{color:var(--soft);display:block}
 .checks{padding-left:1.2rem}.checks li{margin:.5rem 0}.finding{margin:.2rem 0 .2rem 1rem;overflow-wrap:anywhere}
 .badge{display:inline-block;min-width:4.5rem;text-align:center;border:2px solid var(--rest);color:var(--rest);border-radius:.3rem;padding:0 .4rem;font-weight:600}
