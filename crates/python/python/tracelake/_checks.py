@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
 from . import _queries, _results
 
 if TYPE_CHECKING:
-    import pandas
     import polars
 
 #: ``passed``: nothing was found. ``known``: what was found has been published. ``failed``: something
@@ -142,12 +142,12 @@ class CheckReport:
         for result in self.results:
             base: dict[str, Any] = {"check": result.name, "table": result.table, "status": result.status}
             if not result.findings:
-                rest = {"finding": None, "violations": 0, "known": None, "example": None}
-                rows.append(base | rest | {"reason": result.reason})
+                none = {"finding": None, "violations": 0, "known": None, "example": None}
+                rows.append({**base, **none, "reason": result.reason})
             for one in result.findings:
-                rest = {"finding": one.finding, "violations": one.violations, "known": one.known}
+                found = {"finding": one.finding, "violations": one.violations, "known": one.known}
                 example = json.dumps(_plain(one.example))
-                rows.append(base | rest | {"example": example, "reason": result.reason})
+                rows.append({**base, **found, "example": example, "reason": result.reason})
         return rows
 
     def to_polars(self) -> polars.DataFrame:
@@ -161,10 +161,11 @@ class CheckReport:
         schema = {name: polars.Int64() if name == "violations" else text for name in names}
         return polars.DataFrame(self.rows(), schema=schema)
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame."""
+        # pandas has no type annotations of its own.
         try:
-            import pandas
+            pandas: Any = importlib.import_module("pandas")
         except ImportError as missing:
             raise _results.missing_extra("pandas", "pandas") from missing
         return pandas.DataFrame(self.rows())
@@ -299,11 +300,9 @@ _Json = Union[None, bool, int, float, str, "list[_Json]", "dict[str, _Json]"]
 def _plain(value: Any) -> _Json:
     """A value of DuckDB as JSON has it."""
     if isinstance(value, Mapping):
-        items: Mapping[Any, Any] = value
-        return {str(name): _plain(item) for name, item in items.items()}
+        return {str(name): _plain(item) for name, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, (list, tuple)):
-        values: Iterable[Any] = value
-        return [_plain(item) for item in values]
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
 import re
@@ -58,7 +59,7 @@ class Data:
 
 def figure(said: Mapping[str, Any], data: Data) -> str:
     """A figure with its legend, its caption and its table."""
-    name, plot = said["name"], said["plot"]
+    name = said["name"]
     forms = "".join(
         f'<div class="{form}">{_svg(said, data, form, size)}</div>'
         for form, size in (("wide", _WIDE), ("narrow", _NARROW))
@@ -69,6 +70,17 @@ def figure(said: Mapping[str, Any], data: Data) -> str:
         f"<details><summary>Numbers of this figure: {escape(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
     )
+
+
+def need_matplotlib() -> Any:
+    """The package matplotlib, whose type annotations are incomplete."""
+    try:
+        matplotlib: Any = importlib.import_module("matplotlib")
+        for module in ("figure", "ticker"):
+            importlib.import_module(f"matplotlib.{module}")
+    except ImportError as missing:
+        raise _results.missing_extra("matplotlib", "report") from missing
+    return matplotlib
 
 
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -124,12 +136,7 @@ def _key(place: int, plot: str) -> str:
 
 def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, float]) -> str:
     """The figure as an SVG element with a title and a description."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import FuncFormatter
-    except ImportError as missing:
-        raise _results.missing_extra("matplotlib", "report") from missing
+    matplotlib = need_matplotlib()
     style: dict[str, Any] = {
         "svg.fonttype": "none",
         "svg.hashsalt": "tracelake",
@@ -151,7 +158,7 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
     }
     text = io.StringIO()
     with matplotlib.rc_context(style):
-        drawn = Figure(figsize=size, layout="constrained")
+        drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
         axes: Any = drawn.add_subplot()
         label = said["y"]
         if _is_logarithmic(data, said["plot"]):
@@ -160,7 +167,7 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
         _draw(axes, data, said["plot"], form)
         axes.set_xlabel(said["x"])
         axes.set_ylabel(label)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
         drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _inline(text.getvalue(), said, data, f"{said['name']}-{form}")
 
@@ -225,7 +232,7 @@ def _is_logarithmic(data: Data, plot: str) -> bool:
     return max(shown, default=0) > _LOGARITHMIC * least
 
 
-def _short(value: float) -> str:
+def _short(value: float, _: int | None = None) -> str:
     """A number at an axis."""
     for power, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= power:

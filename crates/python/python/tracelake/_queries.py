@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,8 @@ class Need:
 
 def described(trace: str) -> dict[str, Any]:
     """Everything that the catalog knows of a trace."""
-    return json.loads(_tracelake.describe(trace, None, "json"))
+    said: dict[str, Any] = json.loads(_tracelake.describe(trace, None, "json"))
+    return said
 
 
 def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
@@ -109,7 +110,8 @@ class Lake:
         for part in self.parts(table):
             if group and rows + part.rows_out > ROWS_AT_A_TIME:
                 yield group
-                group, rows = set(), 0
+                group = set()
+                rows = 0
             group.add(part.file_number)
             rows += part.rows_out
         if group:
@@ -165,7 +167,7 @@ class Engine:
 
 
 @contextmanager
-def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Iterator[Engine]:
+def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generator[Engine]:
     """A DuckDB connection with a memory limit, and a temporary directory for what exceeds it."""
     try:
         import duckdb

@@ -31,7 +31,7 @@ class Report:
 def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
     # Without it nothing can be drawn, and that should be known before an hour of queries.
-    _need_matplotlib()
+    _figures.need_matplotlib()
     checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
@@ -58,13 +58,6 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     text = _page(lake, sections)
     _write(out, text)
     return Report(out, len(text.encode()), tuple(drawn), skipped, checks)
-
-
-def _need_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as missing:
-        raise _results.missing_extra("matplotlib", "report") from missing
 
 
 def _page(lake: _queries.Lake, sections: Mapping[str, tuple[str, str]]) -> str:
