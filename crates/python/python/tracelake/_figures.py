@@ -161,8 +161,10 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
         drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
         axes: Any = drawn.add_subplot()
         label = said["y"]
-        if _is_logarithmic(data, said["plot"]):
-            axes.set_yscale("log")
+        least = _logarithmic_from(data, said["plot"])
+        if least is not None:
+            # From 0 to about the least number the axis is linear, so that 0 is on it.
+            axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
             label += " (logarithmic)"
         _draw(axes, data, said["plot"], form)
         axes.set_xlabel(said["x"])
@@ -180,8 +182,7 @@ def _draw(axes: Any, data: Data, plot: str, form: str) -> None:
             xs, ys = _broken(data, name)
             marker = "o" if len(xs) < 3 else None
             axes.plot(xs, ys, color=colours[place], linestyle=dashes, linewidth=1.6, marker=marker, markersize=4)
-        if axes.get_yscale() == "linear":
-            axes.set_ylim(bottom=min(0, *data.values.values()) if data.values else 0)
+        axes.set_ylim(bottom=min(0, *data.values.values()))
     elif plot == "areas":
         axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)
     else:
@@ -222,14 +223,15 @@ def _broken(data: Data, name: str) -> tuple[list[float], list[float]]:
     return xs, ys
 
 
-def _is_logarithmic(data: Data, plot: str) -> bool:
-    """Whether something would be invisible otherwise: a bar, or a line at its highest."""
+def _logarithmic_from(data: Data, plot: str) -> float | None:
+    """The least number that would be invisible otherwise: of a bar, or of a line at its highest."""
     if plot in ("areas", "stacks") or any(value < 0 for value in data.values.values()):
-        return False
+        return None
     highest = [max(data.of_series(name), default=0) for name in data.series]
-    shown = highest if plot == "lines" else [value for value in data.values.values() if value > 0]
-    least = min((value for value in shown if value > 0), default=1)
-    return max(shown, default=0) > _LOGARITHMIC * least
+    shown = highest if plot == "lines" else list(data.values.values())
+    if max(shown, default=0) <= _LOGARITHMIC * min((value for value in shown if value > 0), default=1):
+        return None
+    return min(value for value in data.values.values() if value > 0)
 
 
 def _short(value: float, _: int | None = None) -> str:
