@@ -60,9 +60,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
-        Command::Check(_) => Err(in_python("check", "check")),
-        Command::Report(_) => Err(in_python("report", "report")),
-        Command::Derive(_) => Err(in_python("derive", "check")),
+        Command::Check(_) => Err(elsewhere("check", "check")),
+        Command::Report(_) => Err(elsewhere("report", "report")),
+        Command::Derive(_) => Err(elsewhere("derive", "check")),
         Command::Completions(args) => completions(&args),
         Command::Man(args) => man(&args),
     };
@@ -340,13 +340,10 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
     Ok(DONE)
 }
 
-/// How to get a command that needs DuckDB. The Python package carries it out before it comes here.
-fn in_python(command: &str, extra: &str) -> Error {
-    Error::new(
-        ErrorKind::Usage,
-        format!("{command} is a command of the Python package"),
-    )
-    .hint(format!("pip install 'tracelake[{extra}]'"))
+/// What a command of the Python package answers here. Its own program carries it out before.
+fn elsewhere(command: &str, extra: &str) -> Error {
+    let reason = format!("{command} is a command of the Python package");
+    Error::new(ErrorKind::Usage, reason).hint(cli::in_python(extra))
 }
 
 fn completions(args: &CompletionsArgs) -> Result<u8> {
