@@ -61,6 +61,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
+        Command::Check(_) => Err(elsewhere("check", "check")),
+        Command::Report(_) => Err(elsewhere("report", "report")),
+        Command::Derive(_) => Err(elsewhere("derive", "check")),
         Command::Completions(args) => completions(&args),
         Command::Man(args) => man(&args),
     };
@@ -383,6 +386,12 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
     })?;
     report::generated(&made, begun.elapsed());
     Ok(DONE)
+}
+
+/// What a command of the Python package answers here. Its own program carries it out before.
+fn elsewhere(command: &str, extra: &str) -> Error {
+    let reason = format!("{command} is a command of the Python package");
+    Error::new(ErrorKind::Usage, reason).hint(cli::in_python(extra))
 }
 
 fn completions(args: &CompletionsArgs) -> Result<u8> {

@@ -12,10 +12,12 @@ True
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, Union, overload
 
-from . import _results, _tracelake
+from . import _checks, _derive, _queries, _report, _results, _tracelake
+from ._checks import CheckReport, CheckResult, Finding
+from ._derive import DerivedLake, DerivedTable
 from ._errors import (
     BadRowError,
     CorruptInputError,
@@ -27,6 +29,7 @@ from ._errors import (
     UsageError,
 )
 from ._progress import Callback, Event, Progress, Watcher
+from ._report import Report
 from ._tracelake import Reader
 from ._results import (
     Column,
@@ -53,11 +56,16 @@ __version__ = _tracelake.__version__
 __all__ = [
     "BadRowError",
     "Callback",
+    "CheckReport",
+    "CheckResult",
     "Column",
     "CorruptInputError",
+    "DerivedLake",
+    "DerivedTable",
     "Event",
     "FailedError",
     "FileFacts",
+    "Finding",
     "Generated",
     "GeneratedTable",
     "Inventory",
@@ -68,6 +76,7 @@ __all__ = [
     "Reader",
     "RefusedError",
     "Release",
+    "Report",
     "StoppedError",
     "TableFacts",
     "TableInventory",
@@ -77,12 +86,15 @@ __all__ = [
     "UsageError",
     "Verification",
     "__version__",
+    "check",
     "convert",
+    "derive",
     "generate",
     "inspect",
     "open",
     "read_part",
     "release",
+    "report",
     "scan",
     "schema",
     "traces",
@@ -319,6 +331,91 @@ def scan(lake: StrPath, table: str) -> polars.LazyFrame:
     'file_number'
     """
     return open(lake).scan(_str("table", table))
+
+
+def check(
+    lake: StrPath,
+    *,
+    only: str | Iterable[str] | None = None,
+    allow_missing: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    watch: Callable[[CheckResult], object] | None = None,
+) -> CheckReport:
+    """Compares the rows of a lake with what its documents promise, by DuckDB.
+
+    Wants ``pip install 'tracelake[check]'``. The result is true where nothing is wrong that isn't
+    known already. A check is skipped, with the reason, where the lake lacks what it needs; with
+    ``allow_missing``, it is made even if parts are missing. ``only`` takes names of checks,
+    ``memory`` the limit of DuckDB, ``watch`` a function of each :class:`CheckResult`.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> report = tracelake.check("lake")
+    >>> bool(report), report["task_usage_sorted"].status
+    (True, 'passed')
+    """
+    path = _path(lake)
+    return _checks.check(
+        _queries.Lake(path),
+        only=only,
+        allow_missing=allow_missing,
+        memory=memory,
+        threads=_threads(threads),
+        watch=watch,
+    )
+
+
+def report(
+    lake: StrPath,
+    out: StrPath = "report.html",
+    *,
+    memory: str | int | None = None,
+    threads: int | None = None,
+) -> Report:
+    """Draws what is in a lake as one HTML page, which needs no network.
+
+    Wants ``pip install 'tracelake[report]'``. The page says what the lake is, shows events, usage,
+    jobs and machines, and has the results of :func:`check`. Figures whose tables or parts are
+    missing are left out, with the reason.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.report("lake", "report.html").figures[0]
+    'job_events_over_time'
+    """
+    return _report.report(_queries.Lake(_path(lake)), _path(out), memory=memory, threads=_threads(threads))
+
+
+def derive(
+    lake: StrPath,
+    out: StrPath,
+    *,
+    tables: str | Iterable[str] | None = None,
+    allow_missing: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+) -> DerivedLake:
+    """Makes tables that everyone computes again, such as the lifetimes of tasks, with DuckDB.
+
+    Wants ``pip install 'tracelake[check]'``. The new directory ``out`` gets a Parquet file for each
+    table, and the facts in ``_tracelake/derived.json``: the engine, its version, and the digest of
+    the lake. Its bytes may depend on these and on the machine.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> derived = tracelake.derive("lake", "derived")
+    >>> [table.name for table in derived.tables]
+    ['task_lifetimes', 'machine_usage_5min']
+    """
+    return _derive.derive(
+        _queries.Lake(_path(lake)),
+        _path(out),
+        tables=tables,
+        allow_missing=allow_missing,
+        memory=memory,
+        threads=_threads(threads),
+    )
 
 
 def _path(path: StrPath) -> str:
