@@ -35,6 +35,8 @@ mod release;
 mod seeds;
 mod streams;
 mod support;
+#[cfg(unix)]
+mod urls;
 mod verify;
 
 /// What was absent when the tests were built may have appeared since. The build script can't see that,

@@ -35,7 +35,7 @@ pub mod render;
 pub use catalog::TRACES;
 pub use model::{
     Archive, CellShards, Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published,
-    Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
+    PublishedAt, Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

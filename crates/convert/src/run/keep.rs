@@ -98,7 +98,7 @@ impl Run<'_> {
         {
             return Ok(false);
         }
-        Ok(self.digest(&path)? == output.sha256)
+        Ok(self.digest(&path.into())? == output.sha256)
     }
 
     /// Whether a part is of a table that is to be derived.

@@ -5,7 +5,7 @@ mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +16,7 @@ use crate::derive::derive;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
+use crate::location::Location;
 use crate::manifest::{self, FileFacts, Manifest, PartFacts, REJECTS, TableFacts};
 use crate::options::OnBadRow;
 use crate::part::{Converted, Text, convert_part};
@@ -541,7 +542,7 @@ impl Run<'_> {
         let mut text = Text::new(&mut source, layout, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
-        let done = self.stage(table, part, &path, &mut text, &mut ticks)?;
+        let done = self.stage(table, part, &shown(&path), &mut text, &mut ticks)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;
@@ -569,7 +570,7 @@ impl Run<'_> {
         let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
-                let path = path.join(&member.path);
+                let path = shown(&path).join(&member.path);
                 let Some(table) = self.plan.table_of(stream, &member) else {
                     if member.path.ends_with('/') {
                         continue;
@@ -604,7 +605,7 @@ impl Run<'_> {
             }
         } else {
             for &table in &stream.tables {
-                ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
+                ended &= self.cut(shared, &mut cutting, table, &shown(&path), &mut source)?;
             }
         }
         let Cutting {
@@ -890,19 +891,24 @@ impl Run<'_> {
     }
 
     /// Opens a source whose reading a signal ends.
-    fn open(&self, path: &Path) -> Result<Source> {
+    fn open(&self, path: &Location) -> Result<Source> {
         let mut source = Source::open(path)?;
         source.interrupt_with(Arc::clone(&self.interrupt));
         Ok(source)
     }
 
     /// The SHA-256 of a file.
-    fn digest(&self, path: &Path) -> Result<String> {
+    fn digest(&self, path: &Location) -> Result<String> {
         let whole = BTreeSet::from([u64::MAX]);
         let found = source::fingerprints(path, &whole, Some(Arc::clone(&self.interrupt)))?;
         let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");
         Ok(found.sha256)
     }
+}
+
+/// A location as people see it.
+fn shown(location: &Location) -> PathBuf {
+    location.into()
 }
 
 /// What fails once a signal arrived, whose number is then in `stop`, or a part failed.
