@@ -12,6 +12,7 @@ mod catalog;
 mod family;
 #[cfg(test)]
 mod fifth;
+mod queries;
 mod spec;
 mod words;
 

@@ -208,7 +208,7 @@ pub(crate) struct SchemaArgs {
     /// One of its tables [default: all]
     #[arg(value_name = "TABLE")]
     table: Option<String>,
-    /// Format: text, json, markdown, or SQL for duckdb or spark
+    /// Format: text, json, markdown, SQL for duckdb or spark, or checks of the rows for duckdb
     #[arg(
         long = "as",
         value_name = "FORMAT",
@@ -276,6 +276,7 @@ pub(crate) enum SchemaForm {
     Duckdb,
     Spark,
     Markdown,
+    Checks,
 }
 
 /// Accepts the names of an option's values and nothing else.

@@ -1,5 +1,7 @@
 //! What is in a lake or in a source, as plain data.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tracelake_schema::{Table, Trace};
 
@@ -77,32 +79,31 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
             parts,
             ..
         }) => {
-            let mut tables: Vec<TableFacts> = Vec::new();
-            for (name, facts) in parts {
-                add_part(&mut tables, name, facts);
-            }
+            let tables = tables_of(parts);
             Ok(inspect_lake(Manifest { origin, tables }, false))
         }
         _ => Ok(inspect_lake(read_manifest(path)?, true)),
     }
 }
 
-/// Adds a part of a journal, in which a part that was done again is listed again.
-fn add_part(tables: &mut Vec<TableFacts>, name: String, facts: PartFacts) {
-    let known = tables.iter().position(|table| table.name == name);
-    let known = known.unwrap_or_else(|| {
-        tables.push(TableFacts {
-            name,
-            schema_fingerprint: String::new(),
-            rows: 0,
-            parts: Vec::new(),
-        });
-        tables.len() - 1
+/// The tables of a journal, in which a part that was converted again is listed again: its last line
+/// counts.
+fn tables_of(parts: Vec<(String, PartFacts)>) -> Vec<TableFacts> {
+    let mut tables: BTreeMap<String, BTreeMap<u32, PartFacts>> = BTreeMap::new();
+    for (table, facts) in parts {
+        let table = tables.entry(table).or_default();
+        table.insert(facts.file_number, facts);
+    }
+    let tables = tables.into_iter().map(|(name, parts)| TableFacts {
+        name,
+        schema_fingerprint: String::new(),
+        rows: parts
+            .values()
+            .map(|part| part.rows_out)
+            .fold(0, u64::saturating_add),
+        parts: parts.into_values().collect(),
     });
-    let parts = &mut tables[known].parts;
-    parts.retain(|part| part.file_number != facts.file_number);
-    parts.push(facts);
-    tables[known].rows = tables[known].parts.iter().map(|part| part.rows_out).sum();
+    tables.collect()
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {

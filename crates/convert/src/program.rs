@@ -263,7 +263,7 @@ fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let verification = Verification::open(&args.out, source.as_ref())?;
     reporter.start(Task {
         command: "verify",
-        parts: None,
+        parts: Some(verification.parts()),
         bytes: verification.bytes(),
     });
     let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event))?;
@@ -310,6 +310,7 @@ fn schema(args: &SchemaArgs) -> Result<u8> {
             SchemaForm::Duckdb => render::duckdb(trace, table),
             SchemaForm::Spark => render::spark(trace, table),
             SchemaForm::Markdown => render::markdown(trace, table),
+            SchemaForm::Checks => render::checks(trace, table),
         },
     };
     print(&text)?;

@@ -1,7 +1,7 @@
 //! Draws jobs: sizes, requests, constraints, placement and usage.
 
 use crate::job::{Class, FINISH, Job, Lanes, Lives, Placement, State, Task};
-use crate::job_rows::{Constraint, JobFacts, Request};
+use crate::job_rows::{Constraint, Elders, JobFacts, Relatives, Request};
 use crate::machine::{Attribute, Machines};
 use crate::number::Amount;
 use crate::profile;
@@ -18,6 +18,7 @@ pub(crate) struct Draws {
     cpu: Balance,
     life: [Balance; 2],
     apart: Balance,
+    elders: Elders,
     /// The share of constraints without a value, in 2^-32.
     no_value: u64,
 }
@@ -83,16 +84,19 @@ impl Draws {
             }
             _ => u64::MAX,
         };
+        let mut facts = JobFacts {
+            id,
+            user,
+            class: u8::try_from(random.weighted(class_number)).unwrap_or(0),
+            priority,
+            name,
+            logical_name,
+            different_machines: matches!(placement, Placement::Apart(_)),
+            relatives: Relatives::default(),
+        };
+        facts.relatives = self.elders.relate(&facts);
         Job {
-            facts: JobFacts {
-                id,
-                user,
-                class: u8::try_from(random.weighted(class_number)).unwrap_or(0),
-                priority,
-                name,
-                logical_name,
-                different_machines: matches!(placement, Placement::Apart(_)),
-            },
+            facts,
             request: Request {
                 cpu: self.cpu(random, size),
                 memory: amount(quantile(

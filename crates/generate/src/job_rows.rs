@@ -44,6 +44,64 @@ pub(crate) struct JobFacts {
     pub(crate) name: u64,
     pub(crate) logical_name: u64,
     pub(crate) different_machines: bool,
+    pub(crate) relatives: Relatives,
+}
+
+/// The earlier jobs that a job is connected with.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Relatives {
+    pub(crate) parent: Option<u64>,
+    /// The alloc set that its tasks run in.
+    pub(crate) alloc_set: Option<u64>,
+    pub(crate) starts_after: [Option<u64>; 2],
+}
+
+/// The last jobs that were drawn: the relatives of later ones.
+#[derive(Debug, Default)]
+pub(crate) struct Elders {
+    jobs: Vec<u64>,
+    alloc_sets: Vec<u64>,
+}
+
+impl Elders {
+    /// How many jobs are remembered, and how many alloc sets.
+    const MOST: usize = 64;
+
+    /// The relatives of a job, which is remembered for later ones.
+    ///
+    /// They follow from the id alone, so that a trace without such columns is drawn as if there were
+    /// none.
+    pub(crate) fn relate(&mut self, job: &JobFacts) -> Relatives {
+        let is_set = job.pick(1, &profile::COLLECTION_TYPE) == 1;
+        let waits = job.pick(3, &profile::START_AFTER);
+        let elder = |list: &[u64], what: u64, holds: bool| {
+            let count = u64::try_from(list.len()).unwrap_or(0);
+            let place = usize::try_from(scale(mix(job.id, what), count)).ok()?;
+            list.get(place).copied().filter(|_| holds)
+        };
+        let relatives = Relatives {
+            parent: elder(&self.jobs, 2, job.happens(2, profile::CHILDREN)),
+            alloc_set: elder(
+                &self.alloc_sets,
+                6,
+                !is_set && job.happens(6, profile::IN_ALLOCS),
+            ),
+            starts_after: [
+                elder(&self.jobs, 30, waits > 0),
+                elder(&self.jobs, 31, waits > 1),
+            ],
+        };
+        let list = if is_set {
+            &mut self.alloc_sets
+        } else {
+            &mut self.jobs
+        };
+        if list.len() == Self::MOST {
+            list.remove(0);
+        }
+        list.push(job.id);
+        relatives
+    }
 }
 
 /// The resources that a task may use at most.
@@ -112,14 +170,14 @@ impl JobFacts {
             decimal(out, job.pick(1, &profile::COLLECTION_TYPE));
         }),
         ("collection.parent", |job, out| {
-            if job.happens(2, profile::CHILDREN) {
-                decimal(out, job.earlier(2));
-            }
+            let parent = job.relatives.parent;
+            parent.into_iter().for_each(|id| decimal(out, id));
         }),
         ("collection.start_after", |job, out| {
-            for turn in 0..job.pick(3, &profile::START_AFTER) {
+            let earlier = job.relatives.starts_after.into_iter().flatten();
+            for (turn, id) in (0..).zip(earlier) {
                 separate(out, turn);
-                decimal(out, job.earlier(30 + turn));
+                decimal(out, id);
             }
         }),
         ("collection.max_per_machine", |job, out| {
@@ -136,14 +194,9 @@ impl JobFacts {
             flag(out, (3..6).contains(&job.priority));
         }),
         ("alloc.collection", |job, out| {
-            decimal(out, job.alloc().unwrap_or(0));
+            decimal(out, job.relatives.alloc_set.unwrap_or(0));
         }),
     ];
-
-    /// An alloc set that the tasks run in, for some jobs.
-    fn alloc(&self) -> Option<u64> {
-        self.happens(6, profile::IN_ALLOCS).then(|| self.earlier(6))
-    }
 
     /// Whether something holds for the job, which it does for `times` jobs in a million.
     fn happens(&self, what: u64, times: u64) -> bool {
@@ -155,16 +208,11 @@ impl JobFacts {
         let index = Random::new(mix(self.id, what)).weighted(weights);
         u64::try_from(index).unwrap_or(0)
     }
-
-    /// The id of an earlier collection.
-    fn earlier(&self, what: u64) -> u64 {
-        self.id - scale(mix(self.id, what), self.id.min(100_000))
-    }
 }
 
 /// Appends the number of the alloc instance that a task runs in, or -1.
 pub(crate) fn alloc_index(out: &mut Vec<u8>, job: &JobFacts, index: u32) {
-    match job.alloc() {
+    match job.relatives.alloc_set {
         Some(_) => decimal(out, u64::from(index)),
         None => out.extend_from_slice(b"-1"),
     }

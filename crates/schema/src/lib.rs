@@ -34,8 +34,9 @@ pub mod render;
 
 pub use catalog::TRACES;
 pub use model::{
-    Archive, CellShards, Code, Column, Confidence, Derived, Files, Kind, Obfuscation, Published,
-    PublishedAt, Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
+    Archive, CellShards, Check, Code, Column, Confidence, Derived, Figure, Files, Kind, Known,
+    Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn, QueryTable, Range,
+    Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

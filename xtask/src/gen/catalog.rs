@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use tracelake_schema::{
-    Archive, CellShards, Code, Column, Published, Range, Reference, Sentinel, Table, Trace,
+    Archive, CellShards, Check, Code, Column, Figure, Known, Need, Published, QueryTable, Range,
+    Reference, Sentinel, Table, Trace,
 };
 
 use super::family::Family;
@@ -81,6 +82,15 @@ fn items(family: &Family) -> Vec<String> {
             &columns,
         ));
     }
+    // Every version has the same queries.
+    let first = &family.traces[0];
+    let checks: Vec<String> = first.checks.iter().map(|one| check(one, 2)).collect();
+    items.push(array("const CHECKS: &[Check] = ", 1, &checks));
+    let figures: Vec<String> = first.figures.iter().map(|one| figure(one, 2)).collect();
+    items.push(array("const FIGURES: &[Figure] = ", 1, &figures));
+    let tables = first.query_tables.iter();
+    let tables: Vec<String> = tables.map(|one| query_table(one, 2)).collect();
+    items.push(array("const QUERY_TABLES: &[QueryTable] = ", 1, &tables));
     for one in &family.traces {
         items.push(format!(
             "pub(super) const {}: Trace = {}",
@@ -134,8 +144,81 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("anomalies", strings(trace.anomalies, depth + 1)),
         ("tables", tables),
         ("derived", array("", depth + 1, &derived)),
+        ("checks", "CHECKS".to_owned()),
+        ("figures", "FIGURES".to_owned()),
+        ("query_tables", "QUERY_TABLES".to_owned()),
     ];
     structure("Trace", depth, &fields)
+}
+
+fn check(check: &Check, depth: usize) -> String {
+    let known = check.known.iter();
+    let known: Vec<String> = known.map(|one| self::known(one, depth + 2)).collect();
+    let fields = [
+        ("name", literal(check.name)),
+        ("sentence", literal(check.sentence)),
+        ("document", literal(check.document)),
+        ("needs", needs(check.needs, depth + 1)),
+        ("by_part", literal(check.by_part)),
+        ("sql", literal(check.sql)),
+        ("known", array("", depth + 1, &known)),
+    ];
+    structure("Check", depth, &fields)
+}
+
+fn known(known: &Known, depth: usize) -> String {
+    let fields = [
+        ("when", literal(known.when)),
+        ("at_most", literal(known.at_most)),
+        ("at_most_percent", literal(known.at_most_percent)),
+        ("doc", literal(known.doc)),
+    ];
+    structure("Known", depth, &fields)
+}
+
+fn needs(list: &[Need], depth: usize) -> String {
+    let needs = list.iter().map(|need| {
+        let fields = [
+            ("table", literal(need.table)),
+            ("parts", format!("NeededParts::{:?}", need.parts)),
+        ];
+        structure("Need", depth + 1, &fields)
+    });
+    array("", depth, &needs.collect::<Vec<_>>())
+}
+
+fn figure(figure: &Figure, depth: usize) -> String {
+    let fields = [
+        ("name", literal(figure.name)),
+        ("title", literal(figure.title)),
+        ("caption", literal(figure.caption)),
+        ("needs", needs(figure.needs, depth + 1)),
+        ("plot", format!("Plot::{:?}", figure.plot)),
+        ("x", literal(figure.x)),
+        ("y", literal(figure.y)),
+        ("sql", literal(figure.sql)),
+    ];
+    structure("Figure", depth, &fields)
+}
+
+fn query_table(table: &QueryTable, depth: usize) -> String {
+    let columns = table.columns.iter().map(|one| {
+        let fields = [
+            ("name", literal(one.name)),
+            ("unit", literal(one.unit)),
+            ("doc", literal(one.doc)),
+        ];
+        structure("QueryColumn", depth + 2, &fields)
+    });
+    let columns: Vec<String> = columns.collect();
+    let fields = [
+        ("name", literal(table.name)),
+        ("summary", literal(table.summary)),
+        ("needs", needs(table.needs, depth + 1)),
+        ("columns", array("", depth + 1, &columns)),
+        ("sql", literal(table.sql)),
+    ];
+    structure("QueryTable", depth, &fields)
 }
 
 fn archive(archive: &Archive, depth: usize) -> String {

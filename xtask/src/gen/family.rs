@@ -8,6 +8,7 @@ use tracelake_schema::{
     Reference, Sentinel, Syntax, Table, Trace,
 };
 
+use super::queries;
 use super::spec::{
     ArchiveSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, LocationSpec, PublishedSpec,
     RangeSpec, SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
@@ -56,6 +57,9 @@ impl Family {
             columns.push(list);
         }
         family.check_use(&spec)?;
+        let checks = queries::checks(&spec).context("check")?;
+        let figures = queries::figures(&spec).context("figure")?;
+        let query_tables = queries::query_tables(&spec).context("query_table")?;
         for trace in &spec.trace {
             ensure!(
                 trace.name.starts_with(family.name),
@@ -124,6 +128,9 @@ impl Family {
                 anomalies: sentences(&spec.anomalies)?,
                 tables: tables.leak(),
                 derived: derived.leak(),
+                checks,
+                figures,
+                query_tables,
             });
         }
         Ok(family)

@@ -29,6 +29,79 @@ pub(crate) struct FamilySpec {
     pub(crate) table: Vec<TableSpec>,
     #[serde(default)]
     pub(crate) derived: Vec<DerivedSpec>,
+    #[serde(default)]
+    pub(crate) check: Vec<CheckSpec>,
+    #[serde(default)]
+    pub(crate) figure: Vec<FigureSpec>,
+    #[serde(default)]
+    pub(crate) query_table: Vec<QueryTableSpec>,
+}
+
+/// [`tracelake_schema::Check`], or one for each of several tables.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckSpec {
+    pub(crate) name: String,
+    pub(crate) sentence: String,
+    pub(crate) document: String,
+    /// The tables that make a check each: `{table}`, `{time}` and `{entity}` are replaced by the name of
+    /// the table, of its time column and of the first column that identifies what a row is about.
+    #[serde(default)]
+    pub(crate) each: Vec<String>,
+    /// Tables, each with the parts that are needed if these aren't `any`: `job_events all`.
+    pub(crate) needs: Vec<String>,
+    #[serde(default)]
+    pub(crate) by_part: bool,
+    pub(crate) sql: String,
+    #[serde(default)]
+    pub(crate) known: Vec<KnownSpec>,
+}
+
+/// [`tracelake_schema::Known`].
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KnownSpec {
+    pub(crate) when: Option<String>,
+    pub(crate) at_most: Option<u64>,
+    pub(crate) at_most_percent: Option<f64>,
+    /// The tables of `each` that it is known of; all if left out.
+    #[serde(default)]
+    pub(crate) of: Vec<String>,
+    pub(crate) doc: String,
+}
+
+/// [`tracelake_schema::Figure`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FigureSpec {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    pub(crate) needs: Vec<String>,
+    pub(crate) plot: String,
+    pub(crate) x: String,
+    pub(crate) y: String,
+    pub(crate) sql: String,
+}
+
+/// [`tracelake_schema::QueryTable`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueryTableSpec {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) needs: Vec<String>,
+    pub(crate) column: Vec<QueryColumnSpec>,
+    pub(crate) sql: String,
+}
+
+/// [`tracelake_schema::QueryColumn`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueryColumnSpec {
+    pub(crate) name: String,
+    pub(crate) unit: Option<String>,
+    pub(crate) doc: String,
 }
 
 /// A table that is made of another one.

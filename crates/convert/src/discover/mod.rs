@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Entry, Kind, Listing, Location};
 use crate::source::ARCHIVES;
 use crate::store::HOME;
-use crate::words::Runs;
+use crate::words;
 
 /// What was found in a source.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl FoundTable {
         let mut numbers: Vec<u32> = self.parts.iter().map(|part| part.number).collect();
         numbers.dedup();
         let s = if numbers.len() == 1 { "" } else { "s" };
-        format!("part{s} {}", Runs(&numbers))
+        format!("part{s} {}", words::numbers(&numbers))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
 use crate::output::{Encoding, Format};
 use crate::source::{self, Member};
-use crate::words::{Runs, several};
+use crate::words::{numbers, several};
 
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 
@@ -580,7 +580,7 @@ fn plan_table(
             let reason = format!(
                 "{} of {total} parts are missing: {}",
                 missing.len(),
-                Runs(&missing)
+                numbers(&missing)
             );
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)

@@ -14,7 +14,7 @@ use crate::plan::{PartPlan, Plan, StreamPlan};
 use crate::run::Found;
 use crate::store::{RELEASE, SUMS};
 use crate::verify::Verdict;
-use crate::words::{Runs, count, several};
+use crate::words::{count, numbers, several};
 use indicatif::HumanBytes;
 use serde_json::json;
 use tracelake_generate::Summary;
@@ -124,7 +124,7 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
             text += &format!(", {} done", count(done));
         }
         if !table.missing.is_empty() {
-            text += &format!(", missing {}", Runs(&table.missing));
+            text += &format!(", missing {}", numbers(&table.missing));
         }
         text.push('\n');
         for part in &table.parts {
@@ -164,9 +164,6 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
     }
     text
 }
-
-/// How much of a list of missing parts `inspect` shows, in bytes; `--json` has all of it.
-const MISSING_SHOWN: usize = 200;
 
 /// What `inspect` prints.
 pub(crate) fn inventory_text(inventory: &Inventory) -> String {
@@ -224,10 +221,9 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         .iter()
         .filter(|table| !table.missing.is_empty())
     {
-        let numbers = several(table.missing.len() as u64, "part");
-        let runs = Runs(&table.missing).to_string();
-        let runs = escape(runs.as_bytes(), MISSING_SHOWN);
-        text += &format!("{}: {numbers} {left}: {runs}\n", shown(&table.name));
+        let parts = several(table.missing.len() as u64, "part");
+        let missing = numbers(&table.missing);
+        text += &format!("{}: {parts} {left}: {missing}\n", shown(&table.name));
     }
     if !inventory.absent.is_empty() {
         let absent = inventory.absent.join(", ");

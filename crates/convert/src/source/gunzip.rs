@@ -1,4 +1,4 @@
-//! Gzip, strictly: every member, its header, CRC and length, and nothing behind the last one but
+//! Gzip, strictly: every member, its header, CRC and length, and nothing after the last one but
 //! NUL padding (RFC 1952).
 //!
 //! flate2's own `MultiGzDecoder` refuses NUL padding and cannot say in which member and at which

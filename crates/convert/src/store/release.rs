@@ -117,7 +117,7 @@ impl Lake {
         sync_directory(self.root())
     }
 
-    /// The files of a release that are there, [`SUMS`] last; none where there is no release.
+    /// The existing files of a release, [`SUMS`] last; none where there is no release.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when one of them was changed since: somebody's work would be lost.

@@ -94,6 +94,12 @@ impl Verification {
         })
     }
 
+    /// How many parts [`Verification::run`] checks.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.manifest.parts().count() as u64
+    }
+
     /// The bytes that the [`Event::Read`]s of [`Verification::run`] add up to.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -49,12 +49,13 @@ impl SourceText {
         let table = layout.table;
         let name = path.name().unwrap_or_default().to_lowercase();
         let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
-            let member = member(decoded(path)?, table.name).map_err(|error| failed(path, error))?;
+            let failed = |error| failed(path, error);
+            check_extensions(decoded(path)?, table.name).map_err(failed)?;
+            let member = member(decoded(path)?, table.name).map_err(failed)?;
             let (before, size) =
                 member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
             let mut text = decoded(path)?;
-            io::copy(&mut text.by_ref().take(before), &mut io::sink())
-                .map_err(|error| failed(path, error))?;
+            io::copy(&mut text.by_ref().take(before), &mut io::sink()).map_err(failed)?;
             Box::new(text.take(size))
         } else {
             decoded(path)?
@@ -166,6 +167,28 @@ fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
     } else {
         Box::new(file)
     })
+}
+
+/// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
+/// crate would read all of it into memory.
+fn check_extensions(archive: Box<dyn Read + Send>, table: &str) -> io::Result<()> {
+    let name = format!("{table}.csv");
+    for entry in tar::Archive::new(archive).entries()?.raw(true) {
+        let entry = entry?;
+        let kind = entry.header().entry_type();
+        let is_extension = kind.is_pax_local_extensions()
+            || kind.is_pax_global_extensions()
+            || kind.is_gnu_longname()
+            || kind.is_gnu_longlink();
+        if is_extension && entry.size() > LONGEST as u64 {
+            let reason = format!("an extension header of more than {LONGEST} bytes");
+            return Err(io::Error::other(reason));
+        }
+        if kind.is_file() && entry.path()?.ends_with(&name) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Where in an archive the file of a table starts, and its size.

@@ -24,7 +24,7 @@ use tracelake_convert::{inspect, plan, program, release, run, verify};
 
 use self::work::{Interrupted, Progress, work};
 
-/// The functions behind the package `tracelake`; use that one.
+/// The native functions of the package `tracelake`, which wraps them.
 #[pymodule]
 mod _tracelake {
     use pyo3::prelude::*;

@@ -34,10 +34,11 @@ pub(crate) fn describe(
         "duckdb" => Ok(render::duckdb(trace, table)),
         "spark" => Ok(render::spark(trace, table)),
         "markdown" => Ok(render::markdown(trace, table)),
+        "checks" => Ok(render::checks(trace, table)),
         other => Err(usage(
             py,
             format!("there is no form '{}'", escape(other.as_bytes(), 80)),
-            "known are text, json, duckdb, spark, markdown",
+            "known are text, json, duckdb, spark, markdown, checks",
         )),
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::checks::queries;
 use super::{asked, field_number};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Published, Table, Trace};
@@ -20,7 +21,7 @@ use crate::{Column, Published, Table, Trace};
 /// ```
 #[must_use]
 pub fn json(trace: &Trace, table: Option<&Table>) -> String {
-    let description = json!({
+    let mut description = json!({
         "name": trace.name,
         "family": trace.family,
         "title": trace.title,
@@ -41,6 +42,9 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "anomalies": trace.anomalies,
         "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
+    for (name, queries) in queries(trace, table) {
+        description[name] = queries;
+    }
     format!("{description:#}\n")
 }
 

@@ -62,6 +62,27 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
     format!("{head}\n{}", views.collect::<Vec<_>>().join("\n"))
 }
 
+/// The rows of a table's files as they are, with the part that they are in and their place in it.
+pub(super) fn duckdb_rows(table: &Table) -> String {
+    let mut columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| format!("    {}", double_quoted(column.name)))
+        .collect();
+    columns.push(format!("    {PART_OF_NAME}"));
+    columns.push("    file_row_number".to_owned());
+    format!(
+        "SELECT\n{}\nFROM read_parquet({}, hive_partitioning = false, filename = true, \
+         file_row_number = true)",
+        columns.join(",\n"),
+        sql_string(&format!("{}/**/*.parquet", table.name)),
+    )
+}
+
+/// The number of a part, from the name of its file, which both layouts have.
+const PART_OF_NAME: &str =
+    "CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS \"file_number\"";
+
 /// The view of a table's files as they are.
 fn duckdb_files(table: &Table) -> String {
     let name = double_quoted(table.name);
@@ -312,7 +333,7 @@ fn listed(column: &Column, name: impl Fn(&Column) -> String) -> String {
         .join(", ")
 }
 
-fn double_quoted(name: &str) -> String {
+pub(super) fn double_quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -321,7 +342,7 @@ fn backquoted(name: &str) -> String {
 }
 
 /// Standard SQL doubles a quote and gives a backslash no meaning.
-fn sql_string(text: &str) -> String {
+pub(super) fn sql_string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

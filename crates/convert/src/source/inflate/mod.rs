@@ -438,7 +438,7 @@ impl Bits {
         self.count -= take(entry);
     }
 
-    /// Writes one literal or two, and tells how many.
+    /// Writes one literal or two, and returns how many.
     #[inline(always)]
     fn literals(&mut self, entry: Entry, text: &mut [u8], end: usize) -> usize {
         // Two are always written; where there is one, what follows overwrites the second.

@@ -1,0 +1,178 @@
+//! Checks, figures and query tables of a description, in the words of the catalog.
+
+use anyhow::{Context, Result, bail, ensure};
+use tracelake_schema::{Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+
+use super::spec::{CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec};
+use super::words::{identifier, leak, prose, unique};
+
+/// The checks of a family; those for each of several tables are written out.
+pub(crate) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
+    let mut checks = Vec::new();
+    for one in &spec.check {
+        if one.each.is_empty() {
+            checks.push(check(one, spec).with_context(|| one.name.clone())?);
+        }
+        for table in &one.each {
+            let one = for_table(one, find(table, spec)?);
+            checks.push(check(&one, spec).with_context(|| one.name.clone())?);
+        }
+    }
+    unique("check", checks.iter().map(|check| check.name))?;
+    Ok(checks.leak())
+}
+
+/// The figures of a family.
+pub(crate) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
+    let figures = spec.figure.iter().map(|one| {
+        let figure = figure(one, spec);
+        figure.with_context(|| one.name.clone())
+    });
+    let figures = figures.collect::<Result<Vec<_>>>()?;
+    unique("figure", figures.iter().map(|figure| figure.name))?;
+    Ok(figures.leak())
+}
+
+/// The tables that queries make.
+pub(crate) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
+    let tables = spec.query_table.iter().map(|one| {
+        let table = query_table(one, spec);
+        table.with_context(|| one.name.clone())
+    });
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let published = all_tables(spec).map(|table| table.name.as_str());
+    unique(
+        "table",
+        tables.iter().map(|table| table.name).chain(published),
+    )?;
+    Ok(tables.leak())
+}
+
+fn check(one: &CheckSpec, spec: &FamilySpec) -> Result<Check> {
+    let known = one.known.iter().map(known);
+    Ok(Check {
+        name: identifier(&one.name)?,
+        sentence: prose(&one.sentence)?,
+        document: prose(&one.document)?,
+        needs: needs(&one.needs, &one.sql, spec)?,
+        by_part: one.by_part,
+        sql: sql(&one.sql)?,
+        known: known.collect::<Result<Vec<_>>>()?.leak(),
+    })
+}
+
+fn known(one: &KnownSpec) -> Result<Known> {
+    ensure!(
+        one.at_most_percent
+            .is_none_or(|percent| (0.0..=100.0).contains(&percent)),
+        "at_most_percent is from 0 to 100"
+    );
+    Ok(Known {
+        when: prose(one.when.as_deref().unwrap_or("true"))?,
+        at_most: one.at_most,
+        at_most_percent: one.at_most_percent,
+        doc: prose(&one.doc)?,
+    })
+}
+
+fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
+    Ok(Figure {
+        name: identifier(&one.name)?,
+        title: prose(&one.title)?,
+        caption: prose(&one.caption)?,
+        needs: needs(&one.needs, &one.sql, spec)?,
+        plot: match &one.plot[..] {
+            "lines" => Plot::Lines,
+            "areas" => Plot::Areas,
+            "bars" => Plot::Bars,
+            other => bail!("plot {other:?} is not one of lines, areas, bars"),
+        },
+        x: prose(&one.x)?,
+        y: prose(&one.y)?,
+        sql: sql(&one.sql)?,
+    })
+}
+
+fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
+    unique("column", one.column.iter().map(|column| &column.name[..]))?;
+    let columns = one.column.iter().map(|column| {
+        Ok(QueryColumn {
+            name: identifier(&column.name)?,
+            unit: column.unit.as_deref().map(prose).transpose()?,
+            doc: prose(&column.doc)?,
+        })
+    });
+    Ok(QueryTable {
+        name: identifier(&one.name)?,
+        summary: prose(&one.summary)?,
+        needs: needs(&one.needs, &one.sql, spec)?,
+        columns: columns.collect::<Result<Vec<_>>>()?.leak(),
+        sql: sql(&one.sql)?,
+    })
+}
+
+/// The tables that a query needs: known ones, which it reads.
+fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<&'static [Need]> {
+    ensure!(!list.is_empty(), "a query needs a table");
+    let needs = list.iter().map(|text| {
+        let (table, parts) = text.split_once(' ').unwrap_or((text, "any"));
+        ensure!(sql.contains(table), "the query doesn't read {table}");
+        Ok(Need {
+            table: leak(&find(table, spec)?.name),
+            parts: match parts {
+                "any" => NeededParts::Any,
+                "unbroken" => NeededParts::Unbroken,
+                "same" => NeededParts::Same,
+                "all" => NeededParts::All,
+                _ => bail!("the parts {parts:?} are not any, unbroken, same or all"),
+            },
+        })
+    });
+    let needs = needs.collect::<Result<Vec<_>>>()?;
+    unique("table", needs.iter().map(|need| need.table))?;
+    Ok(needs.leak())
+}
+
+/// A query as it is written, without the white space around it.
+fn sql(text: &str) -> Result<&'static str> {
+    let text = text.trim();
+    let query = text.starts_with("SELECT") || text.starts_with("WITH");
+    ensure!(
+        query && !text.contains(';'),
+        "a query begins with SELECT or WITH and has no semicolon"
+    );
+    Ok(leak(text))
+}
+
+/// A check of one table out of several.
+fn for_table(one: &CheckSpec, table: &TableSpec) -> CheckSpec {
+    let time = table.time.as_deref().unwrap_or("time");
+    let entity = table.entity.first().map_or("", |column| column);
+    let fill = |text: &str| {
+        text.replace("{table}", &table.name)
+            .replace("{time}", time)
+            .replace("{entity}", entity)
+    };
+    let mut filled = one.clone();
+    filled.each.clear();
+    filled
+        .known
+        .retain(|known| known.of.is_empty() || known.of.contains(&table.name));
+    for text in [&mut filled.name, &mut filled.sentence, &mut filled.sql] {
+        *text = fill(text);
+    }
+    for need in &mut filled.needs {
+        *need = fill(need);
+    }
+    filled
+}
+
+fn find<'a>(name: &str, spec: &'a FamilySpec) -> Result<&'a TableSpec> {
+    let table = all_tables(spec).find(|table| table.name == name);
+    table.with_context(|| format!("there is no table {name}"))
+}
+
+fn all_tables(spec: &FamilySpec) -> impl Iterator<Item = &TableSpec> {
+    let derived = spec.derived.iter().map(|derived| &derived.table);
+    spec.table.iter().chain(derived)
+}
