@@ -33,6 +33,8 @@ mod readers;
 mod rejects;
 mod release;
 mod seeds;
+#[cfg(unix)]
+mod shards;
 mod streams;
 mod support;
 #[cfg(unix)]

@@ -101,6 +101,7 @@ fn lake() -> &'static TempDir {
             parts: 1,
             overwrite: false,
             max_rejects: None,
+            shard: None,
             stop: &Arc::new(AtomicUsize::new(0)),
         };
         convert(&plan(&request).unwrap(), &out, conduct, &|_| {}).unwrap();

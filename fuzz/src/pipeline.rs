@@ -65,6 +65,7 @@ pub fn run(data: &[u8]) {
         parts: 1,
         overwrite: false,
         max_rejects: None,
+        shard: None,
         stop: &stop,
     };
     let lenient = plan(&request).unwrap();

@@ -185,6 +185,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
         parts: 1,
         overwrite: false,
         max_rejects: None,
+        shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
     let before = convert(&plan, &out, conduct, &|_| {}).unwrap().manifest;

@@ -10,3 +10,5 @@ mod links;
 mod numbers;
 mod resume;
 mod signals;
+
+pub(crate) use child::{Working, busy};

@@ -30,6 +30,7 @@ mod pages;
 mod parquet_file;
 pub mod part;
 pub mod plan;
+pub mod plan_file;
 #[cfg(feature = "program")]
 pub mod program;
 mod quoted;

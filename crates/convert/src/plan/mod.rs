@@ -2,6 +2,7 @@
 
 mod recognise;
 mod request;
+mod shards;
 
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ use crate::source::{self, Member};
 use crate::words::{numbers, several};
 
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
+pub use shards::Shard;
 
 /// The most parts that the names of a table's files may speak of; published tables have up to 500. A
 /// name alone must not decide how much memory a plan takes.

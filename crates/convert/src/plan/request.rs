@@ -94,6 +94,11 @@ impl PartSet {
         self.0.iter().cloned().flatten()
     }
 
+    /// The ranges that it consists of: the first and the last file number of each.
+    pub fn ranges(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.0.iter().map(|range| (*range.start(), *range.end()))
+    }
+
     /// Whether it has a file number from `number` on.
     #[must_use]
     pub fn goes_on(&self, number: u32) -> bool {

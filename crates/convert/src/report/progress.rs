@@ -13,6 +13,7 @@ use super::{say, shown};
 use crate::cli::ProgressArg;
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
+use crate::plan::Shard;
 use crate::words::{count, several};
 
 /// The time between two JSON lines about bytes read, at least.
@@ -52,6 +53,8 @@ pub(crate) struct Task {
     pub(crate) parts: Option<u64>,
     /// The size of all sources, in bytes.
     pub(crate) bytes: u64,
+    /// The shard that is converted.
+    pub(crate) shard: Option<Shard>,
 }
 
 /// How much is done.
@@ -85,6 +88,8 @@ enum Line<'a> {
         command: &'a str,
         parts: Option<u64>,
         bytes_total: u64,
+        shard: Option<u32>,
+        shards: Option<u32>,
     },
     Started {
         table: &'a str,
@@ -162,8 +167,15 @@ impl Reporter {
                 command: self.task.command,
                 parts: self.task.parts,
                 bytes_total: self.task.bytes,
+                shard: self.task.shard.map(|shard| shard.index),
+                shards: self.task.shard.map(|shard| shard.of),
             });
         }
+    }
+
+    /// The shard that is converted.
+    pub(crate) fn shard(&self) -> Option<Shard> {
+        self.task.shard
     }
 
     /// Prepares for generating, whose bytes nobody knows beforehand.
