@@ -37,6 +37,8 @@ mod seeds;
 mod shards;
 mod streams;
 mod support;
+#[cfg(unix)]
+mod urls;
 mod verify;
 
 /// What was absent when the tests were built may have appeared since. The build script can't see that,

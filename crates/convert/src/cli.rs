@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
+use crate::location::Location;
 use crate::options::{Layout, OnBadRow};
 use crate::output::{Codec, Encoding, Format};
 use crate::plan::{ChecksumSource, PartSet, Request, Shard};
@@ -81,7 +82,8 @@ Examples:
   tracelake convert clusterdata-2011-2 lake --on-bad-row reject --max-rejects 100
       Set bad rows aside in lake/_tracelake/rejects, at most 100 of them.")]
 pub(crate) struct ConvertArgs {
-    /// The trace: a directory laid out as published, the directory of one table, or one file
+    /// The trace: a directory laid out as published, the directory of one table, or one file; a path, or
+    /// a URL that starts with s3://, gs://, az://, abfss://, https:// or http://
     #[arg(value_name = "SRC")]
     pub(crate) source: PathBuf,
     /// The lake: a new or empty directory, or an existing lake to resume or add to
@@ -388,13 +390,23 @@ impl ConvertArgs {
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
-                Some(path) => ChecksumSource::File(path.clone()),
+                Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
             },
             part_rows: self.part_rows,
             derive: self.derive.clone(),
             on_bad_row: self.on_bad_row,
-            ..Request::new(self.source.clone())
+            ..Request::new(Location::parse(self.source.as_os_str())?)
         })
+    }
+
+    /// Refuses a lake at a URL.
+    pub(crate) fn check_out(&self) -> Result<()> {
+        match Location::parse(self.out.as_os_str())? {
+            Location::Disk(_) => Ok(()),
+            Location::Url(url) => Err(Error::new(ErrorKind::Usage, "OUT has to be on disk")
+                .at(url.to_string())
+                .hint("name a directory")),
+        }
     }
 
     pub(crate) fn threads(&self) -> usize {

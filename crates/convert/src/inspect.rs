@@ -1,12 +1,12 @@
 //! What is in a lake or in a source, as plain data.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 use tracelake_schema::{Table, Trace};
 
 use crate::error::Result;
+use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts, TableFacts};
 use crate::plan::{ChecksumSource, Request, plan};
 use crate::plan_file::PlanFile;
@@ -100,10 +100,12 @@ pub struct TableInventory {
 ///
 /// # Errors
 /// When it is neither.
-pub fn inspect(path: &Path) -> Result<Inventory> {
-    if !path.join(HOME).is_dir() {
-        return inspect_source(path);
-    }
+pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
+    let location = path.into();
+    let lake = location.as_path().filter(|path| path.join(HOME).is_dir());
+    let Some(path) = lake else {
+        return inspect_source(&location);
+    };
     let mut progress = progress(path)?;
     let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
         return Ok(inspect_lake(read_manifest(path)?, true));
@@ -255,8 +257,8 @@ fn published_rows(table: &Table) -> Option<u64> {
     table.published.map(|published| published.rows)
 }
 
-fn inspect_source(path: &Path) -> Result<Inventory> {
-    let mut request = Request::new(path.to_owned());
+fn inspect_source(path: &Location) -> Result<Inventory> {
+    let mut request = Request::new(path);
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;

@@ -20,6 +20,7 @@ pub mod inspect;
 mod json;
 mod lake_file;
 pub mod layout;
+pub mod location;
 pub mod manifest;
 mod nested;
 pub mod options;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::location::Location;
 use crate::plan::{Plan, Request, Shard};
 use crate::run::{self, Commit, CommitOptions, Conduct, Outcome};
 use crate::verify::{Verdict, Verification};
@@ -167,8 +168,10 @@ fn convert(args: &ConvertArgs) -> u8 {
 }
 
 fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
-    let plan = plan::plan(&args.request()?).map_err(|error| hint_swapped(error, args))?;
-    discover::refuse_inside(&args.source, &args.out)?;
+    let request = args.request()?;
+    args.check_out()?;
+    let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, args))?;
+    discover::refuse_inside(&request.source, &args.out)?;
     let stop = stop_on_signals()?;
     let conduct = Conduct {
         threads: args.threads(),
@@ -249,8 +252,9 @@ fn warn(plan: &Plan, reporter: &Reporter) {
 }
 
 /// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
-fn hint_swapped(error: Error, args: &ConvertArgs) -> Error {
-    if args.source.exists() || !discover::is_source(&args.out) {
+fn hint_swapped(error: Error, source: &Location, args: &ConvertArgs) -> Error {
+    let is_missing = source.as_path().is_some_and(|source| !source.exists());
+    if !is_missing || !discover::is_source(&Location::from(&args.out)) {
         return error;
     }
     error.hint("OUT is a source: name the source first, as in tracelake convert SRC OUT")
@@ -303,7 +307,10 @@ fn verify(args: &VerifyArgs) -> u8 {
 
 fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let source = args.source.as_deref();
-    let verification = Verification::open(&args.out, source)?;
+    let source = source
+        .map(|source| Location::parse(source.as_os_str()))
+        .transpose()?;
+    let verification = Verification::open(&args.out, source.as_ref())?;
     reporter.start(Task {
         command: "verify",
         parts: Some(verification.parts()),
@@ -334,7 +341,7 @@ fn release(args: &ReleaseArgs) -> Result<u8> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<u8> {
-    let inventory = inspect::inspect(&args.path)?;
+    let inventory = inspect::inspect(Location::parse(args.path.as_os_str())?)?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;

@@ -5,7 +5,6 @@ mod request;
 mod shards;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
 use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
@@ -15,6 +14,7 @@ use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
+use crate::location::Location;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
@@ -33,7 +33,7 @@ pub const PARTS_LIMIT: u32 = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The directory that source paths are relative to.
-    pub source: PathBuf,
+    pub source: Location,
     /// The trace.
     pub trace: &'static Trace,
     /// What decides the bytes of the outputs.
@@ -544,7 +544,7 @@ fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>>
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when they differ.
-pub fn check_sha256(path: &Path, expected: &str, found: &str) -> Result<()> {
+pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> {
     if expected == found {
         return Ok(());
     }

@@ -4,11 +4,12 @@ mod progress;
 mod summary;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::{Error, escape};
 use crate::inspect::{Inventory, ShardInventory};
+use crate::location::Location;
 use crate::plan::{PartPlan, Plan, Shard, StreamPlan};
 use crate::plan_file::PlanFile;
 use crate::run::Found;
@@ -99,8 +100,11 @@ fn shown(text: &str) -> String {
     escape(text.as_bytes(), usize::MAX)
 }
 
-fn shown_path(path: &Path) -> String {
-    escape(path.as_os_str().as_encoded_bytes(), usize::MAX)
+fn shown_path(path: &Location) -> String {
+    escape(
+        PathBuf::from(path).as_os_str().as_encoded_bytes(),
+        usize::MAX,
+    )
 }
 
 /// What `--dry-run` prints.

@@ -1,7 +1,7 @@
 //! One part: from its text to staged files, to files under their names, to facts.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use super::commit::check_footer;
@@ -64,7 +64,7 @@ impl Run<'_> {
         let mut text = Text::new(&mut source, layout, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
-        let done = self.stage(table, part, &path, &mut text, &mut ticks)?;
+        let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;

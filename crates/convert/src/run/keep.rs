@@ -160,5 +160,5 @@ pub(super) fn is_whole(root: &Path, output: &FileFacts, interrupt: &Interrupt) -
     {
         return Ok(false);
     }
-    Ok(digest(&path, interrupt)? == output.sha256)
+    Ok(digest(&path.into(), interrupt)? == output.sha256)
 }

@@ -24,6 +24,7 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
+use crate::location::Location;
 use crate::manifest::{self, Manifest, PartFacts};
 use crate::plan::{Plan, Shard};
 use crate::plan_file::{Assignment, PlanFile};
@@ -364,14 +365,14 @@ impl<'a> Run<'a> {
     }
 
     /// Opens a source whose reading a signal ends.
-    fn open(&self, path: &Path) -> Result<Source> {
+    fn open(&self, path: &Location) -> Result<Source> {
         let mut source = Source::open(path)?;
         source.interrupt_with(Arc::clone(&self.interrupt));
         Ok(source)
     }
 
     /// The SHA-256 of a file.
-    fn digest(&self, path: &Path) -> Result<String> {
+    fn digest(&self, path: &Location) -> Result<String> {
         digest(path, &self.interrupt)
     }
 }
@@ -408,7 +409,7 @@ fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
 }
 
 /// The SHA-256 of a file; a signal ends it.
-fn digest(path: &Path, interrupt: &Interrupt) -> Result<String> {
+fn digest(path: &Location, interrupt: &Interrupt) -> Result<String> {
     let whole = BTreeSet::from([u64::MAX]);
     let found = source::fingerprints(path, &whole, Some(Arc::clone(interrupt)))?;
     let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");

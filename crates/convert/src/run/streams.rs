@@ -1,7 +1,7 @@
 //! A file that is cut into parts while it is read.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::files::Ticks;
 use super::left::missing_of;
@@ -42,6 +42,7 @@ impl Run<'_> {
             check_sha256(&path, expected, &self.digest(&path)?)?;
         }
         let mut source = self.open(&path)?;
+        let path = PathBuf::from(path);
         let mut cutting = Cutting {
             stream,
             parts: Parts::new(),

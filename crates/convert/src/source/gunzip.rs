@@ -250,7 +250,7 @@ mod tests {
     use std::path::Path;
 
     fn decode(path: &Path) -> Result<Vec<u8>> {
-        let mut gunzip = Gunzip::new(Raw::open(path)?);
+        let mut gunzip = Gunzip::new(Raw::open(&path.into())?);
         let (mut text, mut buffer) = (Vec::new(), [0; 777]);
         loop {
             match gunzip.read(&mut buffer)? {

@@ -46,7 +46,7 @@ pub fn manifest_facts(root: &Path) -> Result<FileFacts> {
 /// # Errors
 /// When it cannot be read.
 pub fn file_facts(root: &Path, path: &str) -> Result<FileFacts> {
-    let found = fingerprint(&root.join(path))?;
+    let found = fingerprint(root.join(path))?;
     Ok(FileFacts {
         path: path.to_owned(),
         bytes: found.bytes,

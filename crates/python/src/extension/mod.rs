@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::event::Event;
+use tracelake_convert::location::Location;
 use tracelake_convert::plan::Shard;
 use tracelake_convert::release::Allow;
 use tracelake_convert::run::{Commit, CommitOptions, Conduct};
@@ -161,9 +162,9 @@ fn manifest(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
 
 /// What is in a lake or in a source, as JSON.
 #[pyfunction]
-fn inspect_path(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+fn inspect_path(py: Python<'_>, path: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
-        let inventory = inspect::inspect(&path)?;
+        let inventory = inspect::inspect(Location::parse(&path)?)?;
         serde_json::to_string(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     })
@@ -177,14 +178,15 @@ type Found = (String, Vec<Py<PyAny>>);
 fn verify_lake(
     py: Python<'_>,
     lake: PathBuf,
-    source: Option<PathBuf>,
+    source: Option<OsString>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Found> {
     let threads = threads.unwrap_or_else(program::all_threads);
     let verdict = work(py, watch.as_ref(), Interrupted::Leave, move |progress| {
         let watch = |event| progress.show_or_end(event);
-        verify::verify(&lake, source.as_deref(), threads, &watch)
+        let source = source.as_deref().map(Location::parse).transpose()?;
+        verify::verify(&lake, source.as_ref(), threads, &watch)
     })?;
     found(py, &verdict)
 }
