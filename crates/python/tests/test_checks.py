@@ -246,3 +246,23 @@ def test_the_printed_checks_run_in_the_directory_of_a_lake(
         if rows.description and rows.description[0][0] == "check":
             found |= {(row[0], row[1], row[3]) for row in rows.fetchall()}
     assert found == {(one.check, one.finding, one.violations) for one in clean[trace].findings}
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "hint"),
+    [
+        ("duckdb", "tracelake.check(lake)", "pip install 'tracelake[check]'"),
+        ("duckdb", "tracelake.derive(lake, 'out')", "pip install 'tracelake[check]'"),
+        ("matplotlib", "tracelake.report(lake, 'page.html')", "pip install 'tracelake[report]'"),
+        ("pandas", "tracelake.check(lake, only='machine_events_sorted').to_pandas()", "pip install pandas"),
+    ],
+)
+def test_a_missing_package_is_named(package: str, call: str, hint: str, lakes: dict[str, Path]) -> None:
+    lake = str(lakes["google-2011-v2.1"])
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\nimport tracelake\nlake = {lake!r}\n"
+        f"try:\n    {call}\nexcept tracelake.MissingExtraError as error:\n    print(error.hint)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.stdout == f"{hint}\n", said.stderr
+    assert not Path("out").exists() and not Path("page.html").exists()

@@ -6835,7 +6835,7 @@ mod google_2011 {
         Check {
             name: "job_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "job_events",
                 parts: NeededParts::Any,
@@ -6847,7 +6847,7 @@ mod google_2011 {
         Check {
             name: "task_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "task_events",
                 parts: NeededParts::Any,
@@ -6859,7 +6859,7 @@ mod google_2011 {
         Check {
             name: "machine_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "machine_events",
                 parts: NeededParts::Any,
@@ -6871,7 +6871,7 @@ mod google_2011 {
         Check {
             name: "machine_attributes_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "machine_attributes",
                 parts: NeededParts::Any,
@@ -6883,7 +6883,7 @@ mod google_2011 {
         Check {
             name: "task_constraints_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "task_constraints",
                 parts: NeededParts::Any,
@@ -6901,7 +6901,7 @@ mod google_2011 {
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'the same period again' AS finding, start_time, end_time, job_id, task_index, machine_id, copies\nFROM (\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*) AS copies\n    FROM task_usage GROUP BY ALL\n)\nWHERE copies > 1",
+            sql: "WITH neighbours AS NOT MATERIALIZED (\n    SELECT start_time, job_id, task_index, lag(start_time) OVER () AS start_before,\n        lag(job_id) OVER () AS job_before, lag(task_index) OVER () AS index_before\n    FROM task_usage\n),\nfacts AS (\n    SELECT coalesce(bool_or(start_time < start_before OR start_time = start_before AND (\n            job_id < job_before OR job_id = job_before AND task_index < index_before)), false) AS unsorted,\n        list({'start_time': start_time, 'job_id': job_id, 'task_index': task_index})\n            FILTER (WHERE start_time = start_before AND job_id = job_before AND task_index = index_before)\n            AS neighbours\n    FROM neighbours\n),\nsuspects AS (SELECT DISTINCT unnest(neighbours, recursive := true) FROM facts WHERE NOT unsorted)\nSELECT 'the same period again' AS finding, start_time, end_time, job_id, task_index, machine_id, copies\nFROM (\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*) AS copies\n    FROM task_usage SEMI JOIN suspects USING (start_time, job_id, task_index) GROUP BY ALL\n    UNION ALL\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*)\n    FROM task_usage WHERE (SELECT unsorted FROM facts) GROUP BY ALL\n)\nWHERE copies > 1",
             known: &[],
         },
         Check {

@@ -167,7 +167,7 @@ class CheckReport:
         try:
             pandas: Any = importlib.import_module("pandas")
         except ImportError as missing:
-            raise _results.missing_extra("pandas", "pandas") from missing
+            raise _results.missing_extra("pandas") from missing
         return pandas.DataFrame(self.rows())
 
     def _counts(self) -> dict[str, int]:

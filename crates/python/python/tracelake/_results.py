@@ -515,10 +515,11 @@ def _create_views(connection: duckdb.DuckDBPyConnection, lake: Manifest, table: 
     connection.execute(statements.replace(f"read_parquet('{table}/", f"read_parquet('{directory}/"))
 
 
-def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """The error of a package that isn't installed, and the extra that brings it."""
-    error = MissingExtraError(f"{package} is not installed; pip install 'tracelake[{extra}]'")
-    error.hint = f"pip install 'tracelake[{extra}]'"
+def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:
+    """The error of a package that isn't installed, and the extra that brings it, if there is one."""
+    hint = f"pip install {package}" if extra is None else f"pip install 'tracelake[{extra}]'"
+    error = MissingExtraError(f"{package} is not installed; {hint}")
+    error.hint = hint
     return error
 
 
