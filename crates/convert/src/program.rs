@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -227,7 +228,7 @@ fn commit(args: &CommitArgs) -> u8 {
 
 fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let stop = stop_on_signals()?;
-    let commit = Commit::open(&args.out)?;
+    let commit = Commit::open(&args.out, Duration::ZERO)?;
     reporter.start(Task {
         command: "commit",
         parts: None,

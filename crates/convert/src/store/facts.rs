@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{Origin, PartFacts};
+use crate::manifest::{Origin, PartFacts, check_bytes};
 use crate::plan_file::PlanFile;
 use crate::source::Fingerprint;
 
@@ -162,9 +162,11 @@ impl Lake {
     /// alone, so that no other worker can write another one.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
-        self.write_whole(&format!("{HOME}/{PLAN}"), &plan.to_json())
+        let json = plan.to_json();
+        check_bytes(json.len() as u64).map_err(|error| error.at(self.root()))?;
+        self.write_whole(&format!("{HOME}/{PLAN}"), &json)
     }
 
     /// Removes the plan of the shards.

@@ -134,16 +134,24 @@ impl Lake {
         }
     }
 
-    /// Opens an existing lake for this process alone.
+    /// Opens an existing lake for this process alone, and waits this long for workers that are about to
+    /// end.
     ///
     /// # Errors
     /// As [`Lake::open`]; [`ErrorKind::Refused`] when there is no lake.
-    pub fn existing(root: &Path) -> Result<Self> {
-        match fs::symlink_metadata(root.join(HOME)) {
-            Ok(_) => Self::open(root),
-            Err(_) => Err(Error::new(ErrorKind::Refused, "not a lake")
+    pub fn existing(root: &Path, patience: Duration) -> Result<Self> {
+        if fs::symlink_metadata(root.join(HOME)).is_err() {
+            return Err(Error::new(ErrorKind::Refused, "not a lake")
                 .at(root)
-                .hint("name the directory that the shards were converted into")),
+                .hint("name the directory that the shards were converted into"));
+        }
+        let begun = Instant::now();
+        loop {
+            match Self::locked(root, Access::Alone)? {
+                Some(lake) => return Ok(lake),
+                None if begun.elapsed() >= patience => return Err(busy(root)),
+                None => thread::sleep(LOCK_POLL),
+            }
         }
     }
 

@@ -11,13 +11,11 @@ True
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from typing import Literal, Union, overload
+from importlib import import_module
+from typing import Literal, overload
 
-from . import _checks, _derive, _queries, _report, _results, _tracelake
-from ._checks import CheckReport, CheckResult, Finding
-from ._derive import DerivedLake, DerivedTable
+from . import _results, _tracelake
 from ._errors import (
     BadRowError,
     CorruptInputError,
@@ -28,8 +26,12 @@ from ._errors import (
     TracelakeError,
     UsageError,
 )
+from ._options import StrPath, convert_arguments
+from ._options import integer as _int
+from ._options import path as _path
+from ._options import text as _str
+from ._options import thread_count as _threads
 from ._progress import Callback, Event, Progress, Watcher
-from ._report import Report
 from ._tracelake import Reader
 from ._results import (
     Column,
@@ -50,6 +52,22 @@ from ._results import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import polars
+
+    from . import spark
+    from ._checks import CheckReport, CheckResult, Finding
+    from ._derive import DerivedLake, DerivedTable
+    from ._report import Report
+
+#: Names whose modules are imported when they are first used, so that an import of the package is quick.
+_LAZY = {
+    "CheckReport": "_checks",
+    "CheckResult": "_checks",
+    "DerivedLake": "_derive",
+    "DerivedTable": "_derive",
+    "Finding": "_checks",
+    "Report": "_report",
+    "spark": "spark",
+}
 
 __version__ = _tracelake.__version__
 
@@ -97,12 +115,17 @@ __all__ = [
     "report",
     "scan",
     "schema",
+    "spark",
     "traces",
     "verify",
 ]
 
-#: A path, as ``open`` takes it.
-StrPath = Union[str, "os.PathLike[str]"]
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tracelake' has no attribute '{name}'")
+    module = import_module(f".{_LAZY[name]}", __name__)
+    return module if _LAZY[name] == name else getattr(module, name)
 
 
 def convert(
@@ -144,24 +167,23 @@ def convert(
     ['begun', 'finished', 'read', 'started']
     """
     out = _path(out)
-    options: list[tuple[str, str | None]] = [
-        ("trace", None if trace is None else _str("trace", trace)),
-        ("tables", _names("tables", tables)),
-        ("parts", _parts(parts)),
-        ("threads", _int("threads", threads)),
-        ("memory", memory if isinstance(memory, str) else _int("memory", memory)),
-        ("on-bad-row", _str("on_bad_row", on_bad_row)),
-        ("max-rejects", _int("max_rejects", max_rejects)),
-        ("layout", _str("layout", layout)),
-        ("format", _str("format", format)),
-        ("compression", _str("compression", compression)),
-        ("part-rows", _int("part_rows", part_rows)),
-        ("derive", _names("derive", derive)),
-        ("checksums", None if checksums is None else _path(checksums)),
-    ]
-    switches = {"allow-missing": allow_missing, "overwrite": overwrite}
-    arguments = [f"--{name}={value}" for name, value in options if value is not None]
-    arguments += [f"--{name}" for name, is_on in switches.items() if is_on]
+    arguments = convert_arguments(
+        trace=trace,
+        tables=tables,
+        parts=parts,
+        threads=threads,
+        memory=memory,
+        on_bad_row=on_bad_row,
+        max_rejects=max_rejects,
+        allow_missing=allow_missing,
+        layout=layout,
+        format=format,
+        compression=compression,
+        part_rows=part_rows,
+        derive=derive,
+        checksums=checksums,
+        overwrite=overwrite,
+    )
     with Watcher(progress) as watch:
         made = _tracelake.convert([*arguments, "--", _path(src), out], watch)
     return _results.manifest(out, made, watch.warnings)
@@ -355,6 +377,8 @@ def check(
     >>> bool(report), report["task_usage_sorted"].status
     (True, 'passed')
     """
+    from . import _checks, _queries
+
     path = _path(lake)
     return _checks.check(
         _queries.Lake(path),
@@ -384,6 +408,8 @@ def report(
     >>> tracelake.report("lake", "report.html").figures[0]
     'job_events_over_time'
     """
+    from . import _queries, _report
+
     return _report.report(_queries.Lake(_path(lake)), _path(out), memory=memory, threads=_threads(threads))
 
 
@@ -408,6 +434,8 @@ def derive(
     >>> [table.name for table in derived.tables]
     ['task_lifetimes', 'machine_usage_5min']
     """
+    from . import _derive, _queries
+
     return _derive.derive(
         _queries.Lake(_path(lake)),
         _path(out),
@@ -416,42 +444,3 @@ def derive(
         memory=memory,
         threads=_threads(threads),
     )
-
-
-def _path(path: StrPath) -> str:
-    return os.fsdecode(os.fspath(path))
-
-
-def _str(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a str, not {type(value).__name__}")
-    return value
-
-
-def _names(name: str, value: str | Iterable[str] | None) -> str | None:
-    """A name or several, as the command line takes them."""
-    if value is None or isinstance(value, str):
-        return value
-    return ",".join(_str(name, one) for one in value)
-
-
-def _int(name: str, value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: expected an int, not {type(value).__name__}")
-    return str(value)
-
-
-def _parts(parts: str | int | Iterable[int] | None) -> str | None:
-    if parts is None or isinstance(parts, str):
-        return parts
-    numbers = [parts] if isinstance(parts, int) else parts
-    return ",".join(_int("parts", number) or "" for number in numbers)
-
-
-def _threads(threads: int | None) -> int | None:
-    _int("threads", threads)
-    if threads is not None and not 1 <= threads <= 1024:
-        raise UsageError(f"threads: {threads} is not from 1 to 1024")
-    return threads
