@@ -33,8 +33,12 @@ mod readers;
 mod rejects;
 mod release;
 mod seeds;
+#[cfg(unix)]
+mod shards;
 mod streams;
 mod support;
+#[cfg(unix)]
+mod urls;
 mod verify;
 
 /// What was absent when the tests were built may have appeared since. The build script can't see that,

@@ -49,7 +49,7 @@ pub fn run(data: &[u8]) {
     let source = lake().path().join("source");
     for source in [None, Some(source.as_path())] {
         // Whatever it finds is right; a file can also stay what it was.
-        drop(verify(root, source, 1, &|_| {}));
+        drop(verify(root, source.map(Into::into).as_ref(), 1, &|_| {}));
     }
 }
 
@@ -101,6 +101,7 @@ fn lake() -> &'static TempDir {
             parts: 1,
             overwrite: false,
             max_rejects: None,
+            shard: None,
             stop: &Arc::new(AtomicUsize::new(0)),
         };
         convert(&plan(&request).unwrap(), &out, conduct, &|_| {}).unwrap();

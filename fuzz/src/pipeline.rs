@@ -65,6 +65,7 @@ pub fn run(data: &[u8]) {
         parts: 1,
         overwrite: false,
         max_rejects: None,
+        shard: None,
         stop: &stop,
     };
     let lenient = plan(&request).unwrap();
@@ -83,7 +84,7 @@ pub fn run(data: &[u8]) {
         None => assert!(plain.bad.is_empty()),
     }
 
-    let verdict = verify(&out, Some(&source), 1, &|_| {}).unwrap();
+    let verdict = verify(&out, Some(&source.into()), 1, &|_| {}).unwrap();
     let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(verdict.values, part.rows_out * table.columns.len() as u64);

@@ -97,7 +97,7 @@ fn journal(root: &Path, bytes: &[u8]) {
 
 fn schema_csv(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
-    let schema = match SchemaCsv::read(path) {
+    let schema = match SchemaCsv::read(&path.into()) {
         Ok(schema) => schema,
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Misfit, "{error}");
@@ -143,7 +143,7 @@ fn schema_csv(path: &Path, bytes: &[u8]) {
 
 fn checksums(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
-    let checksums = match Checksums::read(path) {
+    let checksums = match Checksums::read(&path.into()) {
         Ok(checksums) => checksums,
         Err(error) => return assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}"),
     };
@@ -185,6 +185,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
         parts: 1,
         overwrite: false,
         max_rejects: None,
+        shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
     let before = convert(&plan, &out, conduct, &|_| {}).unwrap().manifest;
@@ -218,7 +219,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     };
     assert_eq!(read_manifest(&out).unwrap(), outcome.manifest);
     outcome.manifest.check_counts().unwrap();
-    let verdict = verify(&out, Some(&source), 1, &|_| {}).unwrap();
+    let verdict = verify(&out, Some(&source.into()), 1, &|_| {}).unwrap();
     // Whoever knows the digest of an output can lie about it, and then it is verify that tells.
     if outcome.converted > 0 {
         let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();

@@ -204,6 +204,41 @@ fn json_lines_are_json_to_the_last_line_whatever_goes_wrong() {
     );
 }
 
+/// Hundreds of tiny parts are converted, and verified, within a second.
+#[test]
+fn json_lines_are_few_although_parts_are_many() {
+    const PARTS: u32 = 400;
+    let scratch = Scratch::new();
+    let text = format!("{}\n", good_row("job_events"));
+    for number in 0..PARTS {
+        scratch.part("job_events", number, PARTS, text.as_bytes());
+    }
+    let convert = scratch.convert(&["--progress", "json"]);
+    convert.well();
+    let verify = run([
+        "verify".into(),
+        scratch.out(),
+        "--progress".into(),
+        "json".into(),
+    ]);
+    assert_eq!(verify.code, 0, "{}", verify.stderr);
+    for run in [convert, verify] {
+        let events = json_lines(&run);
+        assert_eq!(events[0]["parts"], PARTS);
+        let about_parts = ["started", "finished", "verified"].map(Value::from);
+        let about_parts = events
+            .iter()
+            .filter(|line| about_parts.contains(&line["event"]));
+        let seconds = events.last().unwrap()["seconds"].as_f64().unwrap();
+        let most = 100.0 + 4.0 * seconds;
+        let lines = about_parts.count() as f64;
+        assert!(
+            (2.0..=most).contains(&lines),
+            "{lines} lines in {seconds} s"
+        );
+    }
+}
+
 #[test]
 fn the_page_about_progress_names_every_key() {
     let page = include_str!("../../docs/progress.md");

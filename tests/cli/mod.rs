@@ -5,6 +5,7 @@ mod arguments;
 mod bad_out;
 mod bad_rows;
 mod bad_source;
+mod exit_codes;
 mod generated;
 mod hints;
 mod nullable;

@@ -184,6 +184,9 @@ const LINKS: &[(&str, &str)] = &[
     ("_tracelake/lock", "nothing"),
     ("_tracelake/journal.ndjson", "_tracelake/manifest.json"),
     ("_tracelake/journal.ndjson", "nothing"),
+    ("_tracelake/journal-1.ndjson", "_tracelake/manifest.json"),
+    ("_tracelake/plan.json", "_tracelake/manifest.json"),
+    ("_tracelake/plan.json", "nothing"),
 ];
 
 #[test]

@@ -2,7 +2,7 @@
 //! whole, one more run makes it right, and nothing outside of SRC and OUT is touched.
 
 mod bombs;
-mod child;
+pub(crate) mod child;
 mod endings;
 mod escapes;
 mod foreign;
@@ -10,3 +10,5 @@ mod links;
 mod numbers;
 mod resume;
 mod signals;
+
+pub(crate) use child::{Working, busy};

@@ -55,14 +55,6 @@ fn what_is_no_finished_lake_is_refused() {
         6,
         "not a finished lake: it has no manifest",
     );
-    scratch.convert_well(&[]);
-    fs::write(out.join("_tracelake/journal.ndjson"), "").unwrap();
-    refused(
-        &out,
-        &["--allow-missing"],
-        6,
-        "not a finished lake: a run on it was broken off",
-    );
     let nowhere = scratch.path().join("nowhere");
     refused(&nowhere, &["--allow-missing"], 6, "not a finished lake");
     assert!(!nowhere.exists());

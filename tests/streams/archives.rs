@@ -67,7 +67,7 @@ fn every_container_of_a_text_gives_the_same_rows() {
 }
 
 /// An archive whose paths are as given, absolute ones too, which the crate's builder refuses.
-fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (path, text) in members {
         let mut header = tar::Header::new_ustar();
@@ -85,7 +85,7 @@ fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// A table with a good text and what it becomes.
-fn table_and_text() -> (&'static str, String) {
+pub(crate) fn table_and_text() -> (&'static str, String) {
     let [table, _] = two_tables();
     (table.name, rows::sample(table, 0, 30))
 }

@@ -1,6 +1,6 @@
 //! Tables that are published in one file: unpacked, gzipped, or as a member of an archive.
 
-mod archives;
+pub(crate) mod archives;
 mod cuts;
 mod edges;
 mod quoted;

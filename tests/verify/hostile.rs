@@ -10,8 +10,9 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::streams::archives::{raw_tar, table_and_text};
 use crate::support::{
-    Run, Score, Scratch, ended, ensure, good_row, manifest, program, seal, write_manifest,
+    Run, Score, Scratch, ended, ensure, good_row, gzip, manifest, program, seal, write_manifest,
 };
 use crate::verify::patient::Patient;
 
@@ -140,6 +141,35 @@ fn memory_is_bounded_whatever_a_lake_or_a_source_holds() {
         finding(
             within(KIB, &out, Some(&source)),
             "a row of more than 1048576 bytes",
+        ),
+    );
+
+    // A source that is an archive with one huge extension header.
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(size);
+    header.set_cksum();
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    bomb.write_all(header.as_bytes()).unwrap();
+    (0..size >> 20).for_each(|_| bomb.write_all(&zeros).unwrap());
+    let bomb = bomb.finish().unwrap();
+    let archived = Scratch::new();
+    let (table, text) = table_and_text();
+    let name = format!("{table}.tar.gz");
+    let honest = raw_tar(&[(&format!("{table}.csv"), text.as_bytes())]);
+    archived.file(&name, &gzip(&honest));
+    archived.convert_well(&[]);
+    archived.file(&name, &bomb);
+    let mut json = manifest(&archived.out());
+    let facts = &mut json["tables"][0]["parts"][0]["source"];
+    facts["bytes"] = Value::from(bomb.len());
+    facts["sha256"] = Value::from(sha256(&bomb));
+    write_manifest(&archived.out(), &json);
+    score.count(
+        "archive",
+        finding(
+            within(KIB, &archived.out(), Some(&archived.src())),
+            "an extension header of more than 1048576 bytes",
         ),
     );
 

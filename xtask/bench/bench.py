@@ -7,9 +7,11 @@ In (one JSON object on stdin): {"program": path, "inflate": path, "source": dire
 It fails, and prints no page, if the rounds of a comparison in the summary differ by more than a tenth.
 """
 
+import gzip
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -29,8 +31,8 @@ PUBLISHED_PARTS = 500
 STEADY = 0.1
 
 
-def measured(command):
-    """Wall and CPU seconds and the peak memory in MB of one process, or None when it failed."""
+def measured(command, code=0):
+    """Wall and CPU seconds and the peak memory in MB of one process, or None if it ended otherwise."""
     with open(os.devnull, "wb") as nowhere:
         begun = time.perf_counter()
         child = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
@@ -38,7 +40,7 @@ def measured(command):
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - begun
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
+    if child.returncode != code:
         print(f"failed: {command}: {said.decode(errors='replace')[-400:]}", file=sys.stderr)
         return None
     return {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
@@ -190,6 +192,81 @@ class Bench:
         source = self.generated(2000, 200_000)
         return [run["wall"] / 2000 * 1000 for run in self.runs(source, name, self.task["threads"])]
 
+    def malformed(self, name):
+        """Cost as rejected rows grow: blank lines and rows without a value, in long runs of each."""
+        blank, empty = b"\n" * 131_072, b"," * (len(self.task["tables"][name]) - 1) + b"\n"
+        lines = []
+        for blocks in (16, 64, 256):
+            text = (blank + empty * 21_845 + b"\n\n") * blocks
+            source = fresh(self.scratch / "malformed") / name
+            source.mkdir()
+            (source / "part-00000-of-00001.csv.gz").write_bytes(gzip.compress(text, 1))
+            megabytes = len(text) / 1e6
+            runs = []
+            for _ in range(self.task["rounds"]):
+                out = self.scratch / "scale"
+                shutil.rmtree(out, ignore_errors=True)
+                command = self.ours(source.parent, name, out, self.task["threads"])
+                runs.append(measured([*command, "--on-bad-row", "reject"], 3))
+            took = [run["wall"] / megabytes * 1000 for run in runs]
+            lines.append([f"{megabytes:.0f}", spread(took, 1), f"{max(run['peak'] for run in runs):.0f}"])
+        return lines
+
+    def signalled(self, name):
+        """The longest wait in ms from SIGINT to the end of the program, on inputs made to keep it busy."""
+        folder = fresh(self.scratch / "busy") / name
+        folder.mkdir()
+        part = folder / "part-00000-of-00001.csv.gz"
+        empty = b"," * (len(self.task["tables"][name]) - 1) + b"\n"
+        inputs = {
+            "rejected rows": gzip.compress((b"\n" * 131_072 + empty * 21_845) * 400, 1),
+            "one long line": gzip.compress(b"x" * 1_000_000 + b"\n", 9) * 4_000,
+            "empty gzip members": gzip.compress(b"") * 4_000_000,
+        }
+        lines = []
+        for what, content in inputs.items():
+            part.write_bytes(content)
+            waits = []
+            for moment in range(10):
+                out = self.scratch / "scale"
+                shutil.rmtree(out, ignore_errors=True)
+                command = self.ours(folder.parent, name, out, self.task["threads"])
+                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                child = subprocess.Popen([*command, "--on-bad-row", "reject"], **quiet)
+                time.sleep(0.05 + 0.05 * moment)
+                begun = time.perf_counter()
+                child.send_signal(signal.SIGINT)
+                if child.wait() == 130:
+                    waits.append((time.perf_counter() - begun) * 1000)
+            lines.append([what, len(waits), spread(waits, 0) if waits else "it ended before"])
+        return lines
+
+    def files(self, name):
+        """Cost as the number of files grows, in ms a file: convert, verify against the source, inspect."""
+        few = self.generated(1, 64)
+        [part] = (few / name).glob("*.csv.gz")
+        lines = []
+        for count in (1_000, 10_000, 100_000):
+            source = fresh(self.scratch / "files") / name
+            source.mkdir()
+            for number in range(count):
+                os.link(part, source / f"part-{number:05d}-of-{count:05d}.csv.gz")
+            out = self.scratch / "scale"
+            shutil.rmtree(out, ignore_errors=True)
+            program = self.task["program"]
+            commands = [
+                self.ours(source.parent, name, out, self.task["threads"]),
+                [program, "verify", str(out), "--source", str(source.parent), "--progress", "none"],
+                [program, "inspect", str(out)],
+            ]
+            line = [f"{count:,}"]
+            for command in commands:
+                run = measured(command)
+                line += [f"{run['wall'] / count * 1000:.3f}", f"{run['peak']:.0f}"] if run else ["failed", ""]
+            lines.append(line)
+            shutil.rmtree(source)
+        return lines
+
     def start(self):
         """Wall time in ms until the program could do nothing else."""
         return [measured([self.task["program"], "--version"])["wall"] * 1000 for _ in range(20)]
@@ -265,6 +342,13 @@ def summarise(bench, name, runs, sizes):
     header = ["rows of one file", "s per million rows, 1 thread", "peak MB"]
     header += [f"s per million rows, {bench.task['threads']} threads", "peak MB"]
     lines.append(f"\n### As a file grows\n\n{table(header, bench.scale(name))}")
+    smallest = min(bench.task["tables"], key=lambda name: size_of(bench.source / name))
+    header = ["files", "convert ms a file", "peak MB", "verify --source ms a file", "peak MB", "inspect ms a file", "peak MB"]
+    lines.append(f"\n### As files become more\n\nFiles of a few rows.\n\n{table(header, bench.files(smallest))}")
+    header = ["MB of rejected rows", "ms per MB", "peak MB"]
+    lines.append(f"\n### As rejected rows become more\n\n{table(header, bench.malformed(smallest))}")
+    header = ["input", "signals", "ms from SIGINT to the end"]
+    lines.append(f"\n### Stopping\n\nOn inputs made to keep it busy.\n\n{table(header, bench.signalled(smallest))}")
     queries = ["output of", "DuckDB mean", "DuckDB groups", "DuckDB one job", "Polars mean", "Polars groups", "Polars one job"]
     lines.append(f"\n### Reading it\n\nMedians of five, in ms.\n\n{table(queries, bench.queries(name))}")
     return lines

@@ -14,6 +14,8 @@ const CATALOG: &str = "crates/schema/src/catalog.rs";
 const MODULES: &str = "crates/convert/src";
 const ARCHITECTURE: &str = "docs/architecture.md";
 const EXIT_CODES: &str = "docs/exit-codes.md";
+const LIMITS: &str = "docs/limits.md";
+const CONVERTER: &str = "crates/convert/src";
 
 /// The largest file that the repository holds, in bytes: a clone stays quick, data stay outside.
 const LARGEST: u64 = 1 << 20;
@@ -243,6 +245,150 @@ fn the_exit_codes_are_those_of_the_program() {
         written, expected,
         "make the table of {EXIT_CODES} (left) say what ErrorKind and program.rs (right) do"
     );
+}
+
+/// Figures of the docs, and the constants that they are taken from.
+const FIGURES: [(&str, &str, &str, &str); 14] = [
+    (
+        LIMITS,
+        "more than 99 %",
+        "column/choice.rs",
+        "STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;",
+    ),
+    (
+        "docs/design.md",
+        "more than 99 %",
+        "column/choice.rs",
+        "STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;",
+    ),
+    (
+        LIMITS,
+        "less than 4 KiB",
+        "column/choice.rs",
+        "TELLING_BYTES: usize = 4 << 10;",
+    ),
+    (
+        "docs/design.md",
+        "less than 4 KiB",
+        "column/choice.rs",
+        "TELLING_BYTES: usize = 4 << 10;",
+    ),
+    (
+        "docs/design.md",
+        "its first 1,024 values",
+        "column/encoder.rs",
+        "UNREPEATED_ROWS: usize = 1024;",
+    ),
+    (
+        "docs/design.md",
+        "longer than 64 bytes",
+        "column/text.rs",
+        "STATISTICS_TEXT_BYTES: usize = 64;",
+    ),
+    (
+        LIMITS,
+        "about 65,536 rows",
+        "column/mod.rs",
+        " PAGE_ROWS: usize = 1 << 16;",
+    ),
+    (
+        LIMITS,
+        "where values are PLAIN, 256 KiB",
+        "column/encoder.rs",
+        "PLAIN_PAGE_BYTES: usize = 256 << 10;",
+    ),
+    (
+        LIMITS,
+        "come 32 times or more",
+        "column/encoder.rs",
+        "BLOOM_FILTER_REPEATS: u64 = 32;",
+    ),
+    (
+        LIMITS,
+        "1,048,576 rows and 64 MiB",
+        "rows.rs",
+        "ROW_GROUP_ROWS: usize = 1 << 20;",
+    ),
+    (
+        LIMITS,
+        "A batch has 65,536 rows",
+        "batch/mod.rs",
+        "BATCH_ROWS: usize = 1 << 16;",
+    ),
+    (
+        LIMITS,
+        "may have 1 MiB",
+        "source/mod.rs",
+        "LINE_LIMIT: usize = 1 << 20;",
+    ),
+    (
+        LIMITS,
+        "above 1,000,000",
+        "plan/mod.rs",
+        "PARTS_LIMIT: u32 = 1_000_000;",
+    ),
+    (
+        LIMITS,
+        "parts of 16,777,216 rows",
+        "plan/request.rs",
+        "PART_ROWS: u64 = 1 << 24;",
+    ),
+];
+
+#[test]
+fn figures_are_those_of_the_constants() {
+    let root = crate::root().unwrap();
+    let mut stale = Vec::new();
+    for (page, says, file, code) in FIGURES {
+        let text = read(&root, page)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        if !text.contains(says) {
+            stale.push(format!("{page} doesn't say '{says}'"));
+        }
+        if !read(&root, &format!("{CONVERTER}/{file}")).contains(code) {
+            stale.push(format!(
+                "{file} has no '{code}', so {page} is wrong: '{says}'"
+            ));
+        }
+    }
+    assert_tidy(&stale, "figures that aren't those of the code");
+}
+
+/// What the tables of limits.md name as the place of a rule exists, by its last name.
+#[test]
+fn rules_are_where_limits_says() {
+    let root = crate::root().unwrap();
+    let sources: Vec<String> = rust_files(&root.join(CONVERTER))
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let page = read(&root, LIMITS);
+    let (mut named, mut missing) = (0, Vec::new());
+    let mut has_places = false;
+    for line in page.lines() {
+        let Some(row) = line.strip_prefix('|') else {
+            has_places = false;
+            continue;
+        };
+        let place = row.trim_end_matches(['|', ' ']).rsplit('|').next();
+        let place = place.unwrap_or_default().trim();
+        has_places |= place == "where";
+        for name in place.split('`').skip(1).step_by(2).filter(|_| has_places) {
+            named += 1;
+            let last = name.rsplit("::").next().unwrap_or_default();
+            let module = root.join(CONVERTER).join(name.replace("::", "/"));
+            let is_module = module.with_extension("rs").exists() || module.is_dir();
+            let defined = ["fn", "const", "struct", "enum"].map(|kind| format!("{kind} {last}"));
+            let is_defined = |text: &String| defined.iter().any(|item| text.contains(item));
+            if !is_module && !sources.iter().any(is_defined) {
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    assert!(named > 50, "the places were not found");
+    assert_tidy(&missing, "limits.md names places that don't exist");
 }
 
 #[test]

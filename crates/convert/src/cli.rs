@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
+use crate::location::Location;
 use crate::options::{Layout, OnBadRow};
 use crate::output::{Codec, Encoding, Format};
-use crate::plan::{ChecksumSource, PartSet, Request};
+use crate::plan::{ChecksumSource, PartSet, Request, Shard};
 use crate::release::Allow;
 use crate::run::parts_within;
 use clap::builder::PossibleValuesParser;
@@ -38,7 +39,7 @@ Exit codes:
   3    done, but some rows were rejected
   4    a bad row, or a file that doesn't match its table
   5    corrupt input or a damaged lake
-  6    refused: OUT is locked, is something else, or was made with other options
+  6    refused: OUT is locked, is something else, was made with other options, or isn't ready
   130  stopped by Ctrl-C (143 by SIGTERM)"
 )]
 pub(crate) struct Cli {
@@ -49,6 +50,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Convert(ConvertArgs),
+    Commit(CommitArgs),
     Verify(VerifyArgs),
     Release(ReleaseArgs),
     Inspect(InspectArgs),
@@ -80,7 +82,8 @@ Examples:
   tracelake convert clusterdata-2011-2 lake --on-bad-row reject --max-rejects 100
       Set bad rows aside in lake/_tracelake/rejects, at most 100 of them.")]
 pub(crate) struct ConvertArgs {
-    /// The trace: a directory laid out as published, the directory of one table, or one file
+    /// The trace: a directory laid out as published, the directory of one table, or one file; a path, or
+    /// a URL that starts with s3://, gs://, az://, abfss://, https:// or http://
     #[arg(value_name = "SRC")]
     pub(crate) source: PathBuf,
     /// The lake: a new or empty directory, or an existing lake to resume or add to
@@ -121,8 +124,12 @@ pub(crate) struct ConvertArgs {
     /// names
     #[arg(long, help_heading = OUTPUT, value_name = "RULE", value_delimiter = ',', value_parser = rule)]
     derive: Vec<Rule>,
+    /// Convert shard I of N (from 0), for example 0/4, and don't commit: run every shard, anywhere and
+    /// in any order, then tracelake commit OUT
+    #[arg(long, help_heading = OUTPUT, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
     /// Replace the lake in OUT. A directory that isn't a lake is still refused
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "shard")]
     pub(crate) overwrite: bool,
     /// Print what would be done, and check OUT, without changing anything
     #[arg(long, help_heading = OUTPUT)]
@@ -145,6 +152,33 @@ pub(crate) struct ConvertArgs {
     /// lines) or none
     #[arg(long, help_heading = PERFORMANCE, value_name = "HOW", default_value = "auto", hide_possible_values = true)]
     pub(crate) progress: ProgressArg,
+}
+
+/// Finish a lake whose shards were converted by convert --shard.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  for i in 0 1 2 3; do tracelake convert clusterdata-2011-2 lake --shard $i/4 & done; wait
+  tracelake commit lake")]
+pub(crate) struct CommitArgs {
+    /// The lake
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Refuse if the lake has more rejected rows than this [default: as the first shard was asked]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rejects: Option<u64>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
+}
+
+impl CommitArgs {
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or_else(all_threads, usize::from)
+    }
 }
 
 /// Check a finished lake: files, row counts and checksums, and with --source every value.
@@ -356,13 +390,23 @@ impl ConvertArgs {
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
-                Some(path) => ChecksumSource::File(path.clone()),
+                Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
             },
             part_rows: self.part_rows,
             derive: self.derive.clone(),
             on_bad_row: self.on_bad_row,
-            ..Request::new(self.source.clone())
+            ..Request::new(Location::parse(self.source.as_os_str())?)
         })
+    }
+
+    /// Refuses a lake at a URL.
+    pub(crate) fn check_out(&self) -> Result<()> {
+        match Location::parse(self.out.as_os_str())? {
+            Location::Disk(_) => Ok(()),
+            Location::Url(url) => Err(Error::new(ErrorKind::Usage, "OUT has to be on disk")
+                .at(url.to_string())
+                .hint("name a directory")),
+        }
     }
 
     pub(crate) fn threads(&self) -> usize {

@@ -67,7 +67,7 @@ pub enum Fault {
     NotPython,
     /// Three dots, which numpy prints in place of values.
     Elided,
-    /// A quote where none belongs, or text behind a quoted field.
+    /// A quote where none belongs, or text after a quoted field.
     StrayQuote,
     /// A quoted field that does not end.
     OpenQuote,

@@ -1,19 +1,25 @@
 //! What is in a lake or in a source, as plain data.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tracelake_schema::{Table, Trace};
 
 use crate::error::Result;
+use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts, TableFacts};
 use crate::plan::{ChecksumSource, Request, plan};
+use crate::plan_file::PlanFile;
 use crate::release_files::{Gap, TableGap, completeness};
-use crate::store::{HOME, Progress, read_manifest, unfinished};
+use crate::run::{Left, left};
+use crate::store::{HOME, progress, read_manifest};
 
 /// The most missing file numbers that are listed for a table of a lake. A manifest may say anything,
 /// and must not decide how much memory a look at it takes.
 const LISTED: usize = 100_000;
+
+/// The most shards that are listed.
+const SHARDS_LISTED: u32 = 100_000;
 
 /// What is in a lake or in a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,6 +37,33 @@ pub struct Inventory {
     pub tables: Vec<TableInventory>,
     /// Tables of the trace that the lake or the source doesn't have.
     pub absent: Vec<String>,
+    /// The shards of an unfinished lake that several workers convert, as far as they have noted what they
+    /// did; the files aren't checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Vec<ShardInventory>>,
+}
+
+/// How far a shard is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShardInventory {
+    /// Its number, from 0.
+    pub shard: u32,
+    /// How many files it reads.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// How many parts are left, of files whose number of parts is known.
+    pub parts_left: usize,
+    /// Files that are cut into parts, and were not read to their end; relative to SRC.
+    pub files_left: Vec<String>,
+}
+
+impl ShardInventory {
+    /// Whether everything is done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.parts_left == 0 && self.files_left.is_empty()
+    }
 }
 
 /// One table of a lake or of a source.
@@ -62,46 +95,106 @@ pub struct TableInventory {
 
 /// Looks at a lake, by its manifest, or at a source, by the names of its files.
 ///
-/// A lake that isn't finished is described by its journal: what is done and what is left.
+/// A lake that isn't finished is described by its facts, and by the plan of its shards if it has one:
+/// what is done and what is left.
 ///
 /// # Errors
 /// When it is neither.
-pub fn inspect(path: &Path) -> Result<Inventory> {
-    if !path.join(HOME).is_dir() {
-        return inspect_source(path);
+pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
+    let location = path.into();
+    let lake = location.as_path().filter(|path| path.join(HOME).is_dir());
+    let Some(path) = lake else {
+        return inspect_source(&location);
+    };
+    let mut progress = progress(path)?;
+    let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
+        return Ok(inspect_lake(read_manifest(path)?, true));
+    };
+    let tables = tables_of(&progress.parts);
+    let mut inventory = inspect_lake(Manifest { origin, tables }, false);
+    let trace = tracelake_schema::trace(&inventory.trace);
+    if let Some((plan, trace)) = progress.plan.as_ref().zip(trace) {
+        let left = left(trace, plan, &progress);
+        inventory.shards = Some(shards(plan, &left));
+        add_left(&mut inventory, trace, plan, &left);
     }
-    match unfinished(path)? {
-        Some(Progress {
-            origin: Some(origin),
-            parts,
-            ..
-        }) => {
-            let mut tables: Vec<TableFacts> = Vec::new();
-            for (name, facts) in parts {
-                add_part(&mut tables, name, facts);
-            }
-            Ok(inspect_lake(Manifest { origin, tables }, false))
-        }
-        _ => Ok(inspect_lake(read_manifest(path)?, true)),
-    }
+    Ok(inventory)
 }
 
-/// Adds a part of a journal, in which a part that was done again is listed again.
-fn add_part(tables: &mut Vec<TableFacts>, name: String, facts: PartFacts) {
-    let known = tables.iter().position(|table| table.name == name);
-    let known = known.unwrap_or_else(|| {
-        tables.push(TableFacts {
-            name,
-            schema_fingerprint: String::new(),
-            rows: 0,
-            parts: Vec::new(),
-        });
-        tables.len() - 1
+/// How far each shard of a plan is.
+fn shards(plan: &PlanFile, left: &BTreeMap<u32, Left>) -> Vec<ShardInventory> {
+    let shards = (0..plan.shards.min(SHARDS_LISTED)).map(|shard| {
+        let (files, bytes) = plan.share(shard);
+        let left = left.get(&shard);
+        let parts = left.into_iter().flat_map(|left| left.parts.values());
+        ShardInventory {
+            shard,
+            files,
+            bytes,
+            parts_left: parts.map(Vec::len).sum(),
+            files_left: left.map_or_else(Vec::new, |left| left.files.clone()),
+        }
     });
-    let parts = &mut tables[known].parts;
-    parts.retain(|part| part.file_number != facts.file_number);
-    parts.push(facts);
-    tables[known].rows = tables[known].parts.iter().map(|part| part.rows_out).sum();
+    shards.collect()
+}
+
+/// Adds the planned tables of which nothing is done yet, and says what of each table is left.
+fn add_left(
+    inventory: &mut Inventory,
+    trace: &'static Trace,
+    plan: &PlanFile,
+    left: &BTreeMap<u32, Left>,
+) {
+    let derived = plan.derived.iter().map(|derived| &derived.table);
+    let planned = plan.tables.iter().map(|table| &table.name).chain(derived);
+    for name in planned {
+        let parts = left.values().filter_map(|left| left.parts.get(name));
+        let mut missing: Vec<u32> = parts.flatten().copied().collect();
+        missing.sort_unstable();
+        missing.truncate(LISTED);
+        let mut tables = inventory.tables.iter_mut();
+        if let Some(table) = tables.find(|table| table.name == *name) {
+            table.missing = missing;
+        } else {
+            inventory.tables.push(TableInventory {
+                name: name.clone(),
+                parts: 0,
+                missing,
+                rows: Some(0),
+                rejected: Some(0),
+                published_rows: trace.table(name).and_then(published_rows),
+                more_than_published: None,
+                bytes: 0,
+                time_min: None,
+                time_max: None,
+            });
+        }
+    }
+    let rank = |name: &str| trace.all_tables().position(|table| table.name == name);
+    inventory.tables.sort_by_key(|table| rank(&table.name));
+    let tables = &inventory.tables;
+    let is_absent = |name: &String| !tables.iter().any(|table| table.name == *name);
+    inventory.absent.retain(is_absent);
+}
+
+/// The tables of a journal, in which a part that was converted again is listed again: its last line
+/// counts.
+fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
+    let mut tables: BTreeMap<&str, BTreeMap<u32, &PartFacts>> = BTreeMap::new();
+    for (table, facts) in parts {
+        let table = tables.entry(table).or_default();
+        table.insert(facts.file_number, facts);
+    }
+    let tables = tables.into_iter().map(|(name, parts)| TableFacts {
+        name: name.to_owned(),
+        schema_fingerprint: String::new(),
+        rows: parts
+            .values()
+            .map(|part| part.rows_out)
+            .fold(0, u64::saturating_add),
+        parts: parts.into_values().cloned().collect(),
+    });
+    tables.collect()
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
@@ -145,6 +238,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         absent: absent.collect(),
         trace: manifest.origin.trace,
         tables,
+        shards: None,
     }
 }
 
@@ -163,8 +257,8 @@ fn published_rows(table: &Table) -> Option<u64> {
     table.published.map(|published| published.rows)
 }
 
-fn inspect_source(path: &Path) -> Result<Inventory> {
-    let mut request = Request::new(path.to_owned());
+fn inspect_source(path: &Location) -> Result<Inventory> {
+    let mut request = Request::new(path);
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;
@@ -191,5 +285,6 @@ fn inspect_source(path: &Path) -> Result<Inventory> {
         trace: plan.trace.name.to_owned(),
         tables: tables.collect(),
         absent: plan.absent.iter().map(|name| (*name).to_owned()).collect(),
+        shards: None,
     })
 }

@@ -142,7 +142,7 @@ fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
     }
 }
 
-/// The names and values of an object as they stand in the text.
+/// The names and values of an object as they are in the text.
 struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Pairs<'de> {

@@ -20,6 +20,7 @@ pub mod inspect;
 mod json;
 mod lake_file;
 pub mod layout;
+pub mod location;
 pub mod manifest;
 mod nested;
 pub mod options;
@@ -29,6 +30,7 @@ mod pages;
 mod parquet_file;
 pub mod part;
 pub mod plan;
+pub mod plan_file;
 #[cfg(feature = "program")]
 pub mod program;
 mod quoted;

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::OnBadRow;
 
 /// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
 /// traces. A run checks it before it starts work, so nothing is written that can't be read back.
@@ -122,6 +123,25 @@ impl Origin {
             .zip(now.named())
             .find(|((_, then), (_, now))| then != now)
             .map(|((name, then), (_, now))| format!("{name} was {then} and is now {now}"))
+    }
+
+    /// This origin with the policy under which rows were rejected.
+    #[must_use]
+    pub fn rejecting(&self) -> Self {
+        let mut origin = self.clone();
+        OnBadRow::Reject
+            .name()
+            .clone_into(&mut origin.options.on_bad_row);
+        origin
+    }
+
+    /// The same, but for what to do with a bad row: a part without rejected rows has the same bytes under
+    /// either policy.
+    #[must_use]
+    pub fn difference_but_policy(&self, now: &Self) -> Option<String> {
+        let mut then = self.clone();
+        then.options.on_bad_row.clone_from(&now.options.on_bad_row);
+        then.difference(now)
     }
 
     /// Every field with its name. A new field doesn't compile until it is listed here.

@@ -326,7 +326,7 @@ impl Lines<'_> {
     /// The error for a wrong header.
     fn misfit(&self, at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
-            .at(self.source.path())
+            .at(self.source.location())
             .line(1, Some(at as u64 + 1))
             .field(self.layout.table.name)
             .hint("the first line has to be the published header: download the file again")

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::plan::{Plan, Request};
-use crate::run::{self, Conduct};
+use crate::location::Location;
+use crate::plan::{Plan, Request, Shard};
+use crate::run::{self, Commit, CommitOptions, Conduct, Outcome};
 use crate::verify::{Verdict, Verification};
 use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
@@ -21,8 +22,8 @@ use tracelake_generate::{Error as GenerateError, generate_until};
 use tracelake_schema::render;
 
 use crate::cli::{
-    Cli, Command, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs, ReleaseArgs,
-    SchemaArgs, SchemaForm, VerifyArgs,
+    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs,
+    ReleaseArgs, SchemaArgs, SchemaForm, VerifyArgs,
 };
 use crate::report::{Reporter, Task};
 
@@ -55,6 +56,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let outcome = match cli.command {
         Command::Convert(args) => Ok(convert(&args)),
+        Command::Commit(args) => Ok(commit(&args)),
         Command::Verify(args) => Ok(verify(&args)),
         Command::Release(args) => release(&args),
         Command::Inspect(args) => inspect(&args),
@@ -97,6 +99,8 @@ pub struct Conversion {
     pub overwrite: bool,
     /// The most rows that may be rejected in the whole lake.
     pub max_rejects: Option<u64>,
+    /// The shard to convert, without a commit.
+    pub shard: Option<Shard>,
 }
 
 /// Reads the arguments of `tracelake convert`, without the name of the program and of the command.
@@ -120,6 +124,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
+        shard: args.shard,
         out: args.out,
     })
 }
@@ -163,36 +168,81 @@ fn convert(args: &ConvertArgs) -> u8 {
 }
 
 fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
-    let plan = plan::plan(&args.request()?).map_err(|error| hint_swapped(error, args))?;
-    discover::refuse_inside(&args.source, &args.out)?;
+    let request = args.request()?;
+    args.check_out()?;
+    let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, args))?;
+    discover::refuse_inside(&request.source, &args.out)?;
     let stop = stop_on_signals()?;
     let conduct = Conduct {
         threads: args.threads(),
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
+        shard: args.shard,
         stop: &stop,
     };
+    let shared = args
+        .shard
+        .map(|shard| plan.to_file(shard.of, args.max_rejects));
+    let shared = shared.as_ref().zip(args.shard);
     if args.dry_run {
         warn(&plan, reporter);
         let found = run::look(&plan, &args.out, conduct)?;
-        print(&report::plan_text(&plan, &found))?;
+        print(&report::plan_text(&plan, &found, shared))?;
         return Ok(DONE);
     }
     // How many parts a file is cut into is known when it was read.
-    let parts = plan.streams.is_empty().then(|| plan.parts().count() as u64);
+    let (parts, bytes) = match shared {
+        None => (plan.parts().count() as u64, plan.bytes()),
+        Some((file, shard)) => file.share(shard.index),
+    };
     reporter.start(Task {
         command: "convert",
-        parts,
-        bytes: plan.bytes(),
+        parts: plan.streams.is_empty().then_some(parts),
+        bytes,
+        shard: args.shard,
     });
     warn(&plan, reporter);
     let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event))?;
     reporter.finish();
     report::close(reporter, &plan, &outcome);
-    let mut parts = outcome.manifest.parts();
-    let rejected = parts.any(|(_, part)| part.rows_rejected > 0);
-    Ok(if rejected { REJECTED } else { DONE })
+    Ok(done(&outcome))
+}
+
+/// The exit code of a run that ended well.
+fn done(outcome: &Outcome) -> u8 {
+    match outcome.manifest.rows_rejected() {
+        0 => DONE,
+        _ => REJECTED,
+    }
+}
+
+fn commit(args: &CommitArgs) -> u8 {
+    let mut reporter = Reporter::new(args.progress);
+    commit_with(args, &mut reporter).unwrap_or_else(|error| {
+        reporter.error(&error);
+        exit_code(error.kind())
+    })
+}
+
+fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
+    let stop = stop_on_signals()?;
+    let commit = Commit::open(&args.out)?;
+    reporter.start(Task {
+        command: "commit",
+        parts: None,
+        bytes: commit.bytes(),
+        shard: None,
+    });
+    let options = CommitOptions {
+        threads: args.threads(),
+        max_rejects: args.max_rejects,
+        stop: &stop,
+    };
+    let outcome = commit.finish(options, &|event| reporter.show(event))?;
+    reporter.finish();
+    report::committed(reporter, &outcome);
+    Ok(done(&outcome))
 }
 
 fn warn(plan: &Plan, reporter: &Reporter) {
@@ -202,8 +252,9 @@ fn warn(plan: &Plan, reporter: &Reporter) {
 }
 
 /// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
-fn hint_swapped(error: Error, args: &ConvertArgs) -> Error {
-    if args.source.exists() || !discover::is_source(&args.out) {
+fn hint_swapped(error: Error, source: &Location, args: &ConvertArgs) -> Error {
+    let is_missing = source.as_path().is_some_and(|source| !source.exists());
+    if !is_missing || !discover::is_source(&Location::from(&args.out)) {
         return error;
     }
     error.hint("OUT is a source: name the source first, as in tracelake convert SRC OUT")
@@ -256,11 +307,15 @@ fn verify(args: &VerifyArgs) -> u8 {
 
 fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let source = args.source.as_deref();
-    let verification = Verification::open(&args.out, source)?;
+    let source = source
+        .map(|source| Location::parse(source.as_os_str()))
+        .transpose()?;
+    let verification = Verification::open(&args.out, source.as_ref())?;
     reporter.start(Task {
         command: "verify",
-        parts: None,
+        parts: Some(verification.parts()),
         bytes: verification.bytes(),
+        shard: None,
     });
     let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event))?;
     reporter.finish();
@@ -286,7 +341,7 @@ fn release(args: &ReleaseArgs) -> Result<u8> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<u8> {
-    let inventory = inspect::inspect(&args.path)?;
+    let inventory = inspect::inspect(Location::parse(args.path.as_os_str())?)?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;

@@ -1,7 +1,7 @@
 //! A published file as Arrow record batches, without a lake.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,6 +13,7 @@ use tracelake_schema::{Column, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::fault::Fault;
+use crate::location::Location;
 use crate::part::{Converted, Text, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 use crate::reject::{BadRow, BadShare};
@@ -84,7 +85,8 @@ impl Default for ReadOptions {
 /// use tracelake_convert::reader::{ReadOptions, read_part};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample/job_events/part-00000-of-00002.csv.gz");
-/// let reader = read_part(path.as_ref(), ReadOptions::default())?;
+/// let path = std::path::Path::new(path);
+/// let reader = read_part(path, ReadOptions::default())?;
 /// assert_eq!(reader.schema().field(0).name(), "time");
 /// let mut rows = 0;
 /// for batch in reader {
@@ -101,10 +103,11 @@ impl Default for ReadOptions {
 ///     })),
 ///     ..ReadOptions::default()
 /// };
-/// assert!(read_part(path.as_ref(), options)?.all(|batch| batch.is_ok()));
+/// assert!(read_part(path, options)?.all(|batch| batch.is_ok()));
 /// # Ok::<(), tracelake_convert::error::Error>(())
 /// ```
-pub fn read_part(path: &Path, options: ReadOptions) -> Result<PartReader> {
+pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<PartReader> {
+    let path = path.into();
     let ReadOptions {
         trace,
         table,
@@ -113,16 +116,16 @@ pub fn read_part(path: &Path, options: ReadOptions) -> Result<PartReader> {
         threads,
         checksums,
     } = options;
-    if path.is_dir() {
+    if path.as_path().is_some_and(|path| path.is_dir()) {
         return Err(Error::new(ErrorKind::Failed, "is a directory")
-            .at(path)
+            .at(&path)
             .hint("name one of its files"));
     }
     let input = Input::find(&Request {
         trace,
         tables: table.into_iter().collect(),
         checksums,
-        ..Request::new(path.to_owned())
+        ..Request::new(&path)
     })?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
     let pool = pool.build().map_err(|error| no_threads(threads, error))?;
@@ -139,7 +142,7 @@ pub fn read_part(path: &Path, options: ReadOptions) -> Result<PartReader> {
     let thread = std::thread::Builder::new().name("read_part".to_owned());
     let thread = thread.spawn(move || pool.install(|| producer.run()));
     Ok(PartReader {
-        path: path.to_owned(),
+        path: path.into(),
         schema,
         on_bad_row,
         running: Some(Running {
@@ -292,7 +295,7 @@ impl OwnedBadRow {
 /// One table in one file.
 struct Input {
     plan: Plan,
-    path: PathBuf,
+    path: Location,
     /// The SHA-256 that the publisher names for the file.
     sha256: Option<String>,
 }
@@ -393,7 +396,7 @@ impl Producer {
     }
 
     /// Reads the text of the table; `path` is for people.
-    fn read_text(&self, path: &Path, source: &mut Source) -> Result<Converted> {
+    fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
         let mut text = Text::new(source, &table.layout, None);
         text.next_part()?;
@@ -407,7 +410,7 @@ impl Producer {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(OwnedBadRow::new(bad_row)))
                 } else {
-                    Err(bad_row.to_error(path, &table.layout))
+                    Err(bad_row.to_error(&PathBuf::from(path), &table.layout))
                 }
             },
             &mut |_| Ok(()),
@@ -426,6 +429,8 @@ fn stopped() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use std::sync::Mutex;
 
     use arrow::compute::concat_batches;
@@ -624,7 +629,7 @@ mod tests {
                 batch_rows: 1,
                 ..ReadOptions::default()
             };
-            let reader = read_part(&sample(USAGE), options).unwrap();
+            let reader = read_part(sample(USAGE), options).unwrap();
             let stop = Arc::clone(&reader.running.as_ref().unwrap().stop);
             assert_eq!(reader.take(taken).map(Result::unwrap).count(), taken);
             // The producer held the other one, so its thread is gone.
@@ -635,7 +640,7 @@ mod tests {
     #[test]
     fn a_reader_can_be_sent() {
         fn assert_send<T: Send + 'static>(_: &T) {}
-        let reader = read_part(&sample(USAGE), ReadOptions::default()).unwrap();
+        let reader = read_part(sample(USAGE), ReadOptions::default()).unwrap();
         assert_send(&reader);
         let rows = std::thread::spawn(|| reader.map(|batch| batch.unwrap().num_rows()).sum());
         assert!(rows.join().is_ok_and(|rows: usize| rows > 0));
@@ -710,7 +715,7 @@ mod tests {
         let sums = directory.path().join("sums");
         std::fs::write(&sums, format!("{}  task_usage/{name}\n", "0".repeat(64))).unwrap();
         let error = last(ReadOptions {
-            checksums: ChecksumSource::File(sums),
+            checksums: ChecksumSource::File(sums.into()),
             ..ReadOptions::default()
         });
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Corrupt);

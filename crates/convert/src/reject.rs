@@ -75,7 +75,7 @@ struct Line<'a> {
 }
 
 impl BadRow<'_> {
-    /// What a file may be instead of the one expected, each told by one bad row. The first that applies
+    /// What a file may be instead of the expected one, judged by one bad row. The first that applies
     /// is the hint.
     const HINTS: [fn(&Self, &Layout) -> Option<String>; 9] = [
         Self::byte_order_mark,

@@ -1,24 +1,6 @@
 //! How numbers are written for people.
 
-use std::fmt;
-
-/// A number with commas between its thousands.
-///
-/// ```
-/// assert_eq!(tracelake_convert::words::count(1_234_567), "1,234,567");
-/// ```
-#[must_use]
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use tracelake_schema::render::thousands as count;
 
 /// A number with its noun, which takes an s unless the number is one.
 ///
@@ -33,38 +15,39 @@ pub fn several(number: u64, noun: &str) -> String {
     format!("{} {noun}{s}", count(number))
 }
 
-/// Ascending numbers, runs of them written short.
+/// How many ranges a message lists at most: it stays a message, whatever a file or a manifest says.
+const RANGES: usize = 20;
+
+/// Ranges of numbers, from the first to the last of each; no more than 20 of them are listed.
 ///
 /// ```
-/// use tracelake_convert::words::Runs;
-/// assert_eq!(Runs(&[0, 1, 2, 5, 7, 8]).to_string(), "0-2, 5, 7-8");
+/// use tracelake_convert::words::ranges;
+/// assert_eq!(ranges([(0, 2), (5, 5)]), "0-2, 5");
+/// assert!(ranges((0..99).map(|n| (2 * n, 2 * n))).ends_with("36, 38, and 79 more"));
 /// ```
-pub struct Runs<'a>(pub &'a [u32]);
-
-impl fmt::Display for Runs<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let runs = self.0.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-        for (index, run) in runs.enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
-            match run {
-                [] => {}
-                [one] => write!(f, "{comma}{one}")?,
-                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
-            }
-        }
-        Ok(())
+#[must_use]
+pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
+    let mut ranges = ranges.into_iter();
+    let listed = ranges.by_ref().take(RANGES);
+    let listed = listed.map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let mut text = listed.collect::<Vec<_>>().join(", ");
+    let more = ranges.count() as u64;
+    if more > 0 {
+        text += &format!(", and {} more", count(more));
     }
+    text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_count() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000")] {
-            assert_eq!(count(number), text);
-        }
-        assert_eq!(count(1_232_799_308), "1,232,799,308");
-    }
+/// The same of ascending numbers, of which neighbours make a range.
+///
+/// ```
+/// assert_eq!(tracelake_convert::words::numbers(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+/// ```
+#[must_use]
+pub fn numbers(numbers: &[u32]) -> String {
+    let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    ranges(runs.filter_map(|run| Some((*run.first()?, *run.last()?))))
 }

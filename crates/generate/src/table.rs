@@ -24,7 +24,7 @@ const CHUNKS: usize = 4;
 /// How many rows to write between two reports of progress.
 const STRIDE: u64 = 1 << 16;
 
-/// Called with the table, the part and the rows of the part so far; says whether to go on.
+/// Called with the table, the part and the rows of the part so far; says whether to continue.
 pub(crate) type Progress<'p> = &'p (dyn Fn(&str, u32, u64) -> ControlFlow<()> + Sync);
 
 /// A writing thread has failed, and joining it gives the reason; or the caller asked for a stop.

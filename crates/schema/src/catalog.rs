@@ -1816,6 +1816,36 @@ mod alibaba_2018 {
                 size: "20G",
             },
         ],
+        locations: &[
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/alibaba_clusterdata_v2018.tar.gz",
+                doc: "All tables, 49 GB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/machine_meta.tar.gz",
+                doc: "The table machine_meta, 92 KB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/machine_usage.tar.gz",
+                doc: "The table machine_usage, 1.7 GB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/container_meta.tar.gz",
+                doc: "The table container_meta, 2.4 MB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/container_usage.tar.gz",
+                doc: "The table container_usage, 28 GB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/batch_task.tar.gz",
+                doc: "The table batch_task, 125 MB.",
+            },
+            PublishedAt {
+                url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/batch_instance.tar.gz",
+                doc: "The table batch_instance, 20 GB.",
+            },
+        ],
         download: Some(
             "About 48 GB in archives and 280 GB unpacked, as the publisher's page says.",
         ),
@@ -5239,6 +5269,40 @@ mod borg_2019 {
         licence: "CC-BY-4.0",
         citation: "John Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., Mountain View, CA, USA, April 2020.",
         archives: &[],
+        locations: &[
+            PublishedAt {
+                url: "gs://clusterdata_2019_a",
+                doc: "Cell a: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_b",
+                doc: "Cell b: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_c",
+                doc: "Cell c: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_d",
+                doc: "Cell d: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_e",
+                doc: "Cell e: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_f",
+                doc: "Cell f: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_g",
+                doc: "Cell g: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+            PublishedAt {
+                url: "gs://clusterdata_2019_h",
+                doc: "Cell h: all tables as JSON shards, and as Parquet shards that are not read.",
+            },
+        ],
         download: Some(
             "About 2.4 TiB compressed for all eight cells, as the publisher's page says.",
         ),
@@ -7581,6 +7645,16 @@ mod google_2011 {
         licence: "CC-BY-4.0",
         citation: "Charles Reiss, John Wilkes, Joseph L. Hellerstein: Google cluster-usage traces: format + schema. Technical report, Google Inc., Mountain View, CA, USA, 2011.",
         archives: &[],
+        locations: &[
+            PublishedAt {
+                url: "gs://clusterdata-2011-2",
+                doc: "All tables, schema.csv and SHA256SUM.",
+            },
+            PublishedAt {
+                url: "https://commondatastorage.googleapis.com/clusterdata-2011-2",
+                doc: "The same over HTTPS.",
+            },
+        ],
         download: Some("About 41 GB compressed, as the publisher's page says."),
         creators: &["Charles Reiss", "John Wilkes", "Joseph L. Hellerstein"],
         url: Some("https://github.com/google/cluster-data/blob/master/ClusterData2011_2.md"),
@@ -7786,6 +7860,7 @@ mod google_2011 {
         licence: "CC-BY-4.0",
         citation: "Charles Reiss, John Wilkes, Joseph L. Hellerstein: Google cluster-usage traces: format + schema. Technical report, Google Inc., Mountain View, CA, USA, 2011.",
         archives: &[],
+        locations: &[],
         download: Some("About 41 GB compressed, as the publisher's page says."),
         creators: &["Charles Reiss", "John Wilkes", "Joseph L. Hellerstein"],
         url: Some("https://github.com/google/cluster-data/blob/master/ClusterData2011_2.md"),

@@ -35,8 +35,8 @@ pub mod render;
 pub use catalog::TRACES;
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Derived, Figure, Files, Kind, Known,
-    Need, NeededParts, Obfuscation, Plot, Published, QueryColumn, QueryTable, Range, Reference,
-    Rule, Sentinel, Syntax, Table, Trace,
+    Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn, QueryTable, Range,
+    Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

@@ -17,6 +17,8 @@ pub struct Trace {
     pub citation: &'static str,
     /// The archives that were published, if the tables come in archives.
     pub archives: &'static [Archive],
+    /// The URLs it is published at, the one to use first.
+    pub locations: &'static [PublishedAt],
     /// How large the compressed download is, in words, and who says so.
     pub download: Option<&'static str>,
     /// The creators of the data, in the order of the citation.
@@ -194,6 +196,15 @@ pub struct Archive {
     pub sha256: &'static str,
     /// The size as the publisher prints it, such as `1.7G`.
     pub size: &'static str,
+}
+
+/// A URL that a trace, or a piece of it, is published at, for everybody to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublishedAt {
+    /// The URL, such as `gs://bucket`, without a slash at its end.
+    pub url: &'static str,
+    /// What is there.
+    pub doc: &'static str,
 }
 
 /// A table derived from another table of the lake.

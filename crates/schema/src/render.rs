@@ -101,8 +101,14 @@ fn shards(table: &Table) -> Vec<String> {
     sentences.collect()
 }
 
-/// A number with commas as thousands separators.
-fn thousands(number: u64) -> String {
+/// A number with commas between its thousands.
+///
+/// ```
+/// assert_eq!(tracelake_schema::render::thousands(1_232_799_308), "1,232,799,308");
+/// assert_eq!(tracelake_schema::render::thousands(999), "999");
+/// ```
+#[must_use]
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -122,6 +122,11 @@ fn trace(trace: &Trace, depth: usize) -> String {
         .collect();
     let archives = trace.archives.iter();
     let archives: Vec<String> = archives.map(|one| archive(one, depth + 2)).collect();
+    let locations = trace.locations.iter().map(|one| {
+        let fields = [("url", literal(one.url)), ("doc", literal(one.doc))];
+        structure("PublishedAt", depth + 2, &fields)
+    });
+    let locations: Vec<String> = locations.collect();
     let fields = [
         ("name", literal(trace.name)),
         ("family", literal(trace.family)),
@@ -130,6 +135,7 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
         ("archives", array("", depth + 1, &archives)),
+        ("locations", array("", depth + 1, &locations)),
         ("download", literal(trace.download)),
         ("creators", strings(trace.creators, depth + 1)),
         ("url", literal(trace.url)),

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use tracelake_schema::{
-    Archive, CellShards, Code, Column, Derived, Files, Kind, Published, Range, Reference, Sentinel,
-    Syntax, Table, Trace,
+    Archive, CellShards, Code, Column, Derived, Files, Kind, Published, PublishedAt, Range,
+    Reference, Sentinel, Syntax, Table, Trace,
 };
 
 use super::queries;
 use super::spec::{
-    ArchiveSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, PublishedSpec, RangeSpec,
-    SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
+    ArchiveSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, LocationSpec, PublishedSpec,
+    RangeSpec, SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
     confidence, date, identifier, kind, leak, obfuscation, prose, rule, sha256, snake_case, unique,
@@ -119,6 +119,7 @@ impl Family {
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
                 archives: archives(&trace.archive, &all_tables).context("archive")?,
+                locations: locations(&trace.location).context("location")?,
                 download: spec.download.as_deref().map(prose).transpose()?,
                 creators: sentences(&spec.creators)?,
                 url: spec.url.as_deref().map(word).transpose()?,
@@ -458,6 +459,20 @@ fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Arc
         })
     });
     Ok(archives.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
+    unique("URL", list.iter().map(|location| location.url.as_str()))?;
+    let locations = list.iter().map(|location| {
+        let url = word(&location.url)?;
+        ensure!(url.contains("://"), "{url} is not a URL");
+        ensure!(!url.ends_with('/'), "{url} ends in a slash");
+        Ok(PublishedAt {
+            url,
+            doc: prose(&location.doc)?,
+        })
+    });
+    Ok(locations.collect::<Result<Vec<_>>>()?.leak())
 }
 
 fn shards(list: &[ShardsSpec]) -> Result<&'static [CellShards]> {

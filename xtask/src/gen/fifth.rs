@@ -160,6 +160,7 @@ fn a_fifth_trace_takes_one_description() {
         parts: 1,
         overwrite: false,
         max_rejects: None,
+        shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
     let outcome = convert(&plan, &out, conduct, &|_| {}).unwrap();

@@ -122,7 +122,17 @@ pub(crate) struct TraceSpec {
     pub(crate) document: String,
     #[serde(default)]
     pub(crate) archive: Vec<ArchiveSpec>,
+    #[serde(default)]
+    pub(crate) location: Vec<LocationSpec>,
     pub(crate) published: Option<String>,
+}
+
+/// [`tracelake_schema::PublishedAt`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LocationSpec {
+    pub(crate) url: String,
+    pub(crate) doc: String,
 }
 
 /// One published archive.

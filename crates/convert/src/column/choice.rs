@@ -20,7 +20,7 @@ const NEVER_PAD_BITS: u8 = 4;
 /// size is stored uncompressed, and is faster to read.
 const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
 
-/// A page with fewer bytes than this, its dictionary included, tells nothing about the next ones: it may
+/// A page with fewer bytes than this, its dictionary included, says nothing about the next ones: it may
 /// be one value that opens the file, such as the time 0. It is compressed, and if it has indices, the
 /// next page decides on the encoding.
 const TELLING_BYTES: usize = 4 << 10;
@@ -28,7 +28,7 @@ const TELLING_BYTES: usize = 4 << 10;
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkEncoding {
-    /// Not decided: no page has ended that tells enough. The values of the page are indices.
+    /// Not decided: no page so far was large enough to choose by. The values of the page are indices.
     Undecided,
     /// Indices into a dictionary.
     Dictionary(IndexWidth),

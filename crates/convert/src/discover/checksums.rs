@@ -1,10 +1,8 @@
 //! The publisher's checksums: `SHA256SUM`, as `sha256sum` writes it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::read_small;
+use crate::location::{Location, SUMS_LIMIT, checksum_line};
+use std::collections::BTreeMap;
 
 /// SHA-256 digests by path.
 #[derive(Debug, Default)]
@@ -12,22 +10,19 @@ pub struct Checksums {
     by_path: BTreeMap<String, String>,
 }
 
-/// The largest file that is read, in bytes: a hundred thousand lines. A trace has about two thousand.
-const LIMIT: u64 = 16 << 20;
-
 impl Checksums {
     /// Reads lines of 64 hexadecimal digits, two spaces (or a space and `*`), and a path.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for any other line.
-    pub fn read(path: &Path) -> Result<Self> {
-        let text = read_small(path, LIMIT)?;
+    pub fn read(path: &Location) -> Result<Self> {
+        let text = path.read_small(SUMS_LIMIT)?;
         let mut by_path = BTreeMap::new();
         for (line, number) in String::from_utf8_lossy(&text).lines().zip(1..) {
             if line.trim().is_empty() {
                 continue;
             }
-            let Some((digest, name)) = parse(line) else {
+            let Some((digest, name)) = checksum_line(line) else {
                 return Err(
                     Error::new(ErrorKind::Corrupt, "not a line of SHA-256 and path")
                         .at(path)
@@ -61,21 +56,6 @@ impl Checksums {
     }
 }
 
-/// The digest and the path of one line.
-fn parse(line: &str) -> Option<(String, &str)> {
-    let (digest, path) = line.split_at_checked(64)?;
-    if !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let path = path
-        .strip_prefix("  ")
-        .or_else(|| path.strip_prefix(" *"))?;
-    Some((
-        digest.to_ascii_lowercase(),
-        path.strip_prefix("./").unwrap_or(path),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,7 +68,7 @@ mod tests {
         let digest = "AB".repeat(32);
         let name = "job_events/part-00000-of-00500.csv.gz";
         fs::write(&path, format!("{digest}  ./{name}\r\n{digest} *b\n\n")).unwrap();
-        let checksums = Checksums::read(&path).unwrap();
+        let checksums = Checksums::read(&(&path).into()).unwrap();
         let expected = "ab".repeat(32);
         assert_eq!(checksums.of("job_events", name), Some(&*expected));
         assert_eq!(
@@ -102,7 +82,7 @@ mod tests {
         for broken in ["xx  a", &format!("{digest}a"), "<html>"] {
             fs::write(&path, broken).unwrap();
             assert_eq!(
-                Checksums::read(&path).unwrap_err().kind(),
+                Checksums::read(&(&path).into()).unwrap_err().kind(),
                 ErrorKind::Corrupt,
                 "{broken}"
             );

@@ -1,11 +1,9 @@
 //! What a file or directory that isn't read seems to be, and what to do about it.
 
-use std::path::Path;
-
 use tracelake_schema::{Syntax, TRACES, Table};
 
 use super::Skipped;
-use crate::directory;
+use crate::location::{Entry, Kind, Listing, Location};
 use crate::source::{Magic, read_start};
 
 /// What a file is whose name ends in `ending`, and what to do about it.
@@ -53,18 +51,18 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
 
 /// Why a name at the top of a source is worth a warning when it isn't read; `None` for names that
 /// don't look like data.
-pub(super) fn why_data(root: &Path, name: &str) -> Option<String> {
-    let path = root.join(name);
-    if path.is_dir() {
+pub(super) fn why_data(root: &Location, entry: &Entry) -> Option<String> {
+    let name = &entry.name;
+    if entry.kind == Kind::Directory {
         return misnamed_directory(name);
     }
     let lower = name.to_ascii_lowercase();
     let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
-    what_it_is(&path, &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
+    what_it_is(&root.join(name), &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
 }
 
 /// Why a name in a table's directory is not read.
-pub(super) fn why_skipped(root: &Path, path: &str) -> String {
+pub(super) fn why_skipped(root: &Location, path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     what_it_is(&root.join(path), &name).unwrap_or_else(|| not_a_part().to_owned())
 }
@@ -78,16 +76,18 @@ fn not_a_part() -> &'static str {
     "its name is not that of a table's file"
 }
 
-fn what_it_is(path: &Path, lower: &str) -> Option<String> {
+fn what_it_is(file: &Location, lower: &str) -> Option<String> {
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
         return Some(format!("it looks like {}; {}", known.is, known.remedy));
     }
-    // A link may point out of the source, where nothing is read.
+    // A link may point out of the source, where nothing is read; and a bucket may hold a great many
+    // objects, none of which is read for a guess.
+    let path = file.as_path()?;
     if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return None;
     }
-    let start = read_start(path)?;
+    let start = read_start(file)?;
     if let Some(magic) = Magic::of(&start) {
         return Some(format!("it looks like {}; {}", magic.is, magic.remedy));
     }
@@ -152,24 +152,21 @@ fn misnamed_directory(name: &str) -> Option<String> {
 
 /// What to do where no table was found in a directory: the first thing that applies.
 pub(super) fn nothing_found(
-    source: &Path,
+    source: &Location,
     skipped: &[Skipped],
-    is_source: &dyn Fn(&Path) -> bool,
+    is_source: &dyn Fn(&Location) -> bool,
 ) -> String {
     if let Some(Skipped { path, why }) = skipped.first() {
         return format!("{path} is skipped: {why}");
     }
-    let names = directory::names(source).unwrap_or_default();
-    let below = names.into_iter().map(|name| source.join(name));
-    let below = below
-        .filter(|path| path.is_dir())
-        .take(100)
-        .find(|path| is_source(path));
-    match below {
-        Some(path) => format!(
-            "there are tables in {}: name that directory",
-            path.display()
-        ),
+    let entries = Listing::of(source).and_then(|listing| listing.entries(""));
+    let entries = entries.unwrap_or_default().into_iter();
+    let below = entries.filter(|entry| entry.kind == Kind::Directory);
+    let below = below.map(|entry| source.join(&entry.name));
+    // Each is a request, in a bucket.
+    let most = if source.as_path().is_some() { 100 } else { 10 };
+    match below.take(most).find(is_source) {
+        Some(below) => format!("there are tables in {below}: name that directory"),
         None => "expected directories such as job_events with files such as \
                  part-00000-of-00500.csv.gz, or files that are named after tables"
             .to_owned(),

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use tracelake_schema::{Archive, Files, SYNTHETIC, TRACES, Table, Trace};
 
-use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::{Entry, Kind, Listing, Location};
 use crate::source::ARCHIVES;
 use crate::store::HOME;
-use crate::words::Runs;
+use crate::words;
 
 /// What was found in a source.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Found {
     /// The directory that paths are relative to.
-    pub root: PathBuf,
+    pub root: Location,
     /// The tables with at least one file, by name.
     pub tables: Vec<FoundTable>,
     /// Archives that may hold any table of a trace, and the trace if their name tells.
@@ -37,8 +37,21 @@ pub struct Found {
 }
 
 impl Found {
+    fn new(root: Location) -> Self {
+        Self {
+            root,
+            tables: Vec::new(),
+            archives: Vec::new(),
+            schema_csv: false,
+            checksums: false,
+            skipped: Vec::new(),
+            alone: false,
+            synthetic: false,
+        }
+    }
+
     /// The first file found, with the source's path before it; the source where there is none.
-    pub(crate) fn first_path(&self) -> PathBuf {
+    pub(crate) fn first_path(&self) -> Location {
         let parts = self.tables.iter().flat_map(|table| &table.parts);
         let mut files = parts
             .map(|part| &part.file)
@@ -75,7 +88,7 @@ impl FoundTable {
         let mut numbers: Vec<u32> = self.parts.iter().map(|part| part.number).collect();
         numbers.dedup();
         let s = if numbers.len() == 1 { "" } else { "s" };
-        format!("part{s} {}", Runs(&numbers))
+        format!("part{s} {}", words::numbers(&numbers))
     }
 }
 
@@ -114,35 +127,58 @@ pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 /// Looks at a source: a directory laid out as published, one table's directory, or one file. It knows
 /// the names of `trace`'s tables, or, without one, of every trace's.
 ///
-/// Nothing outside the source is read: a symbolic link that points out of it is refused.
+/// Nothing outside the source is read: a symbolic link that points out of it is refused. In a bucket,
+/// what the names of objects start with is a directory; on a web server, its `SHA256SUM` lists the files.
 ///
 /// # Errors
 /// When it doesn't exist, has no file of any table, or can't be read.
-pub fn discover(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
+pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
     let mut found = files(source, trace)?;
-    found.synthetic = is_synthetic(source);
+    found.synthetic = is_synthetic(source, found.alone);
     Ok(found)
 }
 
 /// Whether a source, or the trace that it is one table or one file of, has the mark of a synthetic one.
-fn is_synthetic(source: &Path) -> bool {
-    let whole = fs::canonicalize(source).unwrap_or_default();
+fn is_synthetic(source: &Location, is_file: bool) -> bool {
+    let mark = |directory: &Location| directory.join(SYNTHETIC).is_file();
+    let Some(path) = source.as_path() else {
+        let mut near = std::iter::successors(Some(source.clone()), Location::parent)
+            .skip(usize::from(is_file))
+            .take(2);
+        return near.any(|directory| mark(&directory));
+    };
+    let whole = fs::canonicalize(path).unwrap_or_default();
     let mut directories = whole.ancestors().take(3).enumerate();
     directories.any(|(above, directory)| {
         // Of a directory its parent is asked as well, of a file the one above that, too.
         let is_near = above < 2 || whole.is_file();
-        is_near && directory.join(SYNTHETIC).is_file()
+        is_near && mark(&directory.into())
     })
 }
 
 /// The files of a source.
-fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
-    let metadata = fs::metadata(source).map_err(|error| cannot_open(source, error))?;
-    let root = fs::canonicalize(source).map_err(|error| Error::io("open", source, error))?;
-    if !metadata.is_dir() {
-        return one_file(source, &root, metadata.len(), trace);
+fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
+    let kind = source.kind().map_err(|error| error.or_at(source))?;
+    let Some(kind) = kind else {
+        return Err(missing(source));
+    };
+    // The same without links.
+    let root = match source {
+        Location::Disk(path) => {
+            let whole = fs::canonicalize(path);
+            Location::Disk(whole.map_err(|error| Error::io("open", path, error))?)
+        }
+        Location::Url(_) => source.clone(),
+    };
+    match kind {
+        Kind::Directory => {}
+        Kind::File { bytes } => return one_file(source, &root, bytes, trace),
+        Kind::Other => return one_file(source, &root, 0, trace),
     }
-    if source.join(HOME).is_dir() {
+    let listing = Listing::of(source)?;
+    let entries = listing.entries("")?;
+    let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == Kind::Directory;
+    if entries.iter().any(is_lake) {
         return Err(
             Error::new(ErrorKind::Failed, "this is a lake, not a source")
                 .at(source)
@@ -151,25 +187,26 @@ fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
     }
     let mut search = Search {
         source,
+        listing,
         directory: table_of(&root, trace),
-        root,
+        root: root.as_path().map(Path::to_owned).unwrap_or_default(),
         trace,
-        found: Found {
-            root: source.to_owned(),
-            ..Found::default()
-        },
+        found: Found::new(source.clone()),
     };
-    for name in list(source)? {
-        search.take_top(name)?;
+    for entry in entries {
+        search.take_top(entry)?;
     }
     let mut found = search.found;
     skip_nameless(&mut found);
     if found.tables.is_empty() && found.archives.is_empty() {
-        let is_source = |path: &Path| {
-            let names = list(path).unwrap_or_default();
-            names
+        let is_source = |directory: &Location| {
+            let entries = Listing::of(directory).and_then(|listing| listing.entries(""));
+            entries
+                .unwrap_or_default()
                 .iter()
-                .any(|name| is_table(name, trace) || FileName::of(name, trace).is_some())
+                .any(|Entry { name, .. }| {
+                    is_table(name, trace) || FileName::of(name, trace).is_some()
+                })
         };
         let hint = hints::nothing_found(source, &found.skipped, &is_source);
         return Err(
@@ -189,18 +226,18 @@ fn files(source: &Path, trace: Option<&'static Trace>) -> Result<Found> {
 
 /// Whether a directory looks like a source: it has something that [`discover`] would read.
 #[must_use]
-pub fn is_source(path: &Path) -> bool {
-    discover(path, None).is_ok()
+pub fn is_source(location: &Location) -> bool {
+    discover(location, None).is_ok()
 }
 
 /// Refuses a lake that would be inside its source, where the next run would look for tables.
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] when `out` is in the directory `source`; when a path can't be resolved.
-pub fn refuse_inside(source: &Path, out: &Path) -> Result<()> {
-    if !source.is_dir() {
+pub fn refuse_inside(source: &Location, out: &Path) -> Result<()> {
+    let Some(source) = source.as_path().filter(|source| source.is_dir()) else {
         return Ok(());
-    }
+    };
     let resolve = |path: &Path| {
         let whole = std::path::absolute(path).and_then(|whole| {
             let existing = whole.ancestors().find(|ancestor| ancestor.exists());
@@ -219,18 +256,19 @@ pub fn refuse_inside(source: &Path, out: &Path) -> Result<()> {
         .hint("name a directory for the lake that is outside the source"))
 }
 
-fn cannot_open(source: &Path, error: std::io::Error) -> Error {
-    if error.kind() != std::io::ErrorKind::NotFound {
-        return Error::io("open the source", source, error);
-    }
-    let hint = match source.to_str() {
-        Some(url) if url.contains("://") => "download it, and name the directory",
-        _ => "check the path: SRC is the directory or file that was downloaded",
+/// The error for a source that isn't there.
+fn missing(source: &Location) -> Error {
+    let (reason, hint) = match source {
+        Location::Disk(_) => (
+            "there is no such file or directory",
+            "check the path: SRC is the directory or file that was downloaded, or a URL",
+        ),
+        Location::Url(_) => (
+            "there is no such object, and none below it",
+            "check the URL; tracelake schema TRACE prints where a trace is published",
+        ),
     };
-    Error::new(ErrorKind::Failed, "there is no such file or directory")
-        .at(source)
-        .hint(hint)
-        .because(error)
+    Error::new(ErrorKind::Failed, reason).at(source).hint(hint)
 }
 
 /// Skips parts that no directory gives a table, where there are tables beside them.
@@ -252,33 +290,29 @@ fn skip_nameless(found: &mut Found) {
 
 /// A single file; its name, or that of its directory, says which table it is of.
 fn one_file(
-    source: &Path,
-    whole: &Path,
+    source: &Location,
+    whole: &Location,
     bytes: u64,
     trace: Option<&'static Trace>,
 ) -> Result<Found> {
-    let name = source.file_name().and_then(|name| name.to_str());
-    let Some(name) = name else {
+    let Some(name) = source.name() else {
         return Err(Error::new(ErrorKind::Usage, "the file's name is not UTF-8")
             .at(source)
             .hint("rename it"));
     };
-    let parent = source.parent().map(Path::to_owned).unwrap_or_default();
-    let root = if parent.as_os_str().is_empty() {
-        PathBuf::from(".")
-    } else {
-        parent
+    let root = match source.parent() {
+        Some(parent) if parent.as_path() != Some(Path::new("")) => parent,
+        _ => Location::Disk(PathBuf::from(".")),
     };
     let mut found = Found {
-        root,
         alone: true,
-        ..Found::default()
+        ..Found::new(root)
     };
     let file = FoundFile {
         path: name.to_owned(),
         bytes,
     };
-    let directory = whole.parent().and_then(|parent| table_of(parent, trace));
+    let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
     let (table, files, number, total) = match FileName::of(name, trace) {
         Some(FileName::Archive(trace)) => {
             found.archives.push((file, Some(trace)));
@@ -314,8 +348,9 @@ fn one_file(
 
 /// A directory that is being looked through.
 struct Search<'a> {
-    source: &'a Path,
-    /// The same without links.
+    source: &'a Location,
+    listing: Listing,
+    /// On disk, the same without links.
     root: PathBuf,
     /// The table that the source is named after, if it is one table's directory.
     directory: Option<String>,
@@ -325,28 +360,41 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Takes one name of the source itself.
-    fn take_top(&mut self, name: String) -> Result<()> {
-        let path = self.source.join(&name);
-        if is_table(&name, self.trace) && path.is_dir() {
-            stay_inside(&self.root, &path)?;
-            for file in list(&path)? {
-                self.take(format!("{name}/{file}"), Some(&name))?;
+    fn take_top(&mut self, entry: Entry) -> Result<()> {
+        let Entry { ref name, kind } = entry;
+        if is_table(name, self.trace) && kind == Kind::Directory {
+            self.stay_inside(name)?;
+            let directory = name.clone();
+            for file in self.listing.entries(&directory)? {
+                self.take(
+                    format!("{directory}/{}", file.name),
+                    &file,
+                    Some(&directory),
+                )?;
             }
         } else if name == SCHEMA_CSV {
-            stay_inside(&self.root, &path)?;
+            self.stay_inside(name)?;
             self.found.schema_csv = true;
         } else if name == CHECKSUMS {
-            stay_inside(&self.root, &path)?;
+            self.stay_inside(name)?;
             self.found.checksums = true;
-        } else if FileName::of(&name, self.trace).is_some() || self.directory.is_some() {
+        } else if FileName::of(name, self.trace).is_some() || self.directory.is_some() {
             let directory = self.directory.clone();
-            self.take(name, directory.as_deref())?;
-        } else if is_table(&name, None) || FileName::of(&name, None).is_some() {
-            self.skip(name, hints::why_elsewhere());
-        } else if let Some(why) = hints::why_data(self.source, &name) {
-            self.skip(name, why);
+            self.take(name.clone(), &entry, directory.as_deref())?;
+        } else if is_table(name, None) || FileName::of(name, None).is_some() {
+            self.skip(name.clone(), hints::why_elsewhere());
+        } else if let Some(why) = hints::why_data(self.source, &entry) {
+            self.skip(name.clone(), why);
         }
         Ok(())
+    }
+
+    /// Refuses a name on disk that is a link out of the source.
+    fn stay_inside(&self, path: &str) -> Result<()> {
+        match self.source {
+            Location::Disk(source) => stay_inside(&self.root, &source.join(path)),
+            Location::Url(_) => Ok(()),
+        }
     }
 
     fn skip(&mut self, path: String, why: String) {
@@ -355,7 +403,7 @@ impl Search<'_> {
 
     /// Takes one name as a file of a table or as an archive, or skips it; `directory` is the table that
     /// its directory is named after.
-    fn take(&mut self, path: String, directory: Option<&str>) -> Result<()> {
+    fn take(&mut self, path: String, entry: &Entry, directory: Option<&str>) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         let directory = directory.map(str::to_owned);
         // A table's directory holds files of that table.
@@ -376,7 +424,7 @@ impl Search<'_> {
                 (Some(table), files, 0, Some(1))
             }
             Some(FileName::Archive(trace)) => {
-                let file = self.file(path)?;
+                let file = self.file(path, entry)?;
                 self.found.archives.push((file, Some(trace)));
                 return Ok(());
             }
@@ -391,7 +439,7 @@ impl Search<'_> {
             }
         };
         let part = FoundPart {
-            file: self.file(path)?,
+            file: self.file(path, entry)?,
             number,
             total,
         };
@@ -410,20 +458,15 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn file(&self, path: String) -> Result<FoundFile> {
-        let place = self.source.join(&path);
-        stay_inside(&self.root, &place)?;
-        let metadata = fs::metadata(&place).map_err(|error| Error::io("open", &place, error))?;
-        if !metadata.is_file() {
+    fn file(&self, path: String, entry: &Entry) -> Result<FoundFile> {
+        self.stay_inside(&path)?;
+        let Kind::File { bytes } = entry.kind else {
             let reason = "has the name of a table's file, but is not a file";
             return Err(Error::new(ErrorKind::Failed, reason)
-                .at(place)
+                .at(self.source.join(&path))
                 .hint("move it away"));
-        }
-        Ok(FoundFile {
-            path,
-            bytes: metadata.len(),
-        })
+        };
+        Ok(FoundFile { path, bytes })
     }
 }
 
@@ -526,8 +569,8 @@ fn digits(text: &str) -> Option<u32> {
 }
 
 /// The table that a directory is named after.
-fn table_of(directory: &Path, trace: Option<&'static Trace>) -> Option<String> {
-    let name = directory.file_name()?.to_str()?;
+fn table_of(directory: &Location, trace: Option<&'static Trace>) -> Option<String> {
+    let name = directory.name()?;
     is_table(name, trace).then(|| name.to_owned())
 }
 
@@ -549,15 +592,6 @@ fn stay_inside(root: &Path, path: &Path) -> Result<()> {
     )
     .at(path)
     .hint("name the directory that it points to, or put the file itself here"))
-}
-
-/// The names in a directory, sorted; those that are not UTF-8 cannot be ours.
-fn list(path: &Path) -> Result<Vec<String>> {
-    let names = directory::names(path).map_err(|error| Error::io("list", path, error))?;
-    Ok(names
-        .into_iter()
-        .filter_map(|name| name.into_string().ok())
-        .collect())
 }
 
 #[cfg(test)]
@@ -592,7 +626,7 @@ mod tests {
         ] {
             fs::write(table.join(name), "x").unwrap();
         }
-        let found = discover(directory.path(), None).unwrap();
+        let found = discover(&directory.path().into(), None).unwrap();
         assert_eq!(
             found.tables[0]
                 .parts
@@ -602,9 +636,9 @@ mod tests {
             [0, 1]
         );
         assert_eq!(found.skipped[0].path, "job_events/notes.txt");
-        let found = discover(&table, None).unwrap();
+        let found = discover(&Location::from(&table), None).unwrap();
         assert_eq!(found.tables[0].name.as_deref(), Some("job_events"));
-        let found = discover(&table.join("part-00001-of-00003.csv.gz"), None).unwrap();
+        let found = discover(&table.join("part-00001-of-00003.csv.gz").into(), None).unwrap();
         assert_eq!((found.tables[0].parts.len(), found.alone), (1, true));
         assert_eq!(found.tables[0].name.as_deref(), Some("job_events"));
     }
@@ -618,7 +652,7 @@ mod tests {
         let outside = directory.path().join("outside");
         fs::write(&outside, "x").unwrap();
         std::os::unix::fs::symlink(&outside, table.join("part-00000-of-00001.csv.gz")).unwrap();
-        let error = discover(&directory.path().join("source"), None).unwrap_err();
+        let error = discover(&directory.path().join("source").into(), None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
     }
 }

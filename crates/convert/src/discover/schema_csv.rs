@@ -1,12 +1,10 @@
 //! A trace's own `schema.csv`, which decides the order, number and presence of fields.
 
-use std::path::Path;
-
 use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::{Field, Layout};
-use crate::source::read_small;
+use crate::location::Location;
 
 /// The columns of `schema.csv`, in the order that they are used in here.
 const HEADER: [&str; 5] = [
@@ -34,7 +32,7 @@ struct Row {
 /// A `schema.csv` that was read, but not yet held against a trace.
 #[derive(Debug)]
 pub struct SchemaCsv {
-    path: std::path::PathBuf,
+    path: Location,
     rows: Vec<Row>,
 }
 
@@ -43,14 +41,14 @@ impl SchemaCsv {
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] when it does not have the published form, with the line.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Location) -> Result<Self> {
         let misfit = |line: u64, reason: String| {
             Error::new(ErrorKind::Misfit, reason)
                 .at(path)
                 .line(line, None)
                 .hint("download schema.csv again; without one, the published order is used")
         };
-        let text = read_small(path, LIMIT)?;
+        let text = path.read_small(LIMIT)?;
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .trim(csv::Trim::All)
@@ -118,7 +116,7 @@ impl SchemaCsv {
             return Err(misfit(1, "describes no field".to_owned()));
         }
         Ok(Self {
-            path: path.to_owned(),
+            path: path.clone(),
             rows,
         })
     }
@@ -216,7 +214,7 @@ impl SchemaCsv {
     }
 }
 
-fn wrap(path: &Path, error: csv::Error) -> Error {
+fn wrap(path: &Location, error: csv::Error) -> Error {
     let line = error.position().map(csv::Position::line);
     let kind = if error.is_io_error() {
         ErrorKind::Failed

@@ -2,9 +2,9 @@
 
 mod recognise;
 mod request;
+mod shards;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
 use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
@@ -14,14 +14,16 @@ use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
+use crate::location::Location;
 use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
 use crate::output::{Encoding, Format};
 use crate::source::{self, Member};
-use crate::words::{Runs, several};
+use crate::words::{numbers, several};
 
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
+pub use shards::Shard;
 
 /// The most parts that the names of a table's files may speak of; published tables have up to 500. A
 /// name alone must not decide how much memory a plan takes.
@@ -31,7 +33,7 @@ pub const PARTS_LIMIT: u32 = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The directory that source paths are relative to.
-    pub source: PathBuf,
+    pub source: Location,
     /// The trace.
     pub trace: &'static Trace,
     /// What decides the bytes of the outputs.
@@ -542,7 +544,7 @@ fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>>
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when they differ.
-pub fn check_sha256(path: &Path, expected: &str, found: &str) -> Result<()> {
+pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> {
     if expected == found {
         return Ok(());
     }
@@ -580,7 +582,7 @@ fn plan_table(
             let reason = format!(
                 "{} of {total} parts are missing: {}",
                 missing.len(),
-                Runs(&missing)
+                numbers(&missing)
             );
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)

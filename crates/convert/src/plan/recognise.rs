@@ -1,7 +1,6 @@
 //! Which table and which trace a source holds, judged by file names and by the first row.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use serde_json::Value;
 use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
@@ -9,6 +8,7 @@ use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{Found, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::source::{Chunk, Source};
 use crate::value;
 
@@ -31,7 +31,11 @@ pub(super) fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-fn table_of_first_row(request: &Request, root: &Path, table: &FoundTable) -> Result<&'static str> {
+fn table_of_first_row(
+    request: &Request,
+    root: &Location,
+    table: &FoundTable,
+) -> Result<&'static str> {
     let failed = |reason: String| {
         Error::new(ErrorKind::Failed, reason)
             .at(&request.source)
@@ -276,9 +280,9 @@ fn has_values(table: &Table, row: &[u8]) -> bool {
 }
 
 /// The first row of a table's first part that has one, without its line ending.
-fn first_row(root: &Path, table: &FoundTable) -> Result<Option<Vec<u8>>> {
+fn first_row(root: &Location, table: &FoundTable) -> Result<Option<Vec<u8>>> {
     for part in &table.parts {
-        let mut source = Source::open(&root.join(&part.file.path))?;
+        let mut source = Source::open(root.join(&part.file.path))?;
         let mut chunk = Chunk::default();
         if !source.is_archive() && source.next_chunk(&mut chunk)? {
             let line = chunk.lines().split(|&byte| byte == b'\n').next();

@@ -1,11 +1,11 @@
 //! What is asked for, before anything was looked at.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use tracelake_schema::{Rule, Trace};
 
+use crate::location::Location;
 use crate::options::{Layout, OnBadRow};
 use crate::output::Encoding;
 
@@ -16,8 +16,9 @@ pub const PART_ROWS: u64 = 1 << 24;
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// A directory laid out as published, one table's directory, or one file.
-    pub source: PathBuf,
+    /// A directory laid out as published, one table's directory, or one file: on disk, in a bucket or on
+    /// a web server.
+    pub source: Location,
     /// The trace; `None` to recognise it.
     pub trace: Option<&'static Trace>,
     /// The tables to convert; empty for all that are there.
@@ -43,9 +44,9 @@ pub struct Request {
 impl Request {
     /// Everything that is in `source`, with the defaults of the command line.
     #[must_use]
-    pub fn new(source: PathBuf) -> Self {
+    pub fn new(source: impl Into<Location>) -> Self {
         Self {
-            source,
+            source: source.into(),
             trace: None,
             tables: Vec::new(),
             parts: None,
@@ -74,7 +75,7 @@ pub enum ChecksumSource {
     /// None.
     None,
     /// This file.
-    File(PathBuf),
+    File(Location),
 }
 
 /// File numbers such as `0-9,17`.
@@ -91,6 +92,11 @@ impl PartSet {
     /// The file numbers, range by range.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.0.iter().cloned().flatten()
+    }
+
+    /// The ranges that it consists of: the first and the last file number of each.
+    pub fn ranges(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.0.iter().map(|range| (*range.start(), *range.end()))
     }
 
     /// Whether it has a file number from `number` on.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tracelake_schema::{Files, Table, Trace};
 
 use crate::manifest::{Manifest, PartFacts};
+use crate::words::ranges;
 
 /// What a lake lacks of its trace.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,18 +56,6 @@ pub(super) fn count(runs: &[(u32, u32)]) -> u64 {
         .sum()
 }
 
-/// File numbers in words, such as `0, 3-7`.
-pub(super) fn numbers(runs: &[(u32, u32)]) -> String {
-    let runs = runs.iter().map(|(first, last)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
-    });
-    runs.collect::<Vec<_>>().join(", ")
-}
-
 impl Gap {
     /// Describes what is missing: `2 of 500 parts are missing: 0, 7`.
     #[must_use]
@@ -76,7 +65,7 @@ impl Gap {
             Self::Parts { total, missing } => format!(
                 "{} of {total} parts are missing: {}",
                 count(missing),
-                numbers(missing)
+                ranges(missing.iter().copied())
             ),
             Self::Rows { read, published } => {
                 format!("{read} rows were read, but {published} were published")

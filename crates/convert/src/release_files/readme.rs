@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tracelake_schema::render;
 
-use super::completeness::{Completeness, Gap, TableGap, count, numbers};
+use super::completeness::{Completeness, Gap, TableGap, count};
 use super::{Lake, spdx};
 use crate::manifest::{Origin, PartFacts, REJECTS, Settings};
 use crate::output::Format;
@@ -164,7 +164,7 @@ fn missing_parts(gaps: &[TableGap]) -> String {
         Gap::Absent => Some(format!("| {table} | 0 | unknown | all |\n")),
         Gap::Parts { total, missing } => {
             let here = u64::from(*total) - count(missing);
-            let missing = numbers(missing);
+            let missing = words::ranges(missing.iter().copied());
             Some(format!("| {table} | {here} | {total} | {missing} |\n"))
         }
     });

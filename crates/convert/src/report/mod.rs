@@ -4,22 +4,24 @@ mod progress;
 mod summary;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::{Error, escape};
-use crate::inspect::Inventory;
-use crate::plan::{PartPlan, Plan, StreamPlan};
+use crate::inspect::{Inventory, ShardInventory};
+use crate::location::Location;
+use crate::plan::{PartPlan, Plan, Shard, StreamPlan};
+use crate::plan_file::PlanFile;
 use crate::run::Found;
 use crate::store::{RELEASE, SUMS};
 use crate::verify::Verdict;
-use crate::words::{Runs, count, several};
+use crate::words::{count, numbers, several};
 use indicatif::HumanBytes;
 use serde_json::json;
 use tracelake_generate::Summary;
 
 pub(crate) use progress::{Reporter, Task, json_error};
-pub(crate) use summary::close;
+pub(crate) use summary::{close, committed};
 
 /// Writes one line to stderr. If stderr is closed, nobody is left to read it.
 pub(crate) fn say(text: &str) {
@@ -98,12 +100,22 @@ fn shown(text: &str) -> String {
     escape(text.as_bytes(), usize::MAX)
 }
 
-fn shown_path(path: &Path) -> String {
-    escape(path.as_os_str().as_encoded_bytes(), usize::MAX)
+fn shown_path(path: &Location) -> String {
+    escape(
+        PathBuf::from(path).as_os_str().as_encoded_bytes(),
+        usize::MAX,
+    )
 }
 
 /// What `--dry-run` prints.
-pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
+pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, Shard)>) -> String {
+    let shards = shared.map(|(file, _)| file.assignment());
+    let shard_of = |table: &str, number| {
+        let shard = shards
+            .as_ref()
+            .and_then(|shards| shards.shard_of(table, number));
+        shard.map_or_else(String::new, |shard| format!("  (shard {shard})"))
+    };
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
@@ -120,16 +132,25 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
             text += &format!(", {} done", count(done));
         }
         if !table.missing.is_empty() {
-            text += &format!(", missing {}", Runs(&table.missing));
+            text += &format!(", missing {}", numbers(&table.missing));
         }
         text.push('\n');
         for part in &table.parts {
             let state = if is_done(&part) { "  (done)" } else { "" };
-            text += &format!("  {} -> {}{state}\n", shown(&part.source), part.output);
+            let shard = shard_of(name, part.file_number);
+            text += &format!(
+                "  {} -> {}{shard}{state}\n",
+                shown(&part.source),
+                part.output
+            );
         }
     }
     for stream in &plan.streams {
         text += &stream_text(plan, stream, found);
+        let shards = shards.as_ref();
+        if let Some(shard) = shards.and_then(|shards| shards.shard_of_stream(&stream.source)) {
+            text += &format!("  (one file is the work of one shard: shard {shard})\n");
+        }
     }
     for derived in &plan.derived {
         text += &format!("{}: derived from {}\n", derived.table.name, derived.from);
@@ -137,8 +158,23 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found) -> String {
     if !plan.absent.is_empty() {
         text += &format!("not in the source: {}\n", plan.absent.join(", "));
     }
+    if let Some((file, own)) = shared {
+        for shard in 0..file.shards.min(SHARDS_SHOWN) {
+            let (files, bytes) = file.share(shard);
+            let own = if shard == own.index { ", this one" } else { "" };
+            text += &format!(
+                "shard {shard} of {}: {}, {}{own}\n",
+                file.shards,
+                several(files, "file"),
+                HumanBytes(bytes)
+            );
+        }
+    }
     text
 }
+
+/// How many shards a plan sums up.
+const SHARDS_SHOWN: u32 = 10_000;
 
 /// A file that is cut into parts: what becomes of it, and how much of that is done.
 fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
@@ -160,9 +196,6 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
     }
     text
 }
-
-/// How much of a list of missing parts `inspect` shows, in bytes; `--json` has all of it.
-const MISSING_SHOWN: usize = 200;
 
 /// What `inspect` prints.
 pub(crate) fn inventory_text(inventory: &Inventory) -> String {
@@ -220,19 +253,48 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         .iter()
         .filter(|table| !table.missing.is_empty())
     {
-        let numbers = several(table.missing.len() as u64, "part");
-        let runs = Runs(&table.missing).to_string();
-        let runs = escape(runs.as_bytes(), MISSING_SHOWN);
-        text += &format!("{}: {numbers} {left}: {runs}\n", shown(&table.name));
+        let parts = several(table.missing.len() as u64, "part");
+        let missing = numbers(&table.missing);
+        text += &format!("{}: {parts} {left}: {missing}\n", shown(&table.name));
     }
     if !inventory.absent.is_empty() {
         let absent = inventory.absent.join(", ");
         text += &format!("not in the {}: {absent}\n", inventory.what);
     }
-    if inventory.finished == Some(false) {
-        text += "run the same convert command again to finish it\n";
+    for shard in inventory.shards.iter().flatten() {
+        text += &shard_text(shard);
+    }
+    match (&inventory.shards, inventory.finished) {
+        (Some(shards), _) if shards.iter().all(ShardInventory::is_done) => {
+            text += "run tracelake commit on it to finish it\n";
+        }
+        (Some(_), _) => {
+            text += "run the shards that have something left, then tracelake commit\n";
+        }
+        (None, Some(false)) => text += "run the same convert command again to finish it\n",
+        (None, _) => {}
     }
     text
+}
+
+/// How far a shard is.
+fn shard_text(shard: &ShardInventory) -> String {
+    let files = several(shard.files, "file");
+    let head = format!(
+        "shard {}: {files}, {}",
+        shard.shard,
+        HumanBytes(shard.bytes)
+    );
+    if shard.is_done() {
+        return format!("{head}, done\n");
+    }
+    let parts = match shard.parts_left as u64 {
+        0 => String::new(),
+        parts => format!(", {} left", several(parts, "part")),
+    };
+    let files = shard.files_left.iter();
+    let files = files.map(|file| format!(", {} left", shown(file)));
+    format!("{head}{parts}{}\n", files.collect::<String>())
 }
 
 /// What `inspect --json` prints: JSON that cannot disturb a terminal either.

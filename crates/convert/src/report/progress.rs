@@ -13,10 +13,16 @@ use super::{say, shown};
 use crate::cli::ProgressArg;
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
+use crate::plan::Shard;
 use crate::words::{count, several};
 
 /// The time between two JSON lines about bytes read, at least.
 const BETWEEN: Duration = Duration::from_millis(500);
+
+/// JSON lines about parts: this many at once, and [`PART_LINES_PER_SECOND`] in the long run. Small parts are
+/// done faster than anybody reads, and each line counts those before it.
+const PART_LINES_AT_ONCE: u64 = 100;
+const PART_LINES_PER_SECOND: u64 = 4;
 
 /// Shows on stderr what happens; one for each command.
 pub(crate) struct Reporter {
@@ -47,6 +53,8 @@ pub(crate) struct Task {
     pub(crate) parts: Option<u64>,
     /// The size of all sources, in bytes.
     pub(crate) bytes: u64,
+    /// The shard that is converted.
+    pub(crate) shard: Option<Shard>,
 }
 
 /// How much is done.
@@ -54,10 +62,12 @@ pub(crate) struct Task {
 struct Tally {
     bytes: u64,
     parts: u64,
-    /// Bytes that no JSON line has told yet.
-    untold: u64,
-    /// When a JSON line last told bytes.
-    told: Option<Instant>,
+    /// Bytes that are in no JSON line yet.
+    unreported: u64,
+    /// When bytes were last in a JSON line.
+    reported: Option<Instant>,
+    /// JSON lines about parts so far.
+    part_lines: u64,
 }
 
 /// How far the work is.
@@ -78,6 +88,8 @@ enum Line<'a> {
         command: &'a str,
         parts: Option<u64>,
         bytes_total: u64,
+        shard: Option<u32>,
+        shards: Option<u32>,
     },
     Started {
         table: &'a str,
@@ -155,8 +167,15 @@ impl Reporter {
                 command: self.task.command,
                 parts: self.task.parts,
                 bytes_total: self.task.bytes,
+                shard: self.task.shard.map(|shard| shard.index),
+                shards: self.task.shard.map(|shard| shard.of),
             });
         }
+    }
+
+    /// The shard that is converted.
+    pub(crate) fn shard(&self) -> Option<Shard> {
+        self.task.shard
     }
 
     /// Prepares for generating, whose bytes nobody knows beforehand.
@@ -190,7 +209,7 @@ impl Reporter {
                     self.line(&text);
                 }
             }
-            How::Json => self.tell(&event),
+            How::Json => self.report(&event),
             How::Terminal | How::Quiet | How::Silent => {}
         }
     }
@@ -217,20 +236,20 @@ impl Reporter {
             How::Bar(bar) => bar.finish_and_clear(),
             How::Json => {
                 let mut tally = self.tally();
-                if tally.untold > 0 {
-                    self.tell_bytes(&mut tally);
+                if tally.unreported > 0 {
+                    self.report_bytes(&mut tally);
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether the end of the work is told in words.
+    /// Whether the end of the work is reported in words.
     pub(crate) fn is_for_people(&self) -> bool {
         !matches!(self.how, How::Json | How::Silent)
     }
 
-    /// Whether it is told in JSON.
+    /// Whether it is reported in JSON.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.how, How::Json)
     }
@@ -272,16 +291,22 @@ impl Reporter {
         }
     }
 
-    fn tell(&self, event: &Event) {
+    fn report(&self, event: &Event) {
         let mut tally = self.tally();
         self.count(&mut tally, event);
         if let Event::Read { bytes } = event {
-            tally.untold += bytes;
-            if tally.told.is_none_or(|told| told.elapsed() >= BETWEEN) {
-                self.tell_bytes(&mut tally);
+            tally.unreported += bytes;
+            let last = tally.reported;
+            if last.is_none_or(|last| last.elapsed() >= BETWEEN) {
+                self.report_bytes(&mut tally);
             }
             return;
         }
+        let most = PART_LINES_AT_ONCE + PART_LINES_PER_SECOND * self.elapsed().as_secs();
+        if tally.part_lines >= most {
+            return;
+        }
+        tally.part_lines += 1;
         let far = self.far(&tally);
         self.json(&match *event {
             Event::Started { table, file_number } => Line::Started { table, file_number },
@@ -326,9 +351,9 @@ impl Reporter {
         });
     }
 
-    fn tell_bytes(&self, tally: &mut Tally) {
-        tally.told = Some(Instant::now());
-        let bytes = std::mem::take(&mut tally.untold);
+    fn report_bytes(&self, tally: &mut Tally) {
+        tally.reported = Some(Instant::now());
+        let bytes = std::mem::take(&mut tally.unreported);
         let far = self.far(tally);
         self.json(&Line::Read { bytes, far });
     }

@@ -1,7 +1,6 @@
 //! The end of a conversion, for people and as a JSON line.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use indicatif::HumanBytes;
 use serde::Serialize;
@@ -19,6 +18,10 @@ struct Done<'a> {
     event: &'static str,
     trace: &'a str,
     converted: usize,
+    /// Whether the lake is finished; a shard leaves that to the commit.
+    committed: bool,
+    shard: Option<u32>,
+    shards: Option<u32>,
     tables: Vec<DoneTable<'a>>,
     seconds: f64,
 }
@@ -33,18 +36,40 @@ struct DoneTable<'a> {
     more_than_published: Option<i64>,
 }
 
-/// Says what a run came to.
+/// Reports the result of a run.
 pub(crate) fn close(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
     if reporter.is_json() {
-        reporter.json(&done(plan, outcome, reporter.elapsed()));
+        reporter.json(&done(reporter, plan.trace, outcome));
     } else if reporter.is_for_people() {
-        summary(plan, outcome, reporter.elapsed());
+        summary(reporter, plan, outcome);
     }
 }
 
-fn done<'a>(plan: &'a Plan, outcome: &'a Outcome, elapsed: Duration) -> Done<'a> {
+/// Reports a commit.
+pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
+    let manifest = &outcome.manifest;
+    let trace = tracelake_schema::trace(&manifest.origin.trace);
+    if reporter.is_json() {
+        if let Some(trace) = trace {
+            reporter.json(&done(reporter, trace, outcome));
+        }
+    } else if reporter.is_for_people() {
+        say(&table_of_tables(manifest));
+        say_mapped(manifest);
+        say_left_out(manifest);
+        say_rejected(manifest);
+        if let Some(trace) = trace {
+            against_published(trace, manifest);
+        }
+        let parts = several(manifest.parts().count() as u64, "part");
+        let seconds = reporter.elapsed().as_secs_f64();
+        say(&format!("committed: {parts}, {seconds:.1} s"));
+    }
+}
+
+fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done<'a> {
     let table = |facts: &'a TableFacts| {
-        let known = plan.trace.table(&facts.name);
+        let known = trace.table(&facts.name);
         DoneTable {
             name: &facts.name,
             parts: facts.parts.len(),
@@ -52,43 +77,60 @@ fn done<'a>(plan: &'a Plan, outcome: &'a Outcome, elapsed: Duration) -> Done<'a>
             rejected: facts.parts.iter().map(|part| part.rows_rejected).sum(),
             published_rows: known.and_then(|known| Some(known.published?.rows)),
             more_than_published: known
-                .filter(|_| !outcome.manifest.origin.synthetic)
+                .filter(|_| outcome.is_committed && !outcome.manifest.origin.synthetic)
                 .and_then(|known| facts.more_than_published(known)),
         }
     };
     Done {
         event: "done",
-        trace: plan.trace.name,
+        trace: trace.name,
         converted: outcome.converted,
+        committed: outcome.is_committed,
+        shard: reporter.shard().map(|shard| shard.index),
+        shards: reporter.shard().map(|shard| shard.of),
         tables: outcome.manifest.tables.iter().map(table).collect(),
-        seconds: elapsed.as_secs_f64(),
+        seconds: reporter.elapsed().as_secs_f64(),
     }
 }
 
 /// The summary, on stderr.
-fn summary(plan: &Plan, outcome: &Outcome, elapsed: Duration) {
+fn summary(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
     let Outcome {
         manifest,
         converted,
+        is_committed,
     } = outcome;
     say(&table_of_tables(manifest));
-    say_missing(plan, manifest);
+    if *is_committed {
+        say_missing(plan, manifest);
+    }
     say_mapped(manifest);
     say_left_out(manifest);
     say_rejected(manifest);
-    against_published(plan.trace, manifest);
+    if *is_committed {
+        against_published(plan.trace, manifest);
+    }
     let parts = manifest.parts().count();
     let kept = match parts.saturating_sub(*converted) {
         0 => String::new(),
         kept => format!(", {} kept from before", count(kept as u64)),
     };
+    let shard = match reporter.shard() {
+        None => String::new(),
+        Some(shard) => format!(", shard {} of {}", shard.index, shard.of),
+    };
     say(&format!(
-        "{} as {}: {} converted{kept}, {:.1} s",
+        "{} as {}{shard}: {} converted{kept}, {:.1} s",
         shown_path(&plan.source),
         plan.trace.name,
         several(*converted as u64, "part"),
-        elapsed.as_secs_f64()
+        reporter.elapsed().as_secs_f64()
     ));
+    match (reporter.shard(), is_committed) {
+        (Some(_), true) => say("the lake is finished: there was nothing to do"),
+        (Some(_), false) => say("when all shards are done: tracelake commit OUT"),
+        (None, _) => {}
+    }
 }
 
 /// The tables of the lake: parts, rows, bytes of the sources and of the outputs.

@@ -1,29 +1,29 @@
 //! The parts that an earlier run finished: checked against the disk and the source, and kept or made again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Parts, Run};
+use super::{Parts, Run, digest, rank_of, table_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
 use crate::plan::{PartPlan, StreamPlan};
-use crate::source::{self, Fingerprint};
+use crate::source::{self, Fingerprint, Interrupt};
 use crate::store::{Progress, inside};
 
 impl Run<'_> {
     /// Checks the parts that an earlier run finished and returns those to keep.
     pub(super) fn keep(&self, progress: &Progress) -> Result<Parts> {
-        // A part that was done twice is in the journal twice; the later line is the true one.
-        let finished: Parts = progress
-            .parts
-            .iter()
-            .filter_map(|(table, facts)| {
-                Some(((self.rank_of(table)?, facts.file_number), facts.clone()))
-            })
-            .collect();
+        if let Some(damaged) = &progress.damaged {
+            (self.watch)(Event::Warning(format!(
+                "{damaged}; parts that can't be checked are converted again"
+            )));
+        }
+        let mut finished = self.last_of_each(progress);
+        finished.retain(|&key, _| self.is_mine(key));
         let planned: BTreeMap<(usize, u32), &PartPlan> = self
             .plan
             .parts()
@@ -44,7 +44,7 @@ impl Run<'_> {
             self.go_on()?;
             let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
             let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
-            let table = self.table(key.0).map_or("", |table| table.name);
+            let table = table_at(self.plan.trace, key.0).map_or("", |table| table.name);
             match sources.get(&key) {
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 // What it is made of is validated as well, and it is made again.
@@ -91,20 +91,13 @@ impl Run<'_> {
 
     /// Whether an output exists with the bytes that were committed.
     fn is_whole(&self, output: &FileFacts) -> Result<bool> {
-        let path = inside(self.lake.root(), &output.path)?;
-        if !path
-            .metadata()
-            .is_ok_and(|found| found.is_file() && found.len() == output.bytes)
-        {
-            return Ok(false);
-        }
-        Ok(self.digest(&path)? == output.sha256)
+        is_whole(self.lake.root(), output, &self.interrupt)
     }
 
     /// Whether a part is of a table that is to be derived.
     fn is_derived(&self, (rank, _): (usize, u32)) -> bool {
         let mut derived = self.plan.derived.iter();
-        derived.any(|derived| self.rank_of(derived.table.name) == Some(rank))
+        derived.any(|derived| rank_of(self.plan.trace, derived.table.name) == Some(rank))
     }
 
     /// The stream that a part comes from, if it is selected.
@@ -156,4 +149,16 @@ impl Run<'_> {
         .field(table)
         .hint("put the old file back, name another directory, or pass --overwrite"))
     }
+}
+
+/// Whether an output exists with the bytes that were committed.
+pub(super) fn is_whole(root: &Path, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
+    let path = inside(root, &output.path)?;
+    if !path
+        .metadata()
+        .is_ok_and(|found| found.is_file() && found.len() == output.bytes)
+    {
+        return Ok(false);
+    }
+    Ok(digest(&path.into(), interrupt)? == output.sha256)
 }

@@ -35,27 +35,35 @@ pub fn look(plan: &Plan, out: &Path, conduct: Conduct<'_>) -> Result<Found> {
                 true => Progress::default(),
                 false => lake.progress()?,
             };
-            let run = Run::new(plan, &lake, conduct, &|_| {});
+            let run = Run::new(plan, &lake, conduct, None, &|_| {});
             run.refuse(&progress)?;
+            run.refuse_other_plan(&progress)?;
             progress
         }
     };
-    let finished = progress.parts.iter();
-    let finished: BTreeSet<(String, u32)> = finished
-        .map(|(table, facts)| (table.clone(), facts.file_number))
-        .collect();
-    check_derived(plan, &finished)?;
-    Ok(Found { finished })
+    check_derived(plan, &progress)?;
+    let finished = progress.parts.into_iter();
+    let finished = finished.map(|(table, facts)| (table, facts.file_number));
+    Ok(Found {
+        finished: finished.collect(),
+    })
 }
 
-/// Refuses to derive a table from one that is neither in the plan nor in the lake.
-pub(super) fn check_derived(plan: &Plan, finished: &BTreeSet<(String, u32)>) -> Result<()> {
+impl Run<'_> {
+    /// Refuses to derive a table from one that is neither in the plan nor in the lake.
+    pub(super) fn check_derived(&self, progress: &Progress) -> Result<()> {
+        check_derived(self.plan, progress)
+    }
+}
+
+fn check_derived(plan: &Plan, progress: &Progress) -> Result<()> {
     for derived in &plan.derived {
         let is_planned = plan
             .tables
             .iter()
             .any(|table| table.layout.table.name == derived.from);
-        let is_finished = finished.iter().any(|(table, _)| table == derived.from);
+        let mut finished = progress.parts.iter();
+        let is_finished = finished.any(|(table, _)| table == derived.from);
         if !is_planned && !is_finished {
             let reason = format!(
                 "{} is derived from {}, which is neither selected nor in the lake",

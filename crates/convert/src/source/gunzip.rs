@@ -1,4 +1,4 @@
-//! Gzip, strictly: every member, its header, CRC and length, and nothing behind the last one but
+//! Gzip, strictly: every member, its header, CRC and length, and nothing after the last one but
 //! NUL padding (RFC 1952).
 //!
 //! flate2's own `MultiGzDecoder` refuses NUL padding and cannot say in which member and at which
@@ -250,7 +250,7 @@ mod tests {
     use std::path::Path;
 
     fn decode(path: &Path) -> Result<Vec<u8>> {
-        let mut gunzip = Gunzip::new(Raw::open(path)?);
+        let mut gunzip = Gunzip::new(Raw::open(&path.into())?);
         let (mut text, mut buffer) = (Vec::new(), [0; 777]);
         loop {
             match gunzip.read(&mut buffer)? {

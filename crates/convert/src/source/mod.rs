@@ -9,17 +9,19 @@ mod magic;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::{Location, Reader};
 use crate::split::LineEnding;
 use archive::Archive;
 pub use archive::Member;
 use gunzip::Gunzip;
 pub use magic::Magic;
+
+pub use crate::location::{Interrupt, open_file};
 
 /// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
 /// while each column of it is read in turn.
@@ -32,20 +34,16 @@ pub const LINE_LIMIT: usize = 1 << 20;
 /// What the names of archives end in.
 pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
-/// How much is read from the disk at once, in bytes.
+/// How much is read at once, in bytes.
 const READ: usize = 128 << 10;
-
-/// Asked before each read from the disk and, in an archive, before each step; an error ends the reading.
-/// So a run can be stopped even while a file yields no text for a long time.
-pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// One input file, read once from front to back.
 ///
 /// # Memory
 /// The buffers named above and the start of a line, at most [`LINE_LIMIT`], whatever the size of the
-/// file.
+/// file; of a URL, also [`crate::location::OBJECT_MEMORY`].
 pub struct Source {
-    path: PathBuf,
+    location: Location,
     decoder: Decoder,
     /// What the file holds is an archive, and the text that of a member.
     archive: Option<Archive>,
@@ -139,11 +137,11 @@ impl Source {
     /// is a tar archive, [`Source::next_member`] leads to its texts.
     ///
     /// # Errors
-    /// When the file cannot be opened.
-    pub fn open(path: &Path) -> Result<Self> {
-        let raw = Raw::open(path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.to_ascii_lowercase();
+    /// When the file cannot be opened. What a URL names is asked for by the first read.
+    pub fn open(location: impl Into<Location>) -> Result<Self> {
+        let location = location.into();
+        let raw = Raw::open(&location)?;
+        let name = location.name().unwrap_or_default().to_ascii_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let decoder = if ends(&[".gz", ".tgz"]) {
             Decoder::Gzip(Box::new(Gunzip::new(raw)))
@@ -151,7 +149,7 @@ impl Source {
             Decoder::Plain(raw)
         };
         Ok(Self {
-            path: path.to_owned(),
+            location,
             decoder,
             archive: ends(ARCHIVES).then(Archive::default),
             text: TextState::default(),
@@ -243,8 +241,8 @@ impl Source {
 
     /// The file.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// The refusal of what is longer than [`LINE_LIMIT`], which starts at byte `at` of the last chunk.
@@ -252,7 +250,7 @@ impl Source {
         let at = self.text.before - chunk.lines as u64 + at as u64;
         let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
         Error::new(ErrorKind::Misfit, reason)
-            .at(&self.path)
+            .at(&self.location)
             .hint("this is not a table of a trace; download the file again")
     }
 
@@ -269,7 +267,7 @@ impl Source {
                 None => self.decoder.read(into),
                 Some(archive) => archive.read(&mut self.decoder, into),
             }
-            .map_err(|error| at(error, &self.path))?;
+            .map_err(|error| at(error, &self.location))?;
             filled += read;
             self.text.at_end = read == 0;
         }
@@ -306,7 +304,7 @@ impl Source {
         };
         self.text = TextState::default();
         let member = archive.next_member(&mut self.decoder);
-        member.map_err(|error| at(error, &self.path))
+        member.map_err(|error| at(error, &self.location))
     }
 
     fn raw(&self) -> &Raw {
@@ -314,19 +312,18 @@ impl Source {
     }
 }
 
-/// The bytes of a file on disk, counted and digested as they are read.
+/// The bytes of a file as it was published, counted and digested as they are read.
 struct Raw {
-    file: File,
+    reader: Reader,
     digest: Sha256,
     bytes: u64,
     interrupt: Option<Interrupt>,
 }
 
 impl Raw {
-    fn open(path: &Path) -> Result<Self> {
-        let file = open_file(path)?;
+    fn open(location: &Location) -> Result<Self> {
         Ok(Self {
-            file,
+            reader: location.open()?,
             digest: Sha256::new(),
             bytes: 0,
             interrupt: None,
@@ -343,19 +340,10 @@ impl Raw {
     /// Reads some bytes; 0 at the end. The error lacks the path.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         self.ask()?;
-        loop {
-            match self.file.read(into) {
-                Ok(read) => {
-                    self.digest.update(&into[..read]);
-                    self.bytes += read as u64;
-                    return Ok(read);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(Error::disk("read", error));
-                }
-            }
-        }
+        let read = self.reader.read_some(into, self.interrupt.as_ref())?;
+        self.digest.update(&into[..read]);
+        self.bytes += read as u64;
+        Ok(read)
     }
 
     fn fingerprint(&self) -> Fingerprint {
@@ -366,46 +354,24 @@ impl Raw {
     }
 }
 
-/// Opens a file to read. Opening a pipe or a device could wait for ever, so these are refused.
-///
-/// # Errors
-/// When it is not there, is not a file, or cannot be opened.
-pub fn open_file(path: &Path) -> Result<File> {
-    let found = std::fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
-    if !found.is_file() {
-        return Err(Error::new(ErrorKind::Failed, "is not a file")
-            .at(path)
-            .hint("put a file in its place"));
-    }
-    File::open(path).map_err(|error| Error::io("open", path, error))
-}
-
 /// The first bytes of a file, at most 4 KiB of them; `None` where there is no file that can be read.
 #[must_use]
-pub fn read_start(path: &Path) -> Option<Vec<u8>> {
+pub fn read_start(location: &Location) -> Option<Vec<u8>> {
     let mut start = Vec::new();
-    let file = open_file(path).ok()?;
+    let file = location.open().ok()?;
     file.take(4 << 10).read_to_end(&mut start).ok()?;
     Some(start)
 }
 
-/// Reads a file that has a meaning as a whole and is small by nature.
+/// Reads a file on disk that has a meaning as a whole and is small by nature.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.
 pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = open_small(path, limit)?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Error::io("read", path, error))?;
-    if bytes.len() as u64 > limit {
-        return Err(too_large(path, limit));
-    }
-    Ok(bytes)
+    Location::from(path).read_small(limit)
 }
 
-/// Opens a file that is at most `limit` bytes long by nature.
+/// Opens a file on disk that is at most `limit` bytes long by nature.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] if it is larger; if it can't be opened.
@@ -414,24 +380,20 @@ pub fn open_small(path: &Path, limit: u64) -> Result<File> {
     let metadata = file.metadata();
     let metadata = metadata.map_err(|error| Error::io("read", path, error))?;
     if metadata.len() > limit {
-        return Err(too_large(path, limit));
+        let reason = format!("is larger than {limit} bytes, which it never is by nature");
+        return Err(Error::new(ErrorKind::Corrupt, reason)
+            .at(path)
+            .hint("it is not what its name says: move it away"));
     }
     Ok(file)
-}
-
-fn too_large(path: &Path, limit: u64) -> Error {
-    let reason = format!("is larger than {limit} bytes, which it never is by nature");
-    Error::new(ErrorKind::Corrupt, reason)
-        .at(path)
-        .hint("it is not what its name says: move it away")
 }
 
 /// Digests a whole file without decoding it.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
-    let mut whole = fingerprints(path, &BTreeSet::from([u64::MAX]), None)?;
+pub fn fingerprint(location: impl Into<Location>) -> Result<Fingerprint> {
+    let mut whole = fingerprints(&location.into(), &BTreeSet::from([u64::MAX]), None)?;
     Ok(whole.pop().expect("one fingerprint for one length"))
 }
 
@@ -440,11 +402,11 @@ pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
 /// # Errors
 /// When it can't be read; the error of `interrupt`.
 pub fn fingerprints(
-    path: &Path,
+    location: &Location,
     lengths: &BTreeSet<u64>,
     interrupt: Option<Interrupt>,
 ) -> Result<Vec<Fingerprint>> {
-    let mut raw = Raw::open(path)?;
+    let mut raw = Raw::open(location)?;
     raw.interrupt = interrupt;
     let mut buffer = vec![0; READ];
     let mut fingerprints = Vec::new();
@@ -454,7 +416,7 @@ pub fn fingerprints(
             let room = left.min(buffer.len());
             if raw
                 .read(&mut buffer[..room])
-                .map_err(|error| at(error, path))?
+                .map_err(|error| at(error, location))?
                 == 0
             {
                 break;
@@ -466,10 +428,10 @@ pub fn fingerprints(
 }
 
 /// Names the file in an error, unless the error is an interrupt, which is not about any file.
-fn at(error: Error, path: &Path) -> Error {
+fn at(error: Error, location: &Location) -> Error {
     match error.kind() {
         ErrorKind::Stopped(_) => error,
-        _ => error.at(path),
+        _ => error.at(location),
     }
 }
 

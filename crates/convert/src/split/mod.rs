@@ -42,7 +42,7 @@ pub struct Malformed {
 pub enum LineEnding {
     /// `\n`, as published.
     Lf,
-    /// `\r\n`, as left behind by other systems.
+    /// `\r\n`, as other systems write it.
     CrLf,
 }
 

@@ -11,8 +11,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{MOST_BYTES, REJECTS};
 use crate::source::{open_small, read_small};
 
-/// Locks a lake, or reports that another process has the lock.
-pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
+/// Who may work on a lake at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// This process and no other.
+    Alone,
+    /// Workers that have agreed on a plan.
+    Shared,
+}
+
+/// Locks a lake; `None` if another process has a lock that excludes this one.
+pub(super) fn lock(path: &Path, access: Access) -> Result<Option<File>> {
     loop {
         refuse_symlink(path)?;
         if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -20,19 +29,23 @@ pub(super) fn lock(path: &Path, root: &Path) -> Result<File> {
                 .at(path)
                 .hint("move it away"));
         }
+        // Network file systems want to read for a shared lock, and to write for the other.
         let file = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(path);
         let file = file.map_err(|error| Error::io("make", path, error))?;
-        match file.try_lock() {
+        let locked = match access {
+            Access::Alone => file.try_lock(),
+            Access::Shared => file.try_lock_shared(),
+        };
+        match locked {
             // A run that gave up may have removed the file after it was opened here.
-            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) if is_at(&file, path) => return Ok(Some(file)),
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(super::busy(root));
-            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }
     }

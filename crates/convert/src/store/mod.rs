@@ -1,79 +1,71 @@
-//! The lake on disk: stage, fsync, rename, lock. The only room that changes the disk.
+//! The lake on disk: stage, fsync, rename, lock. The only module that changes the disk.
 //!
 //! ```text
 //! OUT/<table>/file_number=17/part-00017-of-00500.parquet    appears whole, by a rename
 //! OUT/_tracelake/manifest.json                              written last; without it: not finished
+//! OUT/_tracelake/plan.json                                  what the shards of an unfinished lake share
 //! OUT/_tracelake/journal.ndjson                             finished parts of an unfinished lake
-//! OUT/_tracelake/staging/                                   files being written
-//! OUT/_tracelake/lock                                       held while a run changes the lake
+//! OUT/_tracelake/journal-1.ndjson                           the same of one worker among several
+//! OUT/_tracelake/staging/0/                                 files that one process is writing
+//! OUT/_tracelake/lock                                       held while a process changes the lake
 //! OUT/SHA256SUMS and its like                               of a release; gone when the lake changes
 //! ```
 
 mod disk;
+mod facts;
 mod peek;
 mod release;
+mod staging;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileFacts, Manifest, Origin, PartFacts};
-use crate::source::hex;
+use crate::manifest::Manifest;
 use disk::{
-    is_output, lock, make_all, make_directory, open_if_there, read_if_there, refuse_symlink,
-    remove_all, remove_file, sync_directory,
+    Access, is_output, lock, make_all, make_directory, open_if_there, refuse_symlink, remove_all,
+    remove_file, sync_directory,
 };
 
 pub use disk::{files, foreign_files, inside};
-pub use peek::unfinished;
+pub use facts::{CutFacts, Journal, Progress, Whole, progress};
 pub use release::{
-    CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, facts, manifest_facts, release_sums, sums_line,
+    CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
+    sums_line,
 };
+pub use staging::{Committed, Staged, Staging};
 
 /// The directory of everything in a lake that is not a table.
 pub const HOME: &str = "_tracelake";
 const MANIFEST: &str = "manifest.json";
-const JOURNAL: &str = "journal.ndjson";
+const PLAN: &str = "plan.json";
 const STAGING: &str = "staging";
 const LOCK: &str = "lock";
 
-/// A lake that this process alone may change, until it is dropped.
+/// How long a worker waits for another one to prepare the lake for all of them.
+const PREPARED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time between two looks at a lock that is taken.
+const LOCK_POLL: Duration = Duration::from_millis(25);
+
+/// A lake that no process changes in another way than this one, until it is dropped.
 #[derive(Debug)]
 pub struct Lake {
     root: PathBuf,
     /// Holds the lock.
-    _lock: Option<File>,
+    lock: Option<File>,
+    access: Access,
     /// Directories that were made to open the lake, outermost first.
     made: Vec<PathBuf>,
     /// How many staged files were there when it was opened.
     left_behind: usize,
-}
-
-/// What is finished in a lake.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Who began the lake; `None` when nothing is finished.
-    pub origin: Option<Origin>,
-    /// The finished parts, each with its table.
-    pub parts: Vec<(String, PartFacts)>,
-    /// Whether the manifest is there and the journal is not.
-    pub complete: bool,
-    /// Why the manifest can't be believed; nothing then counts as finished.
-    pub damaged: Option<Error>,
-}
-
-/// A line of the journal.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line {
-    Origin(Origin),
-    Part { table: String, facts: PartFacts },
+    /// The directory for the staged files of this process, once it has one.
+    staging: Mutex<Option<PathBuf>>,
 }
 
 /// Reads the manifest of a lake.
@@ -107,32 +99,104 @@ fn manifest_at(path: &Path) -> Result<Option<Result<Manifest>>> {
 }
 
 impl Lake {
-    /// Opens or makes the lake at `root` and locks it; leavings of a killed run are cleared away.
+    /// Opens or makes the lake at `root` for this process alone; leavings of a killed run are cleared
+    /// away.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when `root` is something else or another process works on it.
     pub fn open(root: &Path) -> Result<Self> {
-        let mut made = Vec::new();
-        make_all(root, &mut made)?;
-        let home = root.join(HOME);
-        if fs::symlink_metadata(&home).is_err() {
-            let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
-            if !names.is_empty() {
-                return Err(something_else(root));
+        let made = make_home(root)?;
+        match Self::locked(root, Access::Alone)? {
+            Some(lake) => Ok(Self { made, ..lake }),
+            None => Err(busy(root)),
+        }
+    }
+
+    /// Opens or makes the lake at `root` for one of several workers: alone if no other is there, so
+    /// that it can be prepared for all of them, and otherwise beside the others.
+    ///
+    /// # Errors
+    /// As [`Lake::open`]; another worker may be at work, but no run that needs the lake alone.
+    pub fn join(root: &Path) -> Result<Self> {
+        let made = make_home(root)?;
+        let begun = Instant::now();
+        loop {
+            for access in [Access::Alone, Access::Shared] {
+                if let Some(lake) = Self::locked(root, access)? {
+                    return Ok(Self { made, ..lake });
+                }
             }
+            // Another worker may just be preparing the lake.
+            if begun.elapsed() > PREPARED_WITHIN {
+                return Err(busy(root));
+            }
+            thread::sleep(LOCK_POLL);
         }
-        if make_directory(&home)? {
-            made.push(home.clone());
+    }
+
+    /// Opens an existing lake for this process alone.
+    ///
+    /// # Errors
+    /// As [`Lake::open`]; [`ErrorKind::Refused`] when there is no lake.
+    pub fn existing(root: &Path) -> Result<Self> {
+        match fs::symlink_metadata(root.join(HOME)) {
+            Ok(_) => Self::open(root),
+            Err(_) => Err(Error::new(ErrorKind::Refused, "not a lake")
+                .at(root)
+                .hint("name the directory that the shards were converted into")),
         }
-        let lock = lock(&home.join(LOCK), root)?;
+    }
+
+    /// The lake with its lock; `None` if another process has a lock that excludes it.
+    fn locked(root: &Path, access: Access) -> Result<Option<Self>> {
+        let Some(file) = lock(&root.join(HOME).join(LOCK), access)? else {
+            return Ok(None);
+        };
         let mut lake = Self {
             root: root.to_owned(),
-            _lock: Some(lock),
-            made,
+            lock: Some(file),
+            access,
+            made: Vec::new(),
             left_behind: 0,
+            staging: Mutex::default(),
         };
-        lake.left_behind = lake.clear_staging()?;
-        Ok(lake)
+        if access == Access::Alone {
+            lake.left_behind = lake.clear_staging()?;
+        }
+        Ok(Some(lake))
+    }
+
+    /// Whether no other process works on the lake.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.access == Access::Alone
+    }
+
+    /// Lets other workers in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if a run that needs the lake alone takes it first.
+    pub fn share(&mut self) -> Result<()> {
+        // Without the lock, the staging directory belongs to whoever has it.
+        self.clear_own_staging();
+        let path = self.home(LOCK);
+        if let Some(file) = self.lock.take() {
+            file.unlock()
+                .map_err(|error| Error::io("unlock", &path, error))?;
+        }
+        let begun = Instant::now();
+        loop {
+            if let Some(file) = lock(&path, Access::Shared)? {
+                self.lock = Some(file);
+                self.access = Access::Shared;
+                return Ok(());
+            }
+            // Another worker may just be looking whether it is alone.
+            if begun.elapsed() > PREPARED_WITHIN {
+                return Err(busy(&self.root));
+            }
+            thread::sleep(LOCK_POLL);
+        }
     }
 
     /// The directory of the lake.
@@ -147,119 +211,22 @@ impl Lake {
         self.left_behind
     }
 
-    /// Removes whatever is in the staging directory; returns how many names it had.
+    /// Removes whatever is in the staging directory; returns how many files it had.
     fn clear_staging(&self) -> Result<usize> {
+        self.clear_own_staging();
         let staging = self.home(STAGING);
         refuse_symlink(&staging)?;
-        let names = directory::names(&staging).map_or(0, |names| names.len());
+        let mut files = 0;
+        for name in directory::names(&staging).unwrap_or_default() {
+            // Each process has a directory; anything else is a file.
+            files += directory::names(&staging.join(name)).map_or(1, |names| names.len());
+        }
         remove_all(&staging)?;
-        Ok(names)
+        Ok(files)
     }
 
     fn home(&self, name: &str) -> PathBuf {
         self.root.join(HOME).join(name)
-    }
-
-    /// What is finished: from the manifest, or from the journal of an unfinished lake. What cannot
-    /// be read is not believed and counts as not finished.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn progress(&self) -> Result<Progress> {
-        if let Some(journal) = read_if_there(&self.home(JOURNAL))? {
-            return Ok(read_journal(&journal));
-        }
-        let manifest = match manifest_at(&self.home(MANIFEST))? {
-            None => return Ok(Progress::default()),
-            Some(Ok(manifest)) => manifest,
-            Some(Err(error)) => {
-                let damaged = Some(error);
-                return Ok(Progress {
-                    damaged,
-                    ..Progress::default()
-                });
-            }
-        };
-        let parts = manifest
-            .parts()
-            .map(|(table, facts)| (table.to_owned(), facts.clone()));
-        let parts = parts.collect();
-        Ok(Progress {
-            origin: Some(manifest.origin),
-            parts,
-            complete: true,
-            damaged: None,
-        })
-    }
-
-    /// Takes the manifest away, so that the lake counts as not finished while it changes, and
-    /// starts a journal with the parts that stay. A release goes first: it describes a lake that
-    /// will not be there any more.
-    ///
-    /// # Errors
-    /// As [`Lake::release_files`]; when the disk fails.
-    pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
-        self.withdraw_release()?;
-        let path = self.home(JOURNAL);
-        let mut lines = line(&Line::Origin(origin.clone()))?;
-        for (table, facts) in kept {
-            lines.extend(line(&Line::Part {
-                table: table.clone(),
-                facts: facts.clone(),
-            })?);
-        }
-        self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
-        remove_file(&self.home(MANIFEST))?;
-        sync_directory(&self.root.join(HOME))?;
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(|error| Error::io("open", &path, error))?;
-        Ok(Journal { path, file })
-    }
-
-    /// Starts a file that will become `path`, which is relative to the lake.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn stage(&self, path: &str) -> Result<Staging> {
-        let directory = self.home(STAGING);
-        make_directory(&directory)?;
-        let staged = directory.join(path.replace('/', "-"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&staged);
-        let file = file.map_err(|error| Error::io("make", &staged, error))?;
-        Ok(Staging {
-            target: path.to_owned(),
-            staged: Leaving(Some(staged)),
-            file,
-            digest: Sha256::new(),
-            bytes: 0,
-        })
-    }
-
-    /// Puts a staged file under its name, replacing what was there.
-    ///
-    /// # Errors
-    /// When the disk fails; the file is then not there, or whole.
-    pub fn commit(&self, mut staged: Staged) -> Result<Committed> {
-        let target = inside(&self.root, &staged.facts.path)?;
-        let parents: Vec<_> = target.ancestors().skip(1).collect();
-        let within = parents
-            .iter()
-            .rev()
-            .skip_while(|parent| **parent != self.root)
-            .skip(1);
-        for directory in within {
-            if make_directory(directory)? {
-                sync_directory(directory.parent().unwrap_or(&self.root))?;
-            }
-        }
-        staged.path.rename(&target)?;
-        sync_directory(target.parent().unwrap_or(&self.root))?;
-        Ok(Committed {
-            facts: staged.facts,
-        })
     }
 
     /// Finishes the lake: removes outputs of `tables` that the manifest doesn't name (of a killed run, or
@@ -279,10 +246,18 @@ impl Lake {
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
         self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
-        remove_file(&self.home(JOURNAL))?;
-        self.clear_staging()?;
-        sync_directory(&self.root.join(HOME))?;
+        self.tidy()?;
         Ok(strays)
+    }
+
+    /// Removes what a finished lake doesn't need: facts, plan and staged files.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn tidy(&self) -> Result<()> {
+        self.remove_facts()?;
+        self.clear_staging()?;
+        sync_directory(&self.root.join(HOME))
     }
 
     fn remove_stray(&self, stray: &str) -> Result<()> {
@@ -301,11 +276,22 @@ impl Lake {
         Ok(())
     }
 
+    /// Ends the work on a lake that other workers go on with.
+    pub fn leave(self) {
+        self.clear_own_staging();
+    }
+
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
         // Best effort: the error that made us give up is the one to tell.
+        if self.access == Access::Shared {
+            return self.clear_own_staging();
+        }
         let _ = self.clear_staging();
-        if self.home(JOURNAL).exists() || self.home(MANIFEST).exists() {
+        let is_begun = progress(&self.root).map_or(true, |found| {
+            found.origin.is_some() || found.damaged.is_some()
+        });
+        if is_begun {
             return;
         }
         for directory in self.made.iter().rev() {
@@ -315,16 +301,24 @@ impl Lake {
             let _ = fs::remove_dir(directory);
         }
     }
+}
 
-    /// Writes a file, whole or not at all; the path is relative to the lake.
-    fn write_whole(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let mut staging = self.stage(path)?;
-        staging
-            .write_all(bytes)
-            .map_err(|error| Error::io("write", &self.root.join(path), error))?;
-        self.commit(staging.close()?)?;
-        Ok(())
+/// Makes the directories of a lake, and returns those that weren't there.
+fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    make_all(root, &mut made)?;
+    let home = root.join(HOME);
+    if fs::symlink_metadata(&home).is_err() {
+        let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
+        // Another worker may just have made the directory.
+        if names.iter().any(|name| name != HOME) {
+            return Err(something_else(root));
+        }
     }
+    if make_directory(&home)? {
+        made.push(home);
+    }
+    Ok(made)
 }
 
 fn something_else(root: &Path) -> Error {
@@ -342,157 +336,13 @@ fn busy(root: &Path) -> Error {
     .hint("wait for it to end, or name another directory")
 }
 
-/// The list of finished parts of an unfinished lake.
-///
-/// It is not synced: a line that is lost with the machine only means that a part is done again,
-/// and a line is believed only when the output has the digest that it names.
-#[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
-}
-
-impl Journal {
-    /// Notes a finished part.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn note(&mut self, table: &str, facts: &PartFacts) -> Result<()> {
-        let line = line(&Line::Part {
-            table: table.to_owned(),
-            facts: facts.clone(),
-        })?;
-        self.file
-            .write_all(&line)
-            .map_err(|error| Error::io("write", &self.path, error))
-    }
-}
-
-fn line(line: &Line) -> Result<Vec<u8>> {
-    let mut json = serde_json::to_vec(line).map_err(|error| {
-        Error::new(
-            ErrorKind::Failed,
-            format!("cannot write the journal: {error}"),
-        )
-    })?;
-    json.push(b'\n');
-    Ok(json)
-}
-
-/// Reads as far as the lines are whole; a torn line ends what is believed.
-fn read_journal(journal: &[u8]) -> Progress {
-    let mut progress = Progress::default();
-    for line in journal.split_inclusive(|&byte| byte == b'\n') {
-        let whole = line.ends_with(b"\n");
-        match serde_json::from_slice(line) {
-            Ok(Line::Origin(origin)) if whole => progress.origin = Some(origin),
-            Ok(Line::Part { table, facts }) if whole => progress.parts.push((table, facts)),
-            _ => break,
-        }
-    }
-    if progress.origin.is_none() {
-        progress.parts.clear();
-    }
-    progress
-}
-
-/// A file being written; it goes away when dropped.
-#[derive(Debug)]
-pub struct Staging {
-    target: String,
-    staged: Leaving,
-    file: File,
-    digest: Sha256,
-    bytes: u64,
-}
-
-impl Staging {
-    /// Makes sure that the file is on the disk.
-    ///
-    /// # Errors
-    /// When the disk fails; a failed fsync is final, the file is given up.
-    pub fn close(self) -> Result<Staged> {
-        self.file
-            .sync_all()
-            .map_err(|error| Error::io("fsync", &self.staged.path(), error))?;
-        let sha256 = hex(&self.digest.finalize());
-        let facts = FileFacts {
-            path: self.target,
-            bytes: self.bytes,
-            sha256,
-        };
-        Ok(Staged {
-            facts,
-            path: self.staged,
-        })
-    }
-}
-
-impl Write for Staging {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.digest.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// A file that is whole and on the disk, but not under its name; it goes away when dropped.
-#[derive(Debug)]
-pub struct Staged {
-    facts: FileFacts,
-    path: Leaving,
-}
-
-/// A file under its name; made by [`Lake::commit`] alone.
-#[derive(Debug)]
-pub struct Committed {
-    facts: FileFacts,
-}
-
-impl Committed {
-    /// Its path in the lake, size and digest.
-    #[must_use]
-    pub fn into_facts(self) -> FileFacts {
-        self.facts
-    }
-}
-
-/// A path that is removed when dropped, unless it was renamed.
-#[derive(Debug)]
-struct Leaving(Option<PathBuf>);
-
-impl Leaving {
-    fn path(&self) -> PathBuf {
-        self.0.clone().unwrap_or_default()
-    }
-
-    fn rename(&mut self, target: &Path) -> Result<()> {
-        if let Some(path) = &self.0 {
-            fs::rename(path, target).map_err(|error| Error::io("rename to", target, error))?;
-            self.0 = None;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::disk::names;
     use super::*;
-    use crate::manifest::Settings;
+    use crate::manifest::{Origin, PartFacts, Settings};
 
     fn origin() -> Origin {
         let text = String::from;
@@ -536,7 +386,11 @@ mod tests {
         staging.write_all(b"half").unwrap();
         assert!(!root.join(path).exists());
         drop(staging);
-        assert!(names(&root.join("_tracelake/staging")).unwrap().is_empty());
+        assert!(
+            names(&root.join("_tracelake/staging/0"))
+                .unwrap()
+                .is_empty()
+        );
         commit(&lake, path, b"whole");
         assert_eq!(fs::read(root.join(path)).unwrap(), b"whole");
     }
@@ -559,6 +413,27 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Refused);
         drop(lake);
         Lake::open(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn workers_share_a_lake_that_was_prepared() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("lake");
+        let mut first = Lake::join(&root).unwrap();
+        assert!(first.is_alone());
+        first.share().unwrap();
+        let second = Lake::join(&root).unwrap();
+        assert!(!first.is_alone() && !second.is_alone());
+        assert_eq!(Lake::open(&root).unwrap_err().kind(), ErrorKind::Refused);
+        // Each stages its files in a directory of its own, and leaves the other's alone.
+        let path = "jobs/part-0.parquet";
+        let (one, other) = (first.stage(path).unwrap(), second.stage(path).unwrap());
+        drop((one, other));
+        first.leave();
+        assert_eq!(names(&root.join("_tracelake/staging")).unwrap(), ["1"]);
+        second.leave();
+        assert_eq!(names(&root.join("_tracelake")).unwrap(), ["lock"]);
+        assert!(Lake::join(&root).unwrap().is_alone());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::fs::{self, TryLockError};
 use std::path::Path;
+use std::sync::Mutex;
 
-use super::disk::{read_if_there, refuse_symlink};
-use super::{HOME, JOURNAL, LOCK, Lake, Progress, busy, read_journal, something_else};
+use super::disk::{Access, refuse_symlink};
+use super::{HOME, LOCK, Lake, busy, something_else};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -45,18 +46,11 @@ impl Lake {
         };
         Ok(Some(Self {
             root: root.to_owned(),
-            _lock: lock,
+            lock,
+            access: Access::Shared,
             made: Vec::new(),
             left_behind: 0,
+            staging: Mutex::default(),
         }))
     }
-}
-
-/// What is finished of a lake that has no manifest yet; `None` where nothing says.
-///
-/// # Errors
-/// When the disk fails.
-pub fn unfinished(root: &Path) -> Result<Option<Progress>> {
-    let journal = read_if_there(&root.join(HOME).join(JOURNAL))?;
-    Ok(journal.map(|journal| read_journal(&journal)))
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::disk::{read_if_there, remove_all, remove_file, sync_directory};
-use super::{HOME, Lake, MANIFEST, STAGING};
+use super::disk::{read_if_there, remove_file, sync_directory};
+use super::{HOME, Lake, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::FileFacts;
 use crate::source::{fingerprint, hex};
@@ -38,15 +38,15 @@ pub fn sums_line(sha256: &str, path: &str) -> String {
 /// # Errors
 /// When it cannot be read.
 pub fn manifest_facts(root: &Path) -> Result<FileFacts> {
-    facts(root, &format!("{HOME}/{MANIFEST}"))
+    file_facts(root, &format!("{HOME}/{MANIFEST}"))
 }
 
 /// The path, size and digest of a file of a lake on the disk.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn facts(root: &Path, path: &str) -> Result<FileFacts> {
-    let found = fingerprint(&root.join(path))?;
+pub fn file_facts(root: &Path, path: &str) -> Result<FileFacts> {
+    let found = fingerprint(root.join(path))?;
     Ok(FileFacts {
         path: path.to_owned(),
         bytes: found.bytes,
@@ -99,7 +99,7 @@ impl Lake {
         for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
-        remove_all(&self.home(STAGING))
+        self.tidy()
     }
 
     /// Removes the files of a release, because the lake that they describe is about to change.
@@ -117,7 +117,7 @@ impl Lake {
         sync_directory(self.root())
     }
 
-    /// The files of a release that are there, [`SUMS`] last; none where there is no release.
+    /// The existing files of a release, [`SUMS`] last; none where there is no release.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when one of them was changed since: somebody's work would be lost.

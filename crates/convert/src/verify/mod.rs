@@ -24,6 +24,7 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
+use crate::location::Location;
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
@@ -80,7 +81,7 @@ impl Verification {
     /// # Errors
     /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
     /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
-    pub fn open(root: &Path, source: Option<&Path>) -> Result<Self> {
+    pub fn open(root: &Path, source: Option<&Location>) -> Result<Self> {
         let manifest = read_manifest(root)?;
         let trace = known_trace(root, &manifest)?;
         Ok(Self {
@@ -91,6 +92,12 @@ impl Verification {
                 .map(|source| source_plan(source, trace))
                 .transpose()?,
         })
+    }
+
+    /// How many parts [`Verification::run`] checks.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.manifest.parts().count() as u64
     }
 
     /// The bytes that the [`Event::Read`]s of [`Verification::run`] add up to.
@@ -133,7 +140,7 @@ impl Verification {
 /// As those two.
 pub fn verify(
     root: &Path,
-    source: Option<&Path>,
+    source: Option<&Location>,
     threads: usize,
     watch: EventSink<'_>,
 ) -> Result<Verdict> {
@@ -211,8 +218,8 @@ pub(crate) fn verify_lake(
 }
 
 /// Finds the files of a source, however few: the manifest says which ones are needed.
-fn source_plan(source: &Path, trace: &'static Trace) -> Result<Plan> {
-    let mut request = Request::new(source.to_owned());
+fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
+    let mut request = Request::new(source);
     request.trace = Some(trace);
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifest;
 use crate::release_files::{release_files, sums};
 use crate::source::hex;
-use crate::store::{CROISSANT, RELEASE, SUMS, facts, manifest_facts, release_sums};
+use crate::store::{CROISSANT, RELEASE, SUMS, file_facts, manifest_facts, release_sums};
 
 /// What to do about a file of a release that is not what it was.
 const AGAIN: &str = "run release again to make it anew";
@@ -42,7 +42,7 @@ pub(super) fn verify_release(
     let mut findings = Vec::new();
     let mut written = Vec::new();
     for name in RELEASE {
-        let file = match facts(root, name) {
+        let file = match file_facts(root, name) {
             Ok(file) => file,
             Err(error) => {
                 let is_file = root.join(name).is_file();

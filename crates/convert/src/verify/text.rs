@@ -19,6 +19,7 @@ use tracelake_schema::Syntax;
 use super::corrupt;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::location::{Location, from_read};
 use crate::source::{ARCHIVES, open_file};
 
 /// The longest row in bytes, without its line end.
@@ -33,7 +34,7 @@ const BEFORE: &[u8] = b"-\n";
 
 /// The text of a source file, or of the member of an archive that is named after a table.
 pub(super) struct SourceText {
-    path: PathBuf,
+    path: Location,
     text: BufReader<Box<dyn Read + Send>>,
     /// Whether a row may span lines.
     is_quoted: bool,
@@ -44,22 +45,23 @@ pub(super) struct SourceText {
 
 impl SourceText {
     /// Opens the text of a table.
-    pub(super) fn open(path: &Path, layout: &Layout) -> Result<Self> {
+    pub(super) fn open(path: &Location, layout: &Layout) -> Result<Self> {
         let table = layout.table;
-        let name = path.to_string_lossy().to_lowercase();
+        let name = path.name().unwrap_or_default().to_lowercase();
         let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
-            let member = member(decoded(path)?, table.name).map_err(|error| failed(path, error))?;
+            let failed = |error| failed(path, error);
+            check_extensions(decoded(path)?, table.name).map_err(failed)?;
+            let member = member(decoded(path)?, table.name).map_err(failed)?;
             let (before, size) =
                 member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
             let mut text = decoded(path)?;
-            io::copy(&mut text.by_ref().take(before), &mut io::sink())
-                .map_err(|error| failed(path, error))?;
+            io::copy(&mut text.by_ref().take(before), &mut io::sink()).map_err(failed)?;
             Box::new(text.take(size))
         } else {
             decoded(path)?
         };
         let mut text = Self {
-            path: path.to_owned(),
+            path: path.clone(),
             text: BufReader::with_capacity(1 << 17, text),
             is_quoted: table.syntax == Syntax::QuotedCsv,
             lines: 0,
@@ -144,19 +146,20 @@ fn without_line_end(row: &[u8]) -> &[u8] {
 
 /// What the system, or the decompressor, said about a source. Only the first is a failure to read;
 /// the second is a finding.
-fn failed(path: &Path, error: io::Error) -> Error {
+fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
+    let is_server = error.get_ref().is_some_and(|error| error.is::<Error>());
     match error.raw_os_error() {
-        Some(_) => Error::io("read", path, error),
-        None => corrupt(format!("cannot be read: {error}")).at(path),
+        None if !is_server => corrupt(format!("cannot be read: {error}")).at(path),
+        _ => from_read(error).at(path),
     }
 }
 
 /// The bytes of a file, inflated if its name says so.
-fn decoded(path: &Path) -> Result<Box<dyn Read + Send>> {
-    let file = BufReader::with_capacity(1 << 17, open_file(path)?);
-    let is_gzip = path.extension().is_some_and(|extension| {
-        extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz")
-    });
+fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
+    let file = BufReader::with_capacity(1 << 17, path.open()?);
+    let name = path.name().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_gzip = extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz");
     Ok(if is_gzip {
         Box::new(Members {
             member: Some(GzDecoder::new(file)),
@@ -164,6 +167,28 @@ fn decoded(path: &Path) -> Result<Box<dyn Read + Send>> {
     } else {
         Box::new(file)
     })
+}
+
+/// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
+/// crate would read all of it into memory.
+fn check_extensions(archive: Box<dyn Read + Send>, table: &str) -> io::Result<()> {
+    let name = format!("{table}.csv");
+    for entry in tar::Archive::new(archive).entries()?.raw(true) {
+        let entry = entry?;
+        let kind = entry.header().entry_type();
+        let is_extension = kind.is_pax_local_extensions()
+            || kind.is_pax_global_extensions()
+            || kind.is_gnu_longname()
+            || kind.is_gnu_longlink();
+        if is_extension && entry.size() > LONGEST as u64 {
+            let reason = format!("an extension header of more than {LONGEST} bytes");
+            return Err(io::Error::other(reason));
+        }
+        if kind.is_file() && entry.path()?.ends_with(&name) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Where in an archive the file of a table starts, and its size.
@@ -373,7 +398,7 @@ impl Rejects {
             .by_ref()
             .take(LONGEST_REJECT)
             .read_until(b'\n', &mut line);
-        read.map_err(|error| failed(&self.path, error))?;
+        read.map_err(|error| failed(&*self.path, error))?;
         self.next = None;
         if !line.is_empty() {
             let reject = serde_json::from_slice(&line);
@@ -425,7 +450,7 @@ mod tests {
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let table = &tracelake_schema::TRACES[0].tables[0];
         let layout = Layout::built_in(table, "here");
-        let mut text = SourceText::open(&path, &layout).unwrap();
+        let mut text = SourceText::open(&path.as_path().into(), &layout).unwrap();
         let mut rows = PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&rejects)).unwrap();
         assert!(rows.advance().unwrap());
         assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
@@ -436,7 +461,7 @@ mod tests {
     /// Quoted CSV after its header.
     fn source(text: &str) -> SourceText {
         SourceText {
-            path: PathBuf::new(),
+            path: PathBuf::new().into(),
             text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
             is_quoted: true,
             lines: 0,
@@ -501,7 +526,7 @@ mod tests {
             ("x".repeat(LONGEST * 4), false),
         ] {
             std::fs::write(&path, text).unwrap();
-            let mut text = SourceText::open(&path, &layout).unwrap();
+            let mut text = SourceText::open(&path.as_path().into(), &layout).unwrap();
             assert_eq!(text.next(&mut row).is_ok(), ends);
         }
     }

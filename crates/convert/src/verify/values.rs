@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
@@ -14,6 +14,7 @@ use super::text::{PartRows, SourceText};
 use super::{corrupt, number, parsed};
 use crate::error::{Result, escape};
 use crate::layout::Layout;
+use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts};
 use crate::plan::{PartPlan, Plan};
 use crate::source::{self, Fingerprint};
@@ -53,7 +54,7 @@ impl<'a> Sources<'a> {
 /// A source file that is being compared with the parts made from it, in their order.
 pub(super) struct SourceFile<'a> {
     layout: &'a Layout,
-    path: PathBuf,
+    path: Location,
     /// Whether it is cut into parts.
     is_cut: bool,
     /// One for each length that a part was made of.
@@ -153,7 +154,7 @@ pub(super) fn verify_values(
 /// Compares the rows of a part with those of its source, at `path`.
 fn compare_rows(
     layout: &Layout,
-    path: &Path,
+    path: &Location,
     part: &PartFacts,
     output: Output,
     rows: &mut PartRows<'_>,
@@ -421,12 +422,12 @@ mod tests {
         fn verify(&mut self, text: &str) -> Result<u64> {
             let path = |name: &str| self.directory.path().join(name);
             std::fs::write(path("source"), text).unwrap();
-            let fingerprint = source::fingerprint(&path("source")).unwrap();
+            let fingerprint = source::fingerprint(path("source")).unwrap();
             self.part.source.sha256.clone_from(&fingerprint.sha256);
             let mut file = SourceFile {
                 is_cut: false,
                 layout: &self.layout,
-                path: path("source"),
+                path: path("source").into(),
                 fingerprints: [(u64::MAX, fingerprint)].into(),
                 part_rows: None,
                 text: None,

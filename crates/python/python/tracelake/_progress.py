@@ -141,7 +141,7 @@ class Line:
         self._write(self.text(time.monotonic() - self._begun))
 
     def text(self, seconds: float) -> str:
-        """The line after so many seconds."""
+        """The line after `seconds` seconds."""
         if not self._total:
             return self._what
         share = min(self._done / self._total, 1.0)

@@ -15,15 +15,17 @@ use pyo3::prelude::*;
 use serde_json::json;
 use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::event::Event;
+use tracelake_convert::location::Location;
+use tracelake_convert::plan::Shard;
 use tracelake_convert::release::Allow;
-use tracelake_convert::run::Conduct;
-use tracelake_convert::store::{RELEASE, SUMS, read_manifest};
+use tracelake_convert::run::{Commit, CommitOptions, Conduct};
+use tracelake_convert::store::{RELEASE, SUMS, progress, read_manifest};
 use tracelake_convert::verify::Verdict;
 use tracelake_convert::{inspect, plan, program, release, run, verify};
 
 use self::work::{Interrupted, Progress, work};
 
-/// The functions behind the package `tracelake`; use that one.
+/// The native functions of the package `tracelake`, which wraps them.
 #[pymodule]
 mod _tracelake {
     use pyo3::prelude::*;
@@ -34,7 +36,8 @@ mod _tracelake {
     use super::stream::{Reader, read_part};
     #[pymodule_export]
     use super::{
-        convert, generate, inspect_path, main, manifest, panic, release_lake, verify_lake,
+        commit, convert, facts, generate, inspect_path, main, manifest, panic, prepare,
+        release_lake, verify_lake,
     };
 
     #[pymodule_init]
@@ -70,10 +73,82 @@ fn convert(
             parts: asked.parts,
             overwrite: asked.overwrite,
             max_rejects: asked.max_rejects,
+            shard: asked.shard,
             stop: progress.stop_flag(),
         };
         let outcome = run::convert(&plan, &asked.out, conduct, &|event| progress.show(event))?;
         text(outcome.manifest.to_json()?)
+    })
+}
+
+/// Plans what the arguments of `tracelake convert` name, and prepares the lake for `shards` workers; by
+/// default, each file is a shard. Returns the number of shards and the bytes to read as JSON; null if the
+/// lake is finished.
+#[pyfunction]
+fn prepare(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    shards: Option<u32>,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
+        let asked = program::conversion(arguments)?;
+        let plan = plan::plan(&asked.request)?;
+        for warning in &plan.warnings {
+            progress.show(Event::Warning(warning.clone()));
+        }
+        let files = plan.parts().count() + plan.streams.len();
+        let of = shards.unwrap_or_else(|| u32::try_from(files).unwrap_or(u32::MAX));
+        let conduct = Conduct {
+            threads: asked.threads,
+            parts: asked.parts,
+            overwrite: false,
+            max_rejects: asked.max_rejects,
+            shard: Some(Shard { index: 0, of }),
+            stop: progress.stop_flag(),
+        };
+        let watch = |event| progress.show(event);
+        let agreed = run::prepare(&plan, &asked.out, conduct, &watch)?;
+        let answer = agreed.map(|_| json!({"shards": of, "bytes": plan.bytes()}));
+        Ok(json!(answer).to_string())
+    })
+}
+
+/// Commits a lake whose shards were converted; returns the manifest as JSON.
+#[pyfunction]
+fn commit(
+    py: Python<'_>,
+    lake: PathBuf,
+    max_rejects: Option<u64>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    work(py, None, Interrupted::Wait, move |progress| {
+        let options = CommitOptions {
+            threads: threads.unwrap_or_else(program::all_threads),
+            max_rejects,
+            stop: progress.stop_flag(),
+        };
+        let outcome = Commit::open(&lake)?.finish(options, &|event| progress.show(event))?;
+        text(outcome.manifest.to_json()?)
+    })
+}
+
+/// What the workers of an unfinished lake have noted so far: its parts as JSON.
+#[pyfunction]
+fn facts(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
+    work(py, None, Interrupted::Leave, move |_| {
+        let parts = progress(&lake)?.parts;
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|(table, facts)| {
+                json!({
+                    "table": table, "file_number": facts.file_number, "rows": facts.rows_out,
+                    "rejected": facts.rows_rejected, "bytes": facts.output.bytes,
+                    "source": facts.source.path, "source_bytes": facts.source.bytes,
+                })
+            })
+            .collect();
+        Ok(json!(parts).to_string())
     })
 }
 
@@ -87,9 +162,9 @@ fn manifest(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
 
 /// What is in a lake or in a source, as JSON.
 #[pyfunction]
-fn inspect_path(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+fn inspect_path(py: Python<'_>, path: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
-        let inventory = inspect::inspect(&path)?;
+        let inventory = inspect::inspect(Location::parse(&path)?)?;
         serde_json::to_string(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     })
@@ -103,14 +178,15 @@ type Found = (String, Vec<Py<PyAny>>);
 fn verify_lake(
     py: Python<'_>,
     lake: PathBuf,
-    source: Option<PathBuf>,
+    source: Option<OsString>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Found> {
     let threads = threads.unwrap_or_else(program::all_threads);
     let verdict = work(py, watch.as_ref(), Interrupted::Leave, move |progress| {
         let watch = |event| progress.show_or_end(event);
-        verify::verify(&lake, source.as_deref(), threads, &watch)
+        let source = source.as_deref().map(Location::parse).transpose()?;
+        verify::verify(&lake, source.as_ref(), threads, &watch)
     })?;
     found(py, &verdict)
 }

@@ -1,6 +1,6 @@
 //! A published file as an Arrow C stream.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +12,7 @@ use arrow::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::error::{Error, ErrorKind};
+use tracelake_convert::location::Location;
 use tracelake_convert::program;
 use tracelake_convert::reader::{PartReader, ReadOptions};
 
@@ -41,7 +42,7 @@ pub(crate) struct Reader {
 #[pyfunction]
 pub(crate) fn read_part(
     py: Python<'_>,
-    path: PathBuf,
+    path: OsString,
     trace: Option<&str>,
     table: Option<String>,
     rejects: bool,
@@ -64,7 +65,7 @@ pub(crate) fn read_part(
         ..ReadOptions::default()
     };
     let reader = work(py, None, Interrupted::Leave, move |_| {
-        tracelake_convert::reader::read_part(&path, options)
+        tracelake_convert::reader::read_part(Location::parse(&path)?, options)
     })?;
     Ok(Reader {
         schema: reader.schema(),

@@ -33,7 +33,7 @@ pub(crate) enum Interrupted {
     Leave,
 }
 
-/// What work tells, and where it is told to stop.
+/// What work reports, and how it learns that it should stop.
 pub(crate) struct Progress {
     stop: Arc<AtomicUsize>,
     notes: Sender<Note>,
@@ -157,7 +157,7 @@ fn gather(inbox: &Receiver<Note>) -> (Vec<Note>, bool) {
     loop {
         match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Note::Event(Event::Read { bytes })) => {
-                // Bytes are told once a tick, however small the chunks are that they come in.
+                // Bytes are reported once a tick, however small the chunks are.
                 if let Some(Note::Event(Event::Read { bytes: sum })) = batch.last_mut() {
                     *sum += bytes;
                 } else {

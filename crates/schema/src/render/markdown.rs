@@ -121,7 +121,7 @@ fn query_tables(trace: &Trace) -> String {
     text
 }
 
-/// Time 0, the size of the download, and the published archives.
+/// Time 0, the size of the download, the URLs, and the published archives.
 fn origin(trace: &Trace) -> String {
     let mut text = String::new();
     if let Some(epoch) = trace.epoch {
@@ -131,6 +131,12 @@ fn origin(trace: &Trace) -> String {
     }
     if let Some(download) = trace.download {
         text.push_str(&format!("\nDownload: {download}\n"));
+    }
+    if !trace.locations.is_empty() {
+        text.push_str("\n| published at | what is there |\n|---|---|\n");
+    }
+    for location in trace.locations {
+        text.push_str(&format!("| `{}` | {} |\n", location.url, location.doc));
     }
     if trace.archives.is_empty() {
         return text;

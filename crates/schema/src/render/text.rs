@@ -56,6 +56,10 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
     text.push_str(&wrap("described by  ", trace.document));
     text.push_str(&wrap("licence       ", trace.licence));
     text.push_str(&wrap("cite as       ", trace.citation));
+    for location in trace.locations {
+        let place = format!("{}  {}", location.url, location.doc);
+        text.push_str(&wrap("published at  ", &place));
+    }
     for one in asked(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap("  ", one.summary));

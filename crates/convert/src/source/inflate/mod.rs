@@ -438,7 +438,7 @@ impl Bits {
         self.count -= take(entry);
     }
 
-    /// Writes one literal or two, and tells how many.
+    /// Writes one literal or two, and returns how many.
     #[inline(always)]
     fn literals(&mut self, entry: Entry, text: &mut [u8], end: usize) -> usize {
         // Two are always written; where there is one, what follows overwrites the second.
@@ -485,7 +485,7 @@ mod tests {
     fn ours(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(stream).unwrap();
-        let mut input = Input::new(Raw::open(file.path()).unwrap());
+        let mut input = Input::new(Raw::open(&file.path().into()).unwrap());
         let mut inflate = Inflate::new();
         let (mut text, mut buffer) = (Vec::new(), vec![0; piece]);
         loop {

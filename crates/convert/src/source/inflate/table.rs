@@ -41,7 +41,7 @@ pub(super) const fn value(entry: Entry) -> usize {
     (entry >> 10 & 0xffff) as usize
 }
 
-/// The entry of a code with so many bits, whose own entry has those of the extra bits only.
+/// The entry of a code of `bits` bits, whose own entry has those of the extra bits only.
 const fn with_code(entry: Entry, bits: u32) -> Entry {
     entry + bits + (bits << 6)
 }
@@ -118,7 +118,7 @@ pub(super) fn first_of(entry: Entry) -> Entry {
     LITERAL | (entry & 0xff << 10) | code_bits(entry) << 6 | code_bits(entry)
 }
 
-/// Of each first-level entry of a literal, behind which another whole literal follows, makes one
+/// Of each first-level entry of a literal, that another whole literal follows, makes one
 /// of both. Most text of tables is digits with codes of few bits.
 pub(super) fn pair_literals(table: &mut [Entry], bits: u32) {
     // Downwards, so that what an entry is paired with was not paired itself.

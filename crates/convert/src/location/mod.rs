@@ -1,0 +1,317 @@
+//! Where a file or a directory is: a path on disk, or a URL in an object store or on a web server.
+//!
+//! Whoever reads a source names it by a [`Location`] and gets its bytes in order from a [`Reader`],
+//! wherever they come from. What is on disk never takes a detour: it is a `File`, read as one.
+
+#[cfg(not(feature = "urls"))]
+mod absent;
+mod listing;
+#[cfg(feature = "urls")]
+mod remote;
+mod url;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+#[cfg(not(feature = "urls"))]
+use absent as remote;
+
+pub use listing::{Entry, Kind, Listing, SUMS_LIMIT, checksum_line};
+pub use url::Url;
+
+/// Asked before each read and while a server is waited for; an error ends the reading. So a run can be
+/// stopped even while no byte arrives.
+pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// The most memory that an open object takes, in bytes: blocks that were asked for and the one being
+/// read, and what the connections have buffered of them. Files on disk take none of it.
+pub const OBJECT_MEMORY: u64 = 12 << 20;
+
+/// A path on disk, or a URL.
+///
+/// ```
+/// use tracelake_convert::location::Location;
+///
+/// let bucket: Location = "gs://clusterdata-2011-2".parse()?;
+/// assert_eq!(bucket.join("schema.csv").to_string(), "gs://clusterdata-2011-2/schema.csv");
+/// assert!("s3://".parse::<Location>().is_err());
+/// # Ok::<(), tracelake_convert::error::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A path on disk.
+    Disk(PathBuf),
+    /// An object, what its name starts with, or a file on a web server.
+    Url(Url),
+}
+
+impl Location {
+    /// Reads what was typed: a URL if it starts with a scheme and `://`, else a path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a URL that is malformed, or of a kind that isn't read. The message
+    /// doesn't repeat what may be a secret.
+    pub fn parse(text: &OsStr) -> Result<Self> {
+        let Some(url) = text.to_str().filter(|text| url::is_url(text)) else {
+            return match text.to_str().and_then(url::misspelt) {
+                Some(error) if !Path::new(text).exists() => Err(error),
+                _ => Ok(Self::Disk(text.into())),
+            };
+        };
+        let parsed = Url::parse(url)?;
+        if cfg!(feature = "urls") {
+            return Ok(Self::Url(parsed));
+        }
+        Err(
+            Error::new(ErrorKind::Usage, "this build of tracelake reads no URLs")
+                .at(parsed.to_string())
+                .hint("build it with the feature `urls`"),
+        )
+    }
+
+    /// What has this path below it; the path is relative, with forward slashes.
+    #[must_use]
+    pub fn join(&self, path: &str) -> Self {
+        match self {
+            Self::Disk(directory) => Self::Disk(directory.join(path)),
+            Self::Url(url) => Self::Url(url.join(path)),
+        }
+    }
+
+    /// The last name of the path, if it is UTF-8.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Disk(path) => path.file_name()?.to_str(),
+            Self::Url(url) => url.name(),
+        }
+    }
+
+    /// What it is in: the empty path for a single name on disk, `None` for a root and a bucket.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        match self {
+            Self::Disk(path) => path.parent().map(|parent| Self::Disk(parent.to_owned())),
+            Self::Url(url) => url.parent().map(Self::Url),
+        }
+    }
+
+    /// The path, if it is on disk.
+    #[must_use]
+    pub fn as_path(&self) -> Option<&Path> {
+        match self {
+            Self::Disk(path) => Some(path),
+            Self::Url(_) => None,
+        }
+    }
+
+    /// What is here; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If the disk or the server doesn't say.
+    pub fn kind(&self) -> Result<Option<Kind>> {
+        match self {
+            Self::Disk(path) => match fs::metadata(path) {
+                Ok(found) if found.is_dir() => Ok(Some(Kind::Directory)),
+                Ok(found) if found.is_file() => Ok(Some(Kind::File { bytes: found.len() })),
+                Ok(_) => Ok(Some(Kind::Other)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Error::io("open", path, error)),
+            },
+            Self::Url(url) => remote::kind(url),
+        }
+    }
+
+    /// Whether there is a file here. What can't be found out counts as no.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        match self {
+            Self::Disk(path) => path.is_file(),
+            Self::Url(url) => remote::has_object(url),
+        }
+    }
+
+    /// Opens the file to read it from front to back. The bytes of a URL are asked for by the first read,
+    /// which also reports if there is no such object.
+    ///
+    /// # Errors
+    /// If there is no such file, or it can't be opened.
+    pub fn open(&self) -> Result<Reader> {
+        match self {
+            Self::Disk(path) => Ok(Reader(Bytes::Disk(open_file(path)?))),
+            Self::Url(url) => Ok(Reader(Bytes::Url(Box::new(remote::Download::new(
+                url.clone(),
+            ))))),
+        }
+    }
+
+    /// Reads a whole file that is small by nature.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if it is larger than `limit` bytes; if it can't be read.
+    pub fn read_small(&self, limit: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.open()?.take(limit + 1).read_to_end(&mut bytes);
+        read.map_err(|error| from_read(error).or_at(self))?;
+        if bytes.len() as u64 > limit {
+            let reason = format!("is larger than {limit} bytes, which it never is by nature");
+            return Err(Error::new(ErrorKind::Corrupt, reason)
+                .at(self)
+                .hint("it is not what its name says: move it away"));
+        }
+        Ok(bytes)
+    }
+}
+
+impl FromStr for Location {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text.as_ref())
+    }
+}
+
+/// The path, or the URL without user name, password and query.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(path) => path.display().fmt(f),
+            Self::Url(url) => url.fmt(f),
+        }
+    }
+}
+
+impl From<PathBuf> for Location {
+    fn from(path: PathBuf) -> Self {
+        Self::Disk(path)
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(path: &Path) -> Self {
+        Self::Disk(path.to_owned())
+    }
+}
+
+impl From<&PathBuf> for Location {
+    fn from(path: &PathBuf) -> Self {
+        Self::Disk(path.clone())
+    }
+}
+
+impl From<&Self> for Location {
+    fn from(location: &Self) -> Self {
+        location.clone()
+    }
+}
+
+/// As it is shown, for the place of an error.
+impl From<&Location> for PathBuf {
+    fn from(location: &Location) -> Self {
+        match location {
+            Location::Disk(path) => path.clone(),
+            Location::Url(url) => url.to_string().into(),
+        }
+    }
+}
+
+impl From<Location> for PathBuf {
+    fn from(location: Location) -> Self {
+        Self::from(&location)
+    }
+}
+
+/// The bytes of a file or an object, in order.
+#[derive(Debug)]
+pub struct Reader(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    Disk(File),
+    Url(Box<remote::Download>),
+}
+
+impl Reader {
+    /// Reads some bytes into a buffer that isn't empty; 0 at the end. While a server is waited for,
+    /// `interrupt` is asked.
+    ///
+    /// # Errors
+    /// If the disk or the server fails, or the object changes while it is read; the error of
+    /// `interrupt`. A path on disk isn't in the error.
+    pub fn read_some(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+        match &mut self.0 {
+            Bytes::Disk(file) => loop {
+                match file.read(into) {
+                    Ok(read) => return Ok(read),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(Error::disk("read", error)),
+                }
+            },
+            Bytes::Url(download) => download.read(into, interrupt),
+        }
+    }
+}
+
+/// An error of a server is an [`io::Error`] that holds ours, see [`from_read`].
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Bytes::Disk(file) => file.read(into),
+            Bytes::Url(download) => download.read(into, None).map_err(io::Error::other),
+        }
+    }
+}
+
+/// What a [`Reader`] failed with; a path on disk isn't in it.
+#[must_use]
+pub fn from_read(error: io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) => Error::disk("read", error),
+    }
+}
+
+/// Opens a file on disk to read. Opening a pipe or a device could wait for ever, so these are refused.
+///
+/// # Errors
+/// When it is not there, is not a file, or cannot be opened.
+pub fn open_file(path: &Path) -> Result<File> {
+    let found = fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
+    if !found.is_file() {
+        return Err(Error::new(ErrorKind::Failed, "is not a file")
+            .at(path)
+            .hint("put a file in its place"));
+    }
+    File::open(path).map_err(|error| Error::io("open", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_a_path() {
+        let location = Location::parse("a/b".as_ref()).unwrap();
+        assert_eq!(location, Location::Disk("a/b".into()));
+        assert_eq!(location.join("c").to_string(), "a/b/c");
+        assert_eq!(location.name(), Some("b"));
+        assert_eq!(location.parent(), Some(Location::Disk("a".into())));
+    }
+
+    #[test]
+    fn a_small_file_is_small() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        std::fs::write(&path, "12345").unwrap();
+        let location = Location::from(&path);
+        assert_eq!(location.read_small(5).unwrap(), b"12345");
+        let error = location.read_small(4).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+    }
+}

@@ -1,0 +1,325 @@
+//! The bytes of an object in order: ranges that are asked for ahead, each continued where a connection
+//! was cut.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use tokio::sync::Mutex;
+
+use super::super::{Interrupt, Url};
+use super::explain::Failure;
+use super::store::Object;
+use super::{Network, Pending, network};
+use crate::error::Result;
+
+/// The first range of an object, in bytes: enough for a small file, and to see what a file is.
+const FIRST: u64 = 256 << 10;
+
+/// The other ranges, in bytes.
+const BLOCK: u64 = 2 << 20;
+
+/// Blocks that are asked for ahead of the one being read.
+const AHEAD: usize = 3;
+
+/// How often in a row a connection may be cut without giving a byte.
+const CUTS: u32 = 8;
+
+/// How long to wait after the second cut in a row; after each further one, twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An object that is read from front to back.
+///
+/// # Memory
+/// [`super::super::OBJECT_MEMORY`]: the block being read, those asked for, and what the connections
+/// buffer.
+#[derive(Debug)]
+pub(in super::super) struct Download {
+    url: Url,
+    /// `None` before the first read.
+    opened: Option<Opened>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    network: Arc<Network>,
+    transfer: Arc<Transfer>,
+    size: u64,
+    /// The block being read, and how much of it was.
+    block: Vec<u8>,
+    read: usize,
+    /// The blocks after it, as far as they were asked for.
+    ahead: VecDeque<Pending<Vec<u8>>>,
+    /// Where the first block starts that wasn't asked for.
+    next: u64,
+    /// How many blocks to ask for ahead: one more for each that was read, so that whoever wants but the
+    /// start of a file gets little more.
+    most_ahead: usize,
+}
+
+impl Download {
+    pub(in super::super) fn new(url: Url) -> Self {
+        Self { url, opened: None }
+    }
+
+    /// Reads some bytes; 0 at the end.
+    pub(in super::super) fn read(
+        &mut self,
+        into: &mut [u8],
+        interrupt: Option<&Interrupt>,
+    ) -> Result<usize> {
+        let opened = match &mut self.opened {
+            Some(opened) => opened,
+            None => self.opened.insert(Opened::open(&self.url, interrupt)?),
+        };
+        opened.read(into, interrupt)
+    }
+}
+
+impl Opened {
+    fn open(url: &Url, interrupt: Option<&Interrupt>) -> Result<Self> {
+        let network = network()?;
+        let (url, stores) = (url.clone(), Arc::clone(&network));
+        let first = Pending::start(&network, async move {
+            let object = stores.stores.open(&url).await?;
+            Transfer::begin(object).await
+        });
+        let (transfer, block, size) = first.wait(interrupt)?;
+        Ok(Self {
+            network,
+            transfer: Arc::new(transfer),
+            size,
+            next: block.len() as u64,
+            block,
+            read: 0,
+            ahead: VecDeque::new(),
+            most_ahead: 1,
+        })
+    }
+
+    fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+        while self.read == self.block.len() {
+            self.ask_ahead();
+            let Some(next) = self.ahead.front() else {
+                return Ok(0);
+            };
+            self.block = next.wait(interrupt)?;
+            self.read = 0;
+            self.ahead.pop_front();
+            self.most_ahead = AHEAD.min(self.most_ahead + 1);
+            self.ask_ahead();
+        }
+        let bytes = into.len().min(self.block.len() - self.read);
+        into[..bytes].copy_from_slice(&self.block[self.read..self.read + bytes]);
+        self.read += bytes;
+        Ok(bytes)
+    }
+
+    fn ask_ahead(&mut self) {
+        while self.ahead.len() < self.most_ahead && self.next < self.size {
+            let range = self.next..self.size.min(self.next + BLOCK);
+            self.next = range.end;
+            let transfer = Arc::clone(&self.transfer);
+            let work = async move { transfer.block(range).await };
+            self.ahead.push_back(Pending::start(&self.network, work));
+        }
+    }
+}
+
+/// What makes two answers speak of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    size: u64,
+    e_tag: Option<String>,
+    /// Seconds since 1970.
+    modified: i64,
+}
+
+impl Version {
+    fn of(meta: &ObjectMeta) -> Self {
+        Self {
+            size: meta.size,
+            e_tag: meta.e_tag.clone(),
+            modified: meta.last_modified.timestamp(),
+        }
+    }
+}
+
+/// What is left of an answer.
+struct Answer {
+    /// Bytes that have arrived, but belong to the next block.
+    arrived: Bytes,
+    stream: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+impl Answer {
+    fn of(result: GetResult) -> Self {
+        Self {
+            arrived: Bytes::new(),
+            stream: result.into_stream(),
+        }
+    }
+
+    /// The next bytes; `None` at the end, and where the connection was cut.
+    async fn next(&mut self) -> Option<Bytes> {
+        while self.arrived.is_empty() {
+            self.arrived = self.stream.next().await?.ok()?;
+        }
+        Some(std::mem::take(&mut self.arrived))
+    }
+}
+
+/// An object of one version, whose blocks may be asked for in any order.
+#[derive(Debug)]
+struct Transfer {
+    object: Object,
+    version: Version,
+    /// The one answer of a server that doesn't give ranges, which has to be read in order.
+    whole: Option<Mutex<Whole>>,
+}
+
+struct Whole {
+    answer: Option<Answer>,
+    /// How far it was read.
+    at: u64,
+}
+
+impl std::fmt::Debug for Whole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Whole({})", self.at)
+    }
+}
+
+impl Transfer {
+    /// Asks for the first block, and learns of the object's size and version by that.
+    async fn begin(object: Object) -> Result<(Self, Vec<u8>, u64)> {
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
+        let (answer, has_ranges) = match object.get(first).await {
+            Err(Failure::NoRanges) => (object.get(GetOptions::new()).await, false),
+            answer => (answer, true),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Failure::Empty) => {
+                let version = Version {
+                    size: 0,
+                    e_tag: None,
+                    modified: 0,
+                };
+                let transfer = Self {
+                    object,
+                    version,
+                    whole: None,
+                };
+                return Ok((transfer, Vec::new(), 0));
+            }
+            Err(failure) => return Err(object.error("read", failure)),
+        };
+        let version = Version::of(&answer.meta);
+        let size = version.size;
+        let mut answer = Some(Answer::of(answer));
+        let empty = Whole {
+            answer: None,
+            at: 0,
+        };
+        let transfer = Self {
+            object,
+            version,
+            whole: (!has_ranges).then(|| Mutex::new(empty)),
+        };
+        let end = FIRST.min(size);
+        let block = transfer.fill(0..end, &mut answer).await?;
+        if let Some(whole) = &transfer.whole {
+            *whole.lock().await = Whole { answer, at: end };
+        }
+        Ok((transfer, block, size))
+    }
+
+    async fn block(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let Some(whole) = &self.whole else {
+            return self.fill(range, &mut None).await;
+        };
+        // Whoever asked first gets the lock first, so the blocks are read in order.
+        let mut whole = whole.lock().await;
+        let end = range.end;
+        let at = whole.at;
+        let mut answer = whole.answer.take().filter(|_| at == range.start);
+        let block = self.fill(range, &mut answer).await?;
+        *whole = Whole { answer, at: end };
+        Ok(block)
+    }
+
+    /// Reads a range, from an answer that is at its start if there is one.
+    async fn fill(&self, range: Range<u64>, answer: &mut Option<Answer>) -> Result<Vec<u8>> {
+        let length = usize::try_from(range.end - range.start).expect("blocks fit in memory");
+        let mut block = Vec::with_capacity(length);
+        let mut cuts = 0;
+        while block.len() < length {
+            let position = range.start + block.len() as u64;
+            let current = match answer {
+                Some(answer) => answer,
+                None => {
+                    let rest = self.continue_at(position..range.end).await;
+                    answer.insert(rest.map_err(|failure| self.object.error("read", failure))?)
+                }
+            };
+            if let Some(mut bytes) = current.next().await {
+                cuts = 0;
+                let now = bytes.split_to(bytes.len().min(length - block.len()));
+                block.extend_from_slice(&now);
+                current.arrived = bytes;
+                continue;
+            }
+            // The next round asks for the rest.
+            *answer = None;
+            cuts += 1;
+            if cuts > CUTS {
+                return Err(self.object.error("read", Failure::Cut));
+            }
+            if cuts > 1 {
+                tokio::time::sleep(PAUSE * 2_u32.pow(cuts - 2)).await;
+            }
+        }
+        Ok(block)
+    }
+
+    /// Asks for the rest of a block, of the same version.
+    async fn continue_at(&self, range: Range<u64>) -> std::result::Result<Answer, Failure> {
+        let start = range.start;
+        let mut options = GetOptions::new();
+        if self.whole.is_none() {
+            options = options.with_range(Some(GetRange::Bounded(range)));
+        }
+        // A weak tag never matches, by the rules of HTTP; it is compared below.
+        let tag = self.version.e_tag.clone();
+        options = options.with_if_match(tag.filter(|tag| !tag.starts_with("W/")));
+        let result = match self.object.get(options).await {
+            // An object that is gone, or has become shorter.
+            Err(Failure::Missing | Failure::Empty) => return Err(Failure::Changed),
+            result => result?,
+        };
+        if Version::of(&result.meta) != self.version {
+            return Err(Failure::Changed);
+        }
+        let mut answer = Answer::of(result);
+        let mut left = if self.whole.is_some() { start } else { 0 };
+        while left > 0 {
+            // Where this is cut, too, the next round begins again.
+            let Some(mut bytes) = answer.next().await else {
+                break;
+            };
+            let skipped = left.min(bytes.len() as u64);
+            left -= skipped;
+            answer.arrived = bytes.split_off(usize::try_from(skipped).expect("within a chunk"));
+        }
+        if left > 0 {
+            answer.stream = futures_util::stream::empty().boxed();
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,351 @@
+//! URLs as people type them: taken apart, put together again, and shown without their secrets.
+
+use std::fmt;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Where the bytes of a URL are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Scheme {
+    S3,
+    Gs,
+    Azure,
+    /// A web server, whose URL starts with this.
+    Web(&'static str),
+}
+
+/// What URLs start with.
+const SCHEMES: [(&str, Scheme); 6] = [
+    ("s3", Scheme::S3),
+    ("gs", Scheme::Gs),
+    ("az", Scheme::Azure),
+    ("abfss", Scheme::Azure),
+    ("https", Scheme::Web("https")),
+    ("http", Scheme::Web("http")),
+];
+
+const KNOWN: &str = "use s3://, gs://, az://, abfss://, https:// or http://, or a path";
+
+/// A URL of an object, of what objects start with, or of a file on a web server.
+///
+/// It is shown without what may be a secret: user name, password and query.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    pub(super) scheme: Scheme,
+    /// The bucket or the container; of a web server, its host and port.
+    pub(super) bucket: String,
+    /// The host that an Azure URL names: `account.dfs.core.windows.net`.
+    pub(super) account: Option<String>,
+    /// Names with slashes between them, none at either end. On a web server, as in the URL, with `%20`;
+    /// in an object store, as in the store.
+    pub(super) path: String,
+    /// Whether it ended in a slash, which names a directory.
+    pub(super) ends_in_slash: bool,
+    pub(super) secret: Secret,
+}
+
+/// What a URL of a web server may hold that nobody should read.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(super) struct Secret {
+    /// `user:password`.
+    pub(super) user: Option<String>,
+    /// What follows the question mark.
+    pub(super) query: Option<String>,
+}
+
+/// Whether a text is a URL, if perhaps a malformed one.
+pub(super) fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        let mut bytes = scheme.bytes();
+        bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
+/// Why a path that doesn't exist was probably meant to be a URL, such as `s3:/bucket`.
+pub(super) fn misspelt(text: &str) -> Option<Error> {
+    let (scheme, _) = SCHEMES.iter().find(|(scheme, _)| {
+        let rest = text.strip_prefix(scheme);
+        rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("//"))
+    })?;
+    Some(malformed(text, "is not a URL").hint(format!(
+        "a URL starts with {scheme}:// and is a text, not a path"
+    )))
+}
+
+/// A URL, even a malformed one, without anything that may be a secret.
+fn shown(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
+    let rest = rest.trim_start_matches('/');
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, _)) => (rest, "?…"),
+        None => (rest, ""),
+    };
+    // A password may hold slashes, so all before the last @ may be one.
+    match rest.rsplit_once('@') {
+        Some((_, rest)) => format!("{scheme}://…@{rest}{query}"),
+        None => format!("{scheme}://{rest}{query}"),
+    }
+}
+
+fn malformed(text: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::Usage, reason).at(shown(text))
+}
+
+impl Url {
+    /// Takes a URL apart.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] if it is malformed.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let wrong = |reason: &str| malformed(text, reason);
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        let known = SCHEMES
+            .iter()
+            .find(|(known, _)| scheme.eq_ignore_ascii_case(known));
+        let Some(&(name, scheme)) = known else {
+            return Err(wrong("is not a kind of URL that is read").hint(KNOWN));
+        };
+        if text.chars().any(|character| character.is_control()) {
+            return Err(wrong("has control characters").hint("remove them"));
+        }
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query.to_owned())),
+            None => (rest, None),
+        };
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let ends_in_slash = path.ends_with('/');
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, authority),
+        };
+        let path = path.trim_end_matches('/');
+        let mut url = Self {
+            scheme,
+            bucket: host.to_owned(),
+            account: None,
+            path: path.to_owned(),
+            ends_in_slash,
+            secret: Secret::default(),
+        };
+        let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
+        if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {
+            return Err(wrong("has an empty name, `.` or `..` in its path").hint("write it out"));
+        }
+        if let Scheme::Web(_) = scheme {
+            if !is_host(host) {
+                return Err(wrong("names no host").hint(format!("write {name}://HOST/PATH")));
+            }
+            if path.chars().any(char::is_whitespace) {
+                return Err(wrong("has a blank in it").hint("write %20"));
+            }
+            url.secret = Secret { user, query };
+            return Ok(url);
+        }
+        if query.is_some() {
+            let hint = match scheme {
+                Scheme::Azure => "put a SAS token into AZURE_STORAGE_SAS_KEY",
+                _ => "leave out what follows the question mark",
+            };
+            return Err(wrong("has a query, which such a URL doesn't have").hint(hint));
+        }
+        match (scheme, user) {
+            (Scheme::Azure, Some(container)) if !container.contains(':') => {
+                url.account = Some(host.to_owned());
+                url.bucket = container;
+                let is_account = host.split('.').count() > 2 && is_host(host);
+                if !is_account {
+                    return Err(wrong("names no account").hint(AZURE));
+                }
+            }
+            (_, Some(_)) => {
+                let hint = "set credentials in the environment; docs/object-stores.md lists how";
+                return Err(wrong("has a user name or password").hint(hint));
+            }
+            _ => {}
+        }
+        if !is_bucket(&url.bucket) {
+            let hint = match scheme {
+                Scheme::Azure => AZURE.to_owned(),
+                _ => format!("write {name}://BUCKET/PATH"),
+            };
+            return Err(wrong("names no bucket").hint(hint));
+        }
+        Ok(url)
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        matches!(self.scheme, Scheme::Web(_))
+    }
+
+    pub(super) fn join(&self, path: &str) -> Self {
+        let path = match self.scheme {
+            Scheme::Web(_) => encoded(path),
+            _ => path.to_owned(),
+        };
+        let separator = if self.path.is_empty() { "" } else { "/" };
+        Self {
+            ends_in_slash: path.ends_with('/'),
+            path: format!("{}{separator}{}", self.path, path.trim_end_matches('/')),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        let name = self.path.rsplit('/').next();
+        name.filter(|name| !name.is_empty())
+    }
+
+    pub(super) fn parent(&self) -> Option<Self> {
+        if self.path.is_empty() {
+            return None;
+        }
+        let (parent, _) = self.path.rsplit_once('/').unwrap_or_default();
+        Some(Self {
+            path: parent.to_owned(),
+            ends_in_slash: true,
+            ..self.clone()
+        })
+    }
+
+    /// The bucket with its scheme, as URLs start.
+    pub(super) fn root(&self) -> String {
+        match (self.scheme, &self.account) {
+            (Scheme::S3, _) => format!("s3://{}", self.bucket),
+            (Scheme::Gs, _) => format!("gs://{}", self.bucket),
+            (Scheme::Azure, None) => format!("az://{}", self.bucket),
+            (Scheme::Azure, Some(account)) => format!("abfss://{}@{account}", self.bucket),
+            (Scheme::Web(scheme), _) => format!("{scheme}://{}", self.bucket),
+        }
+    }
+}
+
+const AZURE: &str = "write az://CONTAINER/PATH or \
+                     abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH";
+
+/// A host, with or without a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let is_address = host.starts_with('[') && host.ends_with(']');
+    let mut letters = host.bytes();
+    !host.is_empty()
+        && (is_address
+            || letters.all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)))
+        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+/// The name of a bucket or container; the stores have stricter rules of their own.
+fn is_bucket(text: &str) -> bool {
+    let mut letters = text.bytes();
+    let is_name = letters.all(|byte| byte.is_ascii_alphanumeric() || b".-_$".contains(&byte));
+    is_name && !text.starts_with('.') && !text.is_empty()
+}
+
+/// A path in a URL of a web server; what is encoded already stays as it is.
+fn encoded(path: &str) -> String {
+    let mut url = String::with_capacity(path.len());
+    let bytes = path.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        let is_code = |code: &[u8]| code.iter().all(u8::is_ascii_hexdigit);
+        let is_plain = match byte {
+            b'%' => bytes.get(at + 1..at + 3).is_some_and(is_code),
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*'
+            | b'+' | b',' | b';' | b'=' | b':' | b'@' => true,
+            byte => byte.is_ascii_alphanumeric(),
+        };
+        match is_plain {
+            true => url.push(char::from(byte)),
+            false => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slash = if self.path.is_empty() { "" } else { "/" };
+        write!(f, "{}{slash}{}", self.root(), self.path)
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Url({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_as_typed_but_for_secrets() {
+        for (typed, expected) in [
+            ("s3://bucket", "s3://bucket"),
+            ("S3://bucket/", "s3://bucket"),
+            ("gs://bucket/a/b.csv.gz", "gs://bucket/a/b.csv.gz"),
+            ("az://container/a@b#c", "az://container/a@b#c"),
+            (
+                "abfss://c@acc.dfs.core.windows.net/a",
+                "abfss://c@acc.dfs.core.windows.net/a",
+            ),
+            ("https://user:pa@ss@h:8080/a%20b", "https://h:8080/a%20b"),
+            ("https://h/a?sig=secret", "https://h/a"),
+            ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ] {
+            assert_eq!(Url::parse(typed).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn malformed_urls_are_refused_without_their_secrets() {
+        for typed in [
+            "ftp://host/a",
+            "htps://host/a",
+            "s3://",
+            "s3:///path",
+            "s3://buc ket/a",
+            "s3://b//a",
+            "s3://b/../a",
+            "gs://b/a\n",
+            "https://",
+            "https://host:port/a",
+            "https://ho st/a",
+            "https://host/a b",
+            "s3://AKIA:SECRET/SECRET@bucket/a",
+            "s3://AKIA:SECRET@bucket/a",
+            "az://c:SECRET@a.b.c/a",
+            "az://c@account/a",
+            "az://container/a?sig=SECRET",
+            "https://user:SECRET/SECRET@host/a",
+        ] {
+            let error = Url::parse(typed).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{typed}");
+            assert!(error.advice().is_some(), "{typed}");
+            let text = format!("{error} {error:?}");
+            assert!(!text.contains("SECRET"), "{text}");
+        }
+        assert!(misspelt("s3:/bucket/a").is_some());
+        assert!(misspelt("https//host").is_some());
+        assert!(misspelt("s3").is_none());
+        assert!(misspelt("gsx/a").is_none());
+    }
+
+    #[test]
+    fn down_and_up_again() {
+        let bucket = Url::parse("s3://bucket/").unwrap();
+        assert_eq!((bucket.name(), bucket.parent()), (None, None));
+        let object = bucket.join("a/b c.csv");
+        assert_eq!(object.to_string(), "s3://bucket/a/b c.csv");
+        assert_eq!(object.name(), Some("b c.csv"));
+        assert_eq!(object.parent().unwrap().to_string(), "s3://bucket/a");
+        let file = Url::parse("https://h/x%2Fy.csv?sig=1").unwrap();
+        let again = file.parent().unwrap().join(file.name().unwrap());
+        assert_eq!(again, file);
+        let web = Url::parse("https://h").unwrap();
+        assert_eq!(web.join("a b/ü%").to_string(), "https://h/a%20b/%C3%BC%25");
+    }
+}

@@ -1,0 +1,174 @@
+//! Which shard does which part of a plan.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::str::FromStr;
+
+use super::{Plan, StreamPlan};
+use crate::plan_file::{
+    PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
+};
+
+/// One of the shards of a plan, such as `0/4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Its number, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| text.parse::<u32>().ok()).flatten()
+        };
+        let parsed = text.split_once('/');
+        let parsed = parsed.and_then(|(index, of)| Some((number(index)?, number(of)?)));
+        match parsed {
+            None => Err("expected I/N, such as 0/4".to_owned()),
+            Some((_, 0)) => Err("there must be at least 1 shard".to_owned()),
+            Some((index, of)) if index >= of => Err(format!(
+                "shards are counted from 0, so the last one is {}/{of}",
+                of - 1
+            )),
+            Some((index, of)) => Ok(Self { index, of }),
+        }
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl Plan {
+    /// The plan as its workers share it, with `shards` shards of about the same size.
+    ///
+    /// The largest file goes first, each to the shard that has the least so far. The order of files of
+    /// the same size is that of the plan, so every worker gets the same result.
+    #[must_use]
+    pub fn to_file(&self, shards: u32, max_rejects: Option<u64>) -> PlanFile {
+        let tables = self.tables.iter().map(|table| PlannedTable {
+            name: table.layout.table.name.to_owned(),
+            fields: table
+                .layout
+                .fields
+                .iter()
+                .map(|field| field.column.name.to_owned())
+                .collect(),
+        });
+        let parts = self.parts().map(|(table, part)| PlannedPart {
+            table: self.tables[table].layout.table.name.to_owned(),
+            file_number: part.file_number,
+            shard: 0,
+            source: source(&part.source, part.bytes),
+        });
+        let streams = self
+            .streams
+            .iter()
+            .map(|stream| self.planned_stream(stream));
+        let derived = self.derived.iter().map(|derived| PlannedDerived {
+            table: derived.table.name.to_owned(),
+            from: derived.from.to_owned(),
+        });
+        let mut file = PlanFile {
+            origin: self.origin.clone(),
+            shards,
+            max_rejects,
+            tables: tables.collect(),
+            parts: parts.collect(),
+            streams: streams.collect(),
+            derived: derived.collect(),
+        };
+        let streams = file.streams.iter_mut();
+        let mut files: Vec<(u64, &mut u32)> = streams
+            .map(|stream| (stream.source.bytes, &mut stream.shard))
+            .chain(
+                file.parts
+                    .iter_mut()
+                    .map(|part| (part.source.bytes, &mut part.shard)),
+            )
+            .collect();
+        balance(&mut files, shards);
+        file
+    }
+
+    /// A file that is cut into parts, as its workers share it; in no shard yet.
+    #[must_use]
+    pub fn planned_stream(&self, stream: &StreamPlan) -> PlannedStream {
+        let tables = stream.tables.iter();
+        let tables = tables.map(|&table| self.tables[table].layout.table.name.to_owned());
+        PlannedStream {
+            tables: tables.collect(),
+            selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),
+            shard: 0,
+            source: source(&stream.source, stream.bytes),
+        }
+    }
+}
+
+fn source(path: &str, bytes: u64) -> PlannedSource {
+    PlannedSource {
+        path: path.to_owned(),
+        bytes,
+        etag: None,
+    }
+}
+
+/// Assigns the largest first, each to the shard with the fewest bytes, then the fewest files.
+fn balance(files: &mut [(u64, &mut u32)], shards: u32) {
+    let mut loads: BinaryHeap<Reverse<(u64, u64, u32)>> =
+        (0..shards).map(|shard| Reverse((0, 0, shard))).collect();
+    files.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    for (bytes, shard) in files {
+        let Some(Reverse((load, count, least))) = loads.pop() else {
+            return;
+        };
+        **shard = least;
+        loads.push(Reverse((load.saturating_add(*bytes), count + 1, least)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_typed_as_fractions() {
+        assert_eq!("0/4".parse(), Ok(Shard { index: 0, of: 4 }));
+        assert_eq!("11/12".parse::<Shard>().unwrap().to_string(), "11/12");
+        for bad in [
+            "", "1", "/", "1/", "/2", "-1/2", "+1/2", "1/2/3", "a/b", "0x1/2",
+        ] {
+            assert_eq!(
+                bad.parse::<Shard>(),
+                Err("expected I/N, such as 0/4".to_owned()),
+                "{bad}"
+            );
+        }
+        assert!("0/0".parse::<Shard>().unwrap_err().contains("at least 1"));
+        assert!("4/4".parse::<Shard>().unwrap_err().contains("3/4"));
+    }
+
+    #[test]
+    fn shards_are_of_about_the_same_size() {
+        let sizes = [7, 1, 9, 9, 0, 3, 0, 5];
+        let mut shards = [u32::MAX; 8];
+        let mut files: Vec<(u64, &mut u32)> = sizes.into_iter().zip(&mut shards).collect();
+        balance(&mut files, 3);
+        assert_eq!(shards, [2, 1, 0, 1, 1, 0, 1, 2]);
+        let load = |shard| -> u64 {
+            let pairs = sizes.iter().zip(&shards);
+            pairs
+                .filter(|pair| *pair.1 == shard)
+                .map(|pair| pair.0)
+                .sum()
+        };
+        assert_eq!([0, 1, 2].map(load), [12, 10, 12]);
+    }
+}

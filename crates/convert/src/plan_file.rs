@@ -1,0 +1,318 @@
+//! `_tracelake/plan.json`: what the workers of one lake agree on before any of them writes.
+//!
+//! The first worker writes it, and every other one compares it with its own. It is plain data with
+//! relative paths, so workers may see the source and the lake under different roots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::{Origin, PartFacts, Settings};
+
+/// The content of `_tracelake/plan.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Fields")]
+pub struct PlanFile {
+    /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
+    /// doesn't matter until a row is rejected.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// How many shards there are.
+    pub shards: u32,
+    /// The most rows that may be rejected in the whole lake, as the first worker was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rejects: Option<u64>,
+    /// The tables to convert, with the order of the fields in their files.
+    pub tables: Vec<PlannedTable>,
+    /// The parts that are files.
+    pub parts: Vec<PlannedPart>,
+    /// The files that are cut into parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<PlannedStream>,
+    /// The tables to derive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<PlannedDerived>,
+}
+
+/// The fields of a plan as they are read; see [`crate::manifest::Manifest`] for why.
+#[derive(Deserialize)]
+struct Fields {
+    tool: String,
+    version: String,
+    trace: String,
+    #[serde(default)]
+    synthetic: bool,
+    options: Settings,
+    shards: u32,
+    #[serde(default)]
+    max_rejects: Option<u64>,
+    tables: Vec<PlannedTable>,
+    parts: Vec<PlannedPart>,
+    #[serde(default)]
+    streams: Vec<PlannedStream>,
+    #[serde(default)]
+    derived: Vec<PlannedDerived>,
+}
+
+impl From<Fields> for PlanFile {
+    fn from(fields: Fields) -> Self {
+        Self {
+            origin: Origin {
+                tool: fields.tool,
+                version: fields.version,
+                trace: fields.trace,
+                synthetic: fields.synthetic,
+                options: fields.options,
+            },
+            shards: fields.shards,
+            max_rejects: fields.max_rejects,
+            tables: fields.tables,
+            parts: fields.parts,
+            streams: fields.streams,
+            derived: fields.derived,
+        }
+    }
+}
+
+/// A table to convert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTable {
+    /// Its name.
+    pub name: String,
+    /// The columns in the order of the fields in its files.
+    pub fields: Vec<String>,
+}
+
+/// A part that is a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPart {
+    /// Its table.
+    pub table: String,
+    /// Its file number.
+    pub file_number: u32,
+    /// The shard that converts it, from 0.
+    pub shard: u32,
+    /// Its file.
+    pub source: PlannedSource,
+}
+
+/// A file that is cut into parts: the work of one shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedStream {
+    /// The tables that it holds or, if it is an archive, may hold.
+    pub tables: Vec<String>,
+    /// The file numbers to convert, as ranges; absent for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<(u32, u32)>>,
+    /// The shard that converts it, from 0.
+    pub shard: u32,
+    /// The file.
+    pub source: PlannedSource,
+}
+
+/// A file of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedSource {
+    /// Its path relative to SRC.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What its store names its content by, if it has such a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// A table to derive, each part of it in the shard of the part that it is derived from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedDerived {
+    /// Its name.
+    pub table: String,
+    /// The table that it is derived from.
+    pub from: String,
+}
+
+impl PlanFile {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if `json` isn't one.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        serde_json::from_slice(json).map_err(|error| {
+            Error::new(ErrorKind::Refused, format!("not a plan: {error}"))
+                .because(error)
+                .hint("remove the lake's directory, and start all shards again")
+        })
+    }
+
+    /// The bytes of `plan.json`.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut json =
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
+        json.push(b'\n');
+        json
+    }
+
+    /// How many files a shard reads, and their size in bytes.
+    #[must_use]
+    pub fn share(&self, shard: u32) -> (u64, u64) {
+        let parts = self.parts.iter().map(|part| (part.shard, &part.source));
+        let streams = self.streams.iter().map(|file| (file.shard, &file.source));
+        let files = parts.chain(streams).filter(|(of, _)| *of == shard);
+        files.fold((0, 0), |(files, bytes), (_, source)| {
+            (files + 1, source.bytes.saturating_add(bytes))
+        })
+    }
+
+    /// Which shard makes which part, for many questions.
+    #[must_use]
+    pub fn assignment(&self) -> Assignment<'_> {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| ((&part.table[..], part.file_number), part));
+        Assignment {
+            parts: parts.collect(),
+            plan: self,
+        }
+    }
+
+    /// A planned file that has another size than the one from which a part was made, with its table.
+    #[must_use]
+    pub fn changed_source(&self, made: &[(String, PartFacts)]) -> Option<(&str, &str)> {
+        let made = made.iter();
+        let made: BTreeMap<(&str, u32), &PartFacts> = made
+            .map(|(table, facts)| ((&table[..], facts.file_number), facts))
+            .collect();
+        let mut parts = self.parts.iter();
+        parts.find_map(|part| {
+            let facts = made.get(&(&part.table[..], part.file_number))?;
+            let same =
+                (&facts.source.path, facts.source.bytes) == (&part.source.path, part.source.bytes);
+            (!same).then_some((&part.source.path[..], &part.table[..]))
+        })
+    }
+
+    /// The file that is cut into the parts of a table.
+    #[must_use]
+    pub fn stream_of(&self, table: &str) -> Option<&PlannedStream> {
+        let mut streams = self.streams.iter();
+        streams.find(|stream| stream.tables.iter().any(|name| name == table))
+    }
+
+    /// The first difference to another worker's plan: `shards was 4 and is now 3`. What doesn't decide
+    /// the lake, such as `on_bad_row` and `max_rejects`, is left out.
+    #[must_use]
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        let Self {
+            origin,
+            shards,
+            max_rejects: _,
+            tables,
+            parts,
+            streams,
+            derived,
+        } = self;
+        if let Some(difference) = origin.difference_but_policy(&now.origin) {
+            return Some(difference);
+        }
+        if *shards != now.shards {
+            return Some(format!("shards was {shards} and is now {}", now.shards));
+        }
+        let parts_differ = first_difference(parts, &now.parts, |part| {
+            (format!("{} {}", part.table, part.file_number), &part.source)
+        });
+        let streams_differ = first_difference(streams, &now.streams, |stream| {
+            (stream.source.path.clone(), &stream.source)
+        });
+        if let Some(difference) = parts_differ.or(streams_differ) {
+            return Some(difference);
+        }
+        let same = (tables, parts, streams, derived)
+            == (&now.tables, &now.parts, &now.streams, &now.derived);
+        (!same).then(|| "the tables, their fields, --parts or --derive changed".to_owned())
+    }
+}
+
+/// Which shard makes which part.
+#[derive(Debug)]
+pub struct Assignment<'a> {
+    parts: BTreeMap<(&'a str, u32), &'a PlannedPart>,
+    plan: &'a PlanFile,
+}
+
+impl Assignment<'_> {
+    /// The shard that makes a part; `None` if the plan doesn't have it.
+    #[must_use]
+    pub fn shard_of(&self, table: &str, file_number: u32) -> Option<u32> {
+        let mut derived = self.plan.derived.iter();
+        if let Some(derived) = derived.find(|derived| derived.table == table) {
+            // What is derived from a part that an earlier plan made is shared out by number.
+            let shard = self.shard_of(&derived.from, file_number);
+            return Some(shard.unwrap_or(file_number % self.plan.shards.max(1)));
+        }
+        if let Some(part) = self.parts.get(&(table, file_number)) {
+            return Some(part.shard);
+        }
+        let stream = self.plan.stream_of(table)?;
+        stream.selects(file_number).then_some(stream.shard)
+    }
+
+    /// The file of a part that is a file.
+    #[must_use]
+    pub fn source_of(&self, table: &str, file_number: u32) -> Option<&PlannedSource> {
+        let part = self.parts.get(&(table, file_number))?;
+        Some(&part.source)
+    }
+
+    /// The shard that converts a file that is cut into parts.
+    #[must_use]
+    pub fn shard_of_stream(&self, source: &str) -> Option<u32> {
+        let mut streams = self.plan.streams.iter();
+        let stream = streams.find(|stream| stream.source.path == source)?;
+        Some(stream.shard)
+    }
+}
+
+impl PlannedStream {
+    /// Whether a part is to be converted.
+    #[must_use]
+    pub fn selects(&self, file_number: u32) -> bool {
+        self.selected.as_ref().is_none_or(|ranges| {
+            let mut ranges = ranges.iter();
+            ranges.any(|(first, last)| (first..=last).contains(&&file_number))
+        })
+    }
+}
+
+/// The first of two lists of files that is only in one of them, or is another file now.
+fn first_difference<T>(
+    then: &[T],
+    now: &[T],
+    named: impl Fn(&T) -> (String, &PlannedSource),
+) -> Option<String> {
+    let lists = |list: &[T]| list.iter().map(|one| named(one).0).collect::<Vec<_>>();
+    let (names, names_now) = (lists(then), lists(now));
+    let known: BTreeSet<&String> = names.iter().collect();
+    let known_now: BTreeSet<&String> = names_now.iter().collect();
+    if let Some(gone) = names.iter().find(|name| !known_now.contains(name)) {
+        return Some(format!("{gone} was planned and is not any more"));
+    }
+    if let Some(new) = names_now.iter().find(|name| !known.contains(name)) {
+        return Some(format!("{new} was not planned and is now"));
+    }
+    let mut pairs = then.iter().zip(now);
+    pairs.find_map(|(then, now)| {
+        let ((name, then), (_, now)) = (named(then), named(now));
+        if then.path != now.path {
+            return Some(format!(
+                "the file of {name} was {} and is now {}",
+                then.path, now.path
+            ));
+        }
+        if then.bytes != now.bytes {
+            let (then, now) = (then.bytes, now.bytes);
+            return Some(format!("{name} had {then} bytes and has now {now}"));
+        }
+        (then.etag != now.etag).then(|| format!("{name} is another file now"))
+    })
+}

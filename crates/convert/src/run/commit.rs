@@ -1,0 +1,326 @@
+//! The last step of a lake: facts to a manifest, once everything that it names is there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use rayon::prelude::*;
+use tracelake_schema::Trace;
+
+use super::keep::is_whole;
+use super::left::{incomplete, left_with};
+use super::refuse::nothing_foreign;
+use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, table_at, threads};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventSink};
+use crate::lake_file::LakeFile;
+use crate::manifest::{Manifest, Origin, PartFacts, TableFacts};
+use crate::output::Format;
+use crate::plan::table_names;
+use crate::plan_file::{Assignment, PlanFile};
+use crate::store::{Lake, Progress, files, inside, read_manifest};
+
+/// How a lake is committed.
+#[derive(Debug, Clone, Copy)]
+pub struct CommitOptions<'a> {
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// The most rows that may be rejected in the whole lake; `None` for what the shards were asked.
+    pub max_rejects: Option<u64>,
+    /// Read often: the number of the signal that asks the commit to stop, or 0.
+    pub stop: &'a Arc<AtomicUsize>,
+}
+
+/// A lake whose shards were converted, to be committed.
+#[derive(Debug)]
+pub struct Commit {
+    lake: Lake,
+    progress: Progress,
+}
+
+impl Commit {
+    /// Takes the lake at `out`, and reads what its shards have finished.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when there is no lake, or a process works on it; when the disk fails.
+    pub fn open(out: &Path) -> Result<Self> {
+        let lake = Lake::existing(out)?;
+        let progress = lake.progress()?;
+        Ok(Self { lake, progress })
+    }
+
+    /// The size of the outputs to check, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.progress.complete {
+            true => 0,
+            false => {
+                let parts = self.progress.parts.iter();
+                parts.fold(0, |bytes, (_, facts)| {
+                    bytes.saturating_add(facts.output.bytes)
+                })
+            }
+        }
+    }
+
+    /// Checks that everything that was planned is there, and writes the manifest. A lake that has one
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if a part is missing or damaged, a file is unknown, or another version
+    /// converted the shards; [`ErrorKind::Misfit`] if too many rows are rejected; when the disk fails.
+    pub fn finish(self, options: CommitOptions<'_>, watch: EventSink<'_>) -> Result<Outcome> {
+        let pool = threads(options.threads)?;
+        super::warn_of_leavings(&self.lake, watch);
+        let root = self.lake.root();
+        if self.progress.complete {
+            self.lake.tidy()?;
+            return Ok(Outcome {
+                manifest: read_manifest(root)?,
+                converted: 0,
+                is_committed: true,
+            });
+        }
+        let plan = self.plan().map_err(|error| error.or_at(root))?;
+        let origin = &plan.origin;
+        let trace = tracelake_schema::trace(&origin.trace).ok_or_else(|| {
+            Error::new(ErrorKind::Refused, "a lake of a trace that isn't known").at(root)
+        })?;
+        nothing_foreign(root)?;
+        let parts = pool.install(|| self.believed(trace, plan, options.stop, watch))?;
+        let missing = left_with(trace, plan, &self.progress, &parts);
+        if !missing.is_empty() {
+            return Err(incomplete(&missing, plan.shards).at(root));
+        }
+        let rejected = parts.values().map(|part| part.rows_rejected);
+        let rejected = rejected.fold(0, u64::saturating_add);
+        check_rejects(rejected, options.max_rejects.or(plan.max_rejects))
+            .map_err(|error| error.at(root))?;
+        let committer = Committer {
+            lake: &self.lake,
+            trace,
+            origin: match rejected {
+                0 => origin.clone(),
+                _ => origin.rejecting(),
+            },
+            watch,
+        };
+        nothing_unnamed(root, &parts)?;
+        let manifest = committer.publish(parts, false)?;
+        Ok(Outcome {
+            converted: 0,
+            manifest,
+            is_committed: true,
+        })
+    }
+
+    /// The plan, if this version may carry it out.
+    fn plan(&self) -> Result<&PlanFile> {
+        let Some(plan) = &self.progress.plan else {
+            let begun = self.progress.origin.is_some();
+            let (reason, hint) = if begun {
+                (
+                    "it was begun by convert without --shard",
+                    "run that convert command again to finish it",
+                )
+            } else {
+                (
+                    "nothing has been converted into it",
+                    "run tracelake convert SRC OUT --shard I/N for every I below N",
+                )
+            };
+            return Err(Error::new(ErrorKind::Refused, reason).hint(hint));
+        };
+        let now = Origin {
+            synthetic: plan.origin.synthetic,
+            ..Origin::new(&plan.origin.trace, plan.origin.options.clone())
+        };
+        match plan.origin.difference(&now) {
+            None => Ok(plan),
+            Some(difference) => {
+                let reason = format!("its shards were converted by another program: {difference}");
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .hint("commit with the version that converted the shards"))
+            }
+        }
+    }
+
+    /// The finished parts whose files are on the disk with the digests that the facts name.
+    fn believed(
+        &self,
+        trace: &'static Trace,
+        plan: &PlanFile,
+        stop: &Arc<AtomicUsize>,
+        watch: EventSink<'_>,
+    ) -> Result<Parts> {
+        let root = self.lake.root();
+        let interrupt = interrupt(Arc::clone(stop), Arc::new(AtomicBool::new(false)));
+        let assignment = plan.assignment();
+        let checked = last_of_each(trace, &self.progress).into_par_iter();
+        let checked = checked.map(|(key, facts)| {
+            interrupt()?;
+            let table = table_at(trace, key.0).map_or("", |table| table.name);
+            if !is_planned_source(plan, &assignment, table, &facts) {
+                return Ok(None);
+            }
+            let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
+            let whole = files.try_fold(true, |whole, file| {
+                Ok(whole && is_whole(root, file, &interrupt)?)
+            })?;
+            let file_number = facts.file_number;
+            if whole {
+                watch(Event::Read {
+                    bytes: facts.output.bytes,
+                });
+                watch(Event::Verified {
+                    table,
+                    file_number,
+                    rows: facts.rows_out,
+                });
+                return Ok(Some((key, facts)));
+            }
+            if assignment.shard_of(table, file_number).is_none() {
+                return Err(Error::new(
+                    ErrorKind::Refused,
+                    "is damaged, and no shard makes it again",
+                )
+                .at(root.join(&facts.output.path))
+                .hint("make a new lake, or restore the file"));
+            }
+            watch(Event::Warning(format!("{} is damaged", facts.output.path)));
+            Ok(None)
+        });
+        let checked = checked.collect::<Result<Vec<_>>>()?;
+        Ok(checked.into_iter().flatten().collect())
+    }
+}
+
+/// Whether a part was made from the file that was planned for it. What is not planned is of an earlier
+/// lake, and derived parts are made from files of the lake.
+fn is_planned_source(
+    plan: &PlanFile,
+    assignment: &Assignment<'_>,
+    table: &str,
+    facts: &PartFacts,
+) -> bool {
+    if let Some(source) = assignment.source_of(table, facts.file_number) {
+        return source.path == facts.source.path && source.bytes == facts.source.bytes;
+    }
+    let stream = plan.stream_of(table);
+    stream.is_none_or(|stream| {
+        stream.source.path == facts.source.path && facts.source.bytes <= stream.source.bytes
+    })
+}
+
+/// Refuses files that look like parts of the lake, but that no facts name.
+fn nothing_unnamed(root: &Path, parts: &Parts) -> Result<()> {
+    let files = files(root, &table_names())?;
+    let facts = parts.values();
+    let named: BTreeSet<&str> = facts
+        .flat_map(|facts| std::iter::once(&facts.output).chain(&facts.rejects))
+        .map(|file| file.path.as_str())
+        .collect();
+    match files.iter().find(|file| !named.contains(file.as_str())) {
+        None => Ok(()),
+        Some(file) => {
+            let reason = "is in a table's directory, but no shard made it";
+            Err(Error::new(ErrorKind::Refused, reason)
+                .at(root.join(file))
+                .hint("move it away: readers would take it for data"))
+        }
+    }
+}
+
+/// What puts the parts of a lake together.
+pub(super) struct Committer<'a> {
+    lake: &'a Lake,
+    trace: &'static Trace,
+    origin: Origin,
+    watch: EventSink<'a>,
+}
+
+impl Run<'_> {
+    pub(super) fn committer(&self) -> Committer<'_> {
+        Committer {
+            lake: self.lake,
+            trace: self.plan.trace,
+            origin: self.plan.origin.clone(),
+            watch: self.watch,
+        }
+    }
+}
+
+impl Committer<'_> {
+    /// Writes the manifest of these parts, and removes what only an unfinished lake has.
+    pub(super) fn publish(&self, parts: Parts, is_finished: bool) -> Result<Manifest> {
+        let manifest = self.assemble(parts);
+        // A manifest that doesn't say what is there is replaced.
+        if is_finished && read_manifest(self.lake.root())? == manifest {
+            self.lake.tidy()?;
+            return Ok(manifest);
+        }
+        let format = Format::of_lake(&manifest)?;
+        for table in &manifest.tables {
+            for part in &table.parts {
+                check_footer(self.lake, format, &table.name, part)?;
+            }
+        }
+        for stray in self.lake.publish(&manifest, &table_names())? {
+            (self.watch)(Event::Warning(format!(
+                "removed {stray}, which an earlier run left and no manifest names"
+            )));
+        }
+        tracing::debug!(tables = manifest.tables.len(), "published");
+        Ok(manifest)
+    }
+
+    /// The manifest of these parts.
+    pub(super) fn assemble(&self, parts: Parts) -> Manifest {
+        let mut tables: Vec<TableFacts> = Vec::new();
+        for ((rank, _), part) in parts {
+            let Some(table) = table_at(self.trace, rank) else {
+                continue;
+            };
+            if tables.last().is_none_or(|last| last.name != table.name) {
+                let schema = tracelake_schema::arrow::arrow_schema(table);
+                tables.push(TableFacts {
+                    name: table.name.to_owned(),
+                    schema_fingerprint: tracelake_schema::arrow::fingerprint(&schema),
+                    rows: 0,
+                    parts: Vec::new(),
+                });
+            }
+            if let Some(table) = tables.last_mut() {
+                table.rows = table.rows.saturating_add(part.rows_out);
+                table.parts.push(part);
+            }
+        }
+        Manifest {
+            origin: self.origin.clone(),
+            tables,
+        }
+    }
+}
+
+/// Compares the row count of a part with the footer on the disk.
+pub(super) fn check_footer(
+    lake: &Lake,
+    format: Format,
+    table: &str,
+    part: &PartFacts,
+) -> Result<()> {
+    let path = inside(lake.root(), &part.output.path)?;
+    let rows = LakeFile::open(&path, format)?.rows(&path)?;
+    if rows == part.rows_out {
+        return Ok(());
+    }
+    let reason = format!(
+        "its footer says {rows} rows, but {} were counted",
+        part.rows_out
+    );
+    Err(Error::new(ErrorKind::Failed, reason)
+        .at(path)
+        .field(table)
+        .hint("remove the file and run the same command again"))
+}

@@ -1,0 +1,73 @@
+//! Derived tables: what is derived from each part that is committed.
+
+use rayon::prelude::*;
+use tracelake_schema::Derived;
+
+use super::{Parts, Run, Shared, rank_of};
+use crate::derive::derive;
+use crate::error::Result;
+use crate::manifest::PartFacts;
+use crate::store::inside;
+
+impl Run<'_> {
+    /// The parts that a derived table lacks, each with the part that it is made of.
+    pub(super) fn underived<'a>(
+        &self,
+        parts: &'a Parts,
+    ) -> Vec<(&'static Derived, (usize, u32), &'a PartFacts)> {
+        let derived = self.plan.derived.iter().flat_map(|&derived| {
+            let trace = self.plan.trace;
+            let ranks = (
+                rank_of(trace, derived.table.name),
+                rank_of(trace, derived.from),
+            );
+            let (Some(rank), Some(from)) = ranks else {
+                return Vec::new();
+            };
+            let others = parts.range((from, 0)..=(from, u32::MAX));
+            let lacks = others.filter(|((_, number), other)| {
+                let known = parts.get(&(rank, *number));
+                known.is_none_or(|known| known.source.sha256 != other.output.sha256)
+            });
+            lacks
+                .map(|((_, number), other)| (derived, (rank, *number), other))
+                .collect()
+        });
+        derived.collect()
+    }
+
+    /// Makes what is derived of parts that are committed.
+    pub(super) fn derive_all(&self, shared: &Shared, parts: &Parts) -> Result<Parts> {
+        let todo = self.underived(parts).into_par_iter();
+        let done = todo.map(|(derived, key, other)| {
+            self.go_on()?;
+            let input = inside(self.lake.root(), &other.output.path)?;
+            let (_, place) = other.output.path.split_once('/').unwrap_or_default();
+            let path = format!("{}/{place}", derived.table.name);
+            let staging = self.lake.stage(&path)?;
+            let go_on = || self.go_on();
+            let encoding = self.plan.encoding;
+            let (made, staging) = derive(derived, &input, encoding, staging, &go_on)
+                .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
+            let staged = staging.close()?;
+            self.with_journal(shared, |_| Ok(()))?;
+            let facts = PartFacts {
+                file_number: key.1,
+                source: other.output.clone(),
+                of: other.of,
+                rows_in: made.rows,
+                rows_out: made.rows,
+                rows_rejected: 0,
+                sentinels_mapped: 0,
+                time_min: None,
+                time_max: None,
+                left_out: Some(made.left_out),
+                output: self.lake.commit(staged)?.into_facts(),
+                rejects: None,
+            };
+            self.finish(shared, derived.table.name, &facts)?;
+            Ok((key, facts))
+        });
+        done.collect()
+    }
+}

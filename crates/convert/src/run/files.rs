@@ -1,0 +1,249 @@
+//! One part: from its text to staged files, to files under their names, to facts.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use super::commit::check_footer;
+use super::{Parts, Run, Shared, table_at};
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::event::Event;
+use crate::manifest::{FileFacts, PartFacts};
+use crate::options::OnBadRow;
+use crate::part::{Converted, Text, convert_part};
+use crate::plan::{PartPlan, TablePlan, check_sha256};
+use crate::reject::BadRow;
+use crate::source::Fingerprint;
+use crate::store::{Journal, Staged, Staging};
+
+/// Tells how far a file is read, and stops where that is wanted.
+pub(super) struct Ticks<'a> {
+    run: &'a Run<'a>,
+    /// Bytes of the file that were reported.
+    told: u64,
+}
+
+impl<'a> Ticks<'a> {
+    pub(super) fn new(run: &'a Run<'a>) -> Self {
+        Self { run, told: 0 }
+    }
+
+    pub(super) fn read_up_to(&mut self, position: u64) {
+        let bytes = position - self.told;
+        self.told = position;
+        if bytes > 0 {
+            (self.run.watch)(Event::Read { bytes });
+        }
+    }
+
+    pub(super) fn tick(&mut self, position: u64) -> Result<()> {
+        self.read_up_to(position);
+        self.run.go_on()
+    }
+}
+
+/// A part whose files are staged.
+pub(super) struct Done {
+    converted: Converted,
+    output: Staged,
+    rejects: Option<Staged>,
+}
+
+impl Run<'_> {
+    /// Converts a file that is a part.
+    pub(super) fn convert_file(
+        &self,
+        shared: &Shared,
+        table: usize,
+        part: &PartPlan,
+    ) -> Result<Parts> {
+        let layout = &self.plan.tables[table].layout;
+        let path = self.plan.source.join(&part.source);
+        self.go_on()?;
+        let mut source = self.open(&path)?;
+        let mut text = Text::new(&mut source, layout, None);
+        text.next_part()?;
+        let mut ticks = Ticks::new(self);
+        let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
+        let fingerprint = source.fingerprint();
+        if let Some(expected) = &part.sha256 {
+            check_sha256(&path, expected, &fingerprint.sha256)?;
+        }
+        ticks.read_up_to(fingerprint.bytes);
+        let facts = self.commit(shared, table, part, fingerprint, done)?;
+        Ok(Parts::from([(self.key(table, part.file_number), facts)]))
+    }
+
+    /// Converts one part into staged files; `path` is for people.
+    pub(super) fn stage(
+        &self,
+        table: usize,
+        part: &PartPlan,
+        path: &Path,
+        text: &mut Text<'_>,
+        ticks: &mut Ticks<'_>,
+    ) -> Result<Done> {
+        let TablePlan { layout, schema, .. } = &self.plan.tables[table];
+        (self.watch)(Event::Started {
+            table: layout.table.name,
+            file_number: part.file_number,
+        });
+        let mut rejects: Option<BufWriter<Staging>> = None;
+        let (converted, staging) = convert_part(
+            text,
+            layout,
+            schema,
+            self.plan.encoding,
+            self.lake.stage(&part.output)?,
+            &mut |bad_row| match self.plan.on_bad_row {
+                OnBadRow::Fail => Err(bad_row.to_error(path, layout)),
+                OnBadRow::Reject => {
+                    if rejects.is_none() {
+                        self.doubt(table, path, bad_row);
+                    }
+                    self.count_rejects(1).map_err(|error| error.at(path))?;
+                    let file = match rejects.take() {
+                        Some(file) => file,
+                        None => BufWriter::new(self.lake.stage(&part.rejects)?),
+                    };
+                    let written = rejects.insert(file).write_all(&bad_row.to_json()?);
+                    written.map_err(|error| self.rejects_failed(part, error))
+                }
+            },
+            &mut |position| ticks.tick(position),
+        )
+        .map_err(|error| match error.kind() {
+            ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output)),
+            _ => error,
+        })?;
+        let rejects = match rejects.map(BufWriter::into_inner) {
+            Some(Ok(rejects)) => Some(rejects.close()?),
+            Some(Err(error)) => return Err(self.rejects_failed(part, error.into_error())),
+            None => None,
+        };
+        tracing::debug!(
+            source = part.source,
+            rows_in = converted.rows_in,
+            rows_rejected = converted.rows_rejected,
+            "staged"
+        );
+        Ok(Done {
+            converted,
+            output: staging.close()?,
+            rejects,
+        })
+    }
+
+    /// Warns that a file is hardly one of its table, for the first such file of a table.
+    fn doubt(&self, table: usize, path: &Path, bad_row: &BadRow<'_>) {
+        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].layout) else {
+            return;
+        };
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        if doubted.insert(table) {
+            let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
+            (self.watch)(Event::Warning(format!("{path}: {doubt}")));
+        }
+    }
+
+    fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
+        Error::io("write", &self.lake.root().join(&part.rejects), error)
+    }
+
+    /// Puts a staged part under its name and notes it. The first one takes the manifest away.
+    pub(super) fn commit(
+        &self,
+        shared: &Shared,
+        table: usize,
+        part: &PartPlan,
+        fingerprint: Fingerprint,
+        done: Done,
+    ) -> Result<PartFacts> {
+        let table = self.plan.tables[table].layout.table.name;
+        let Done {
+            converted,
+            output,
+            rejects,
+        } = done;
+        self.with_journal(shared, |_| Ok(()))?;
+        let rejects = match rejects {
+            Some(rejects) => Some(self.lake.commit(rejects)?.into_facts()),
+            None => None,
+        };
+        let output = self.lake.commit(output)?.into_facts();
+        let facts = PartFacts {
+            file_number: part.file_number,
+            source: FileFacts {
+                path: part.source.clone(),
+                bytes: fingerprint.bytes,
+                sha256: fingerprint.sha256,
+            },
+            of: None,
+            left_out: None,
+            rows_in: converted.rows_in,
+            rows_out: converted.rows_out,
+            rows_rejected: converted.rows_rejected,
+            sentinels_mapped: converted.sentinels_mapped,
+            time_min: converted.time.map(|(min, _)| min),
+            time_max: converted.time.map(|(_, max)| max),
+            output,
+            rejects,
+        };
+        self.finish(shared, table, &facts)?;
+        Ok(facts)
+    }
+
+    /// Notes a part that is committed, once its footer has been read back, and reports it.
+    pub(super) fn finish(
+        &self,
+        shared: &Shared,
+        table: &'static str,
+        facts: &PartFacts,
+    ) -> Result<()> {
+        self.count_in_manifest(facts)?;
+        check_footer(self.lake, self.plan.encoding.format(), table, facts)?;
+        self.with_journal(shared, |journal| journal.note(table, facts))?;
+        tracing::debug!(output = facts.output.path, "committed");
+        (self.watch)(Event::Finished {
+            table,
+            file_number: facts.file_number,
+            rows: facts.rows_out,
+            rejected: facts.rows_rejected,
+            bytes_out: facts.output.bytes,
+        });
+        Ok(())
+    }
+
+    /// Starts the journal of this process. One that has the lake alone lists the parts that stay, so that
+    /// the manifest and all other facts can go.
+    fn begin(&self, shared: &Shared) -> Result<Journal> {
+        let origin = &self.plan.origin;
+        if !self.lake.is_alone() {
+            return self.lake.join_in(origin);
+        }
+        if !shared.continues {
+            self.lake.remove_plan()?;
+        }
+        let kept = shared.kept.iter().filter_map(|((rank, _), facts)| {
+            let table = table_at(self.plan.trace, *rank)?;
+            Some((table.name.to_owned(), facts.clone()))
+        });
+        self.lake.begin(origin, &kept.collect::<Vec<_>>())
+    }
+
+    /// Does something with the journal, which is begun when it is first needed.
+    pub(super) fn with_journal(
+        &self,
+        shared: &Shared,
+        work: impl FnOnce(&mut Journal) -> Result<()>,
+    ) -> Result<()> {
+        // A thread that panicked while it held the journal has not torn it: lines are whole.
+        let journal = shared.journal.lock();
+        let mut journal = journal.unwrap_or_else(PoisonError::into_inner);
+        let begun = match journal.take() {
+            Some(begun) => begun,
+            None => self.begin(shared)?,
+        };
+        work(journal.insert(begun))
+    }
+}

@@ -1,0 +1,158 @@
+//! What is left of a plan that several workers carry out.
+
+use std::collections::BTreeMap;
+
+use tracelake_schema::Trace;
+
+use super::{Parts, last_of_each, rank_of};
+use crate::error::{Error, ErrorKind};
+use crate::plan_file::{PlanFile, PlannedStream};
+use crate::store::Progress;
+use crate::words::{self, several};
+
+/// How many shards an error names whose parts are missing.
+const SHARDS_SHOWN: usize = 8;
+
+/// What is left of a plan, by shard, as far as its facts say.
+#[must_use]
+pub fn left(trace: &'static Trace, plan: &PlanFile, progress: &Progress) -> BTreeMap<u32, Left> {
+    left_with(trace, plan, progress, &last_of_each(trace, progress))
+}
+
+/// What is left of a shard's work.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// File numbers by their table.
+    pub parts: BTreeMap<String, Vec<u32>>,
+    /// Files that are cut into parts, and were not read to their end; relative to SRC.
+    pub files: Vec<String>,
+}
+
+/// What of the plan is left, by shard; `parts` are done.
+pub(super) fn left_with(
+    trace: &'static Trace,
+    plan: &PlanFile,
+    progress: &Progress,
+    parts: &Parts,
+) -> BTreeMap<u32, Left> {
+    let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
+    let there = |table: &str, number| {
+        rank_of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, number)))
+    };
+    let mut lacks = |shard: u32, table: &str, number| {
+        let parts = &mut missing.entry(shard).or_default().parts;
+        parts.entry(table.to_owned()).or_default().push(number);
+    };
+    for part in &plan.parts {
+        if !there(&part.table, part.file_number) {
+            lacks(part.shard, &part.table, part.file_number);
+        }
+    }
+    let mut unread = Vec::new();
+    for stream in &plan.streams {
+        match missing_of(stream, progress, &there) {
+            None => unread.push(stream),
+            Some(numbers) => {
+                for (table, number) in numbers {
+                    lacks(stream.shard, &table, number);
+                }
+            }
+        }
+    }
+    let assignment = plan.assignment();
+    for derived in &plan.derived {
+        let ranks = (
+            rank_of(trace, &derived.table),
+            rank_of(trace, &derived.from),
+        );
+        let (Some(rank), Some(from)) = ranks else {
+            continue;
+        };
+        for ((_, number), input) in parts.range((from, 0)..=(from, u32::MAX)) {
+            let made = parts.get(&(rank, *number));
+            if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
+                let shard = assignment.shard_of(&derived.table, *number);
+                lacks(shard.unwrap_or(0), &derived.table, *number);
+            }
+        }
+    }
+    for stream in unread {
+        let shard = missing.entry(stream.shard).or_default();
+        shard.files.push(stream.source.path.clone());
+    }
+    missing
+}
+
+/// The error that names what is missing.
+pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
+    let describe = |(shard, missing): (&u32, &Left)| {
+        let parts = missing.parts.iter();
+        let parts = parts.map(|(table, numbers)| {
+            let mut numbers = numbers.clone();
+            numbers.sort_unstable();
+            format!("{table} {}", words::numbers(&numbers))
+        });
+        let files = missing.files.iter();
+        let files = files.map(|file| format!("{file}, which is cut into parts"));
+        let all: Vec<String> = parts.chain(files).collect();
+        format!("shard {shard}: {}", all.join(", "))
+    };
+    let shown: Vec<String> = missing.iter().take(SHARDS_SHOWN).map(describe).collect();
+    let more = match missing.len().saturating_sub(SHARDS_SHOWN) as u64 {
+        0 => String::new(),
+        more => format!("; and {}", several(more, "more shard")),
+    };
+    let first = missing.keys().next().copied().unwrap_or_default();
+    let reason = format!("not finished: {}{more}", shown.join("; "));
+    Error::new(ErrorKind::Refused, reason).hint(format!(
+        "run tracelake convert SRC OUT --shard {first}/{shards} with the options of the others, for \
+         each of these shards, then commit again"
+    ))
+}
+
+/// The most missing parts that are listed: a journal may say anything, and must not decide how much
+/// memory a look at it takes.
+const LISTED: usize = 100_000;
+
+/// The selected parts of a stream that are not there, each with its table. `None` if nobody has read the
+/// stream as far as it was wanted, so that the number of its parts isn't known.
+pub(super) fn missing_of(
+    stream: &PlannedStream,
+    progress: &Progress,
+    there: &dyn Fn(&str, u32) -> bool,
+) -> Option<Vec<(String, u32)>> {
+    let numbers = |most: u32| {
+        let all = || vec![(0, u32::MAX)];
+        let ranges = stream.selected.clone().unwrap_or_else(all).into_iter();
+        ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most))
+    };
+    let cut = progress.cut.iter().rev().find(|cut| {
+        let knows = |table: &String| cut.tables.contains_key(table);
+        cut.source == stream.source.path
+            && cut.selected == stream.selected
+            && stream.tables.iter().all(knows)
+    });
+    let count = |table: &String| match cut {
+        Some(cut) => cut.tables.get(table).copied(),
+        // A damaged part still says how many there are.
+        None => {
+            let parts = progress.parts.iter().filter(|(name, _)| name == table);
+            parts.filter_map(|(_, facts)| facts.of).max()
+        }
+    };
+    let tables = stream.tables.iter();
+    let counts: Vec<(&String, u32)> = tables
+        .filter_map(|table| Some((table, count(table)?)))
+        .collect();
+    if counts.is_empty() {
+        stream.selected.as_ref()?;
+        let mut tables = stream.tables.iter();
+        let all = tables.all(|table| numbers(u32::MAX).all(|number| there(table, number)));
+        return all.then(Vec::new);
+    }
+    let missing = counts.into_iter().flat_map(|(table, count)| {
+        let missing = numbers(count).filter(move |&number| !there(table, number));
+        missing.map(move |number| (table.clone(), number))
+    });
+    Some(missing.take(LISTED).collect())
+}

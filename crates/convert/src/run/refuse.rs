@@ -1,0 +1,128 @@
+//! What a run refuses to change, while the lake is still as it was.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Run;
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::REJECTS;
+use crate::plan::table_names;
+use crate::plan_file::PlanFile;
+use crate::store::{Progress, files, foreign_files, inside};
+
+impl Run<'_> {
+    /// Refuses whatever must not be changed, while the lake is still as it was.
+    pub(super) fn refuse(&self, progress: &Progress) -> Result<()> {
+        self.same_origin(progress)?;
+        nothing_foreign(self.lake.root())?;
+        self.nothing_unknown(progress)?;
+        self.nothing_leads_out()
+    }
+
+    /// Refuses to mix a lake with what other options would make.
+    fn same_origin(&self, progress: &Progress) -> Result<()> {
+        let now = &self.plan.origin;
+        let mut parts = progress.parts.iter();
+        let rejected = parts.any(|(_, facts)| facts.rows_rejected > 0);
+        let difference = progress.origin.as_ref().and_then(|then| {
+            let other = then.difference_but_policy(now);
+            // A part without rejected rows has the same bytes under either policy.
+            let policy = rejected.then(|| then.rejecting().difference(now));
+            other.or_else(|| policy.flatten())
+        });
+        match difference {
+            None => Ok(()),
+            Some(difference) => {
+                let reason = format!("the lake was made with other options: {difference}");
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .at(self.lake.root())
+                    .hint("use the same ones, another directory, or --overwrite"))
+            }
+        }
+    }
+
+    /// Refuses to continue what shards have begun by another plan.
+    pub(super) fn refuse_other_plan(&self, progress: &Progress) -> Result<()> {
+        let Some(then) = &progress.plan else {
+            return Ok(());
+        };
+        let shards = self.conduct.shard.map_or(then.shards, |shard| shard.of);
+        let now = self.plan.to_file(shards, self.conduct.max_rejects);
+        same_plan(then, &now).map_err(|error| error.at(self.lake.root()))
+    }
+
+    /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
+    /// what this run makes again may be there.
+    fn nothing_unknown(&self, progress: &Progress) -> Result<()> {
+        if progress.origin.is_some() || self.conduct.overwrite {
+            return Ok(());
+        }
+        let planned: BTreeSet<&str> = self
+            .plan
+            .parts()
+            .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
+            .collect();
+        // What a stream makes is known by its table alone.
+        let streams = self.plan.streams.iter().flat_map(|stream| &stream.tables);
+        let streams: Vec<String> = streams
+            .map(|&table| self.plan.tables[table].layout.table.name)
+            .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
+            .collect();
+        let is_planned = |file: &String| {
+            planned.contains(file.as_str()) || streams.iter().any(|table| file.starts_with(table))
+        };
+        let files = files(self.lake.root(), &table_names())?;
+        match files.iter().find(|file| !is_planned(file)) {
+            None => Ok(()),
+            Some(file) => {
+                let reason = "may be part of a lake, but no manifest that can be read names it";
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .at(self.lake.root().join(file))
+                    .hint("select its part too, name another directory, or pass --overwrite"))
+            }
+        }
+    }
+
+    /// Refuses a link in the way of an output now, while the lake is still as it was.
+    fn nothing_leads_out(&self) -> Result<()> {
+        for (_, part) in self.plan.parts() {
+            inside(self.lake.root(), &part.output)?;
+            inside(self.lake.root(), &part.rejects)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses another plan than that of the shards that work on a lake.
+pub(super) fn same_plan(then: &PlanFile, now: &PlanFile) -> Result<()> {
+    match then.difference(now) {
+        None => Ok(()),
+        Some(difference) => {
+            let reason = format!("its shards were begun by another plan: {difference}");
+            Err(Error::new(ErrorKind::Refused, reason).hint(
+                "use the same source and options for all shards, another directory, or \
+                 --overwrite without --shard",
+            ))
+        }
+    }
+}
+
+/// How many foreign files an error names beside the first.
+const FOREIGN_SHOWN: usize = 4;
+
+/// Refuses a lake whose table directories hold files that no run of ours can have made: every
+/// reader would take them for data, and they may be somebody's only copy.
+pub(super) fn nothing_foreign(root: &Path) -> Result<()> {
+    let mut foreign = foreign_files(root, &table_names())?;
+    foreign.truncate(1 + FOREIGN_SHOWN);
+    let Some((first, others)) = foreign.split_first() else {
+        return Ok(());
+    };
+    let mut reason = "is in a table's directory, but isn't part of the lake".to_owned();
+    if !others.is_empty() {
+        reason += &format!("; so are {}", others.join(", "));
+    }
+    Err(Error::new(ErrorKind::Refused, reason)
+        .at(root.join(first))
+        .hint("move it away: readers would take it for data"))
+}

@@ -1,0 +1,129 @@
+//! How workers share a lake: the first one prepares it and writes the plan, and every other one
+//! compares the plan with its own before it writes anything.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::left::left_with;
+use super::refuse::same_plan;
+use super::{Conduct, Run};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::EventSink;
+use crate::plan::Plan;
+use crate::plan_file::PlanFile;
+use crate::store::{Lake, Progress};
+
+/// How long a worker waits until another one has prepared the lake, or has gone.
+const PREPARED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time between two looks.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What a worker finds in a lake.
+enum Found {
+    /// The same plan as its own.
+    Agreed,
+    /// A finished lake that has everything of its plan.
+    Finished,
+    /// Nothing, or a lake that has to change before the plan is carried out.
+    Unprepared(Box<Progress>),
+}
+
+/// Joins the workers on the lake at `out`, whose plan is `agreed`.
+///
+/// The first worker has the lake alone for a moment. It withdraws the manifest of a finished lake that
+/// lacks something of the plan, and writes the plan. Then it lets the others in.
+pub(super) fn join(
+    plan: &Plan,
+    agreed: &PlanFile,
+    out: &Path,
+    conduct: Conduct<'_>,
+    watch: EventSink<'_>,
+) -> Result<Lake> {
+    let begun = Instant::now();
+    let mut lake = Lake::join(out)?;
+    super::warn_of_leavings(&lake, watch);
+    loop {
+        let run = Run::new(plan, &lake, conduct, Some(agreed), watch);
+        let found = run.find(agreed);
+        let prepared = found.and_then(|found| match found {
+            Found::Agreed | Found::Finished if !lake.is_alone() => Ok(true),
+            Found::Finished => Ok(true),
+            Found::Agreed => Ok(false),
+            Found::Unprepared(progress) if lake.is_alone() => {
+                run.prepare(agreed, &progress)?;
+                Ok(false)
+            }
+            Found::Unprepared(_) => Ok(false),
+        });
+        match prepared {
+            Err(error) => {
+                lake.abandon();
+                return Err(error);
+            }
+            Ok(true) => return Ok(lake),
+            // Another process may take the lake in between, so the plan is looked at once more.
+            Ok(false) if lake.is_alone() => lake.share()?,
+            Ok(false) if begun.elapsed() > PREPARED_WITHIN => {
+                return Err(Error::new(
+                    ErrorKind::Refused,
+                    "another tracelake is working on this lake, by no plan",
+                )
+                .at(out)
+                .hint("wait for it to end, or name another directory"));
+            }
+            Ok(false) => {
+                drop(lake);
+                thread::sleep(POLL);
+                lake = Lake::join(out)?;
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Looks at the lake, and refuses one that another plan works on.
+    fn find(&self, agreed: &PlanFile) -> Result<Found> {
+        let progress = self.lake.progress()?;
+        self.refuse(&progress)?;
+        if let Some(then) = &progress.plan {
+            same_plan(then, agreed).map_err(|error| error.at(self.lake.root()))?;
+            return Ok(Found::Agreed);
+        }
+        if progress.complete && self.has_all(agreed, &progress)? {
+            return Ok(Found::Finished);
+        }
+        Ok(Found::Unprepared(Box::new(progress)))
+    }
+
+    /// Whether a finished lake has everything of the plan, made from files of these sizes.
+    fn has_all(&self, agreed: &PlanFile, progress: &Progress) -> Result<bool> {
+        let parts = self.last_of_each(progress);
+        if let Some((path, table)) = agreed.changed_source(&progress.parts) {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                "is not the file that the lake was made from",
+            )
+            .at(self.plan.source.join(path))
+            .field(table)
+            .hint("put the old file back, or name another directory"));
+        }
+        let missing = left_with(self.plan.trace, agreed, progress, &parts);
+        Ok(missing.is_empty())
+    }
+
+    /// Prepares the lake for all workers; this one has it alone.
+    fn prepare(&self, agreed: &PlanFile, progress: &Progress) -> Result<()> {
+        self.check_derived(progress)?;
+        if progress.complete {
+            // A release that somebody changed is refused now, while the lake is as it was.
+            self.lake.release_files()?;
+            self.lake.remove_plan()?;
+            if let Some(origin) = &progress.origin {
+                self.lake.begin(origin, &progress.parts)?;
+            }
+        }
+        self.lake.put_plan(agreed)
+    }
+}

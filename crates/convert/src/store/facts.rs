@@ -1,0 +1,313 @@
+//! What is finished in a lake, and what its workers have agreed on.
+//!
+//! Facts are lines in journals: `journal.ndjson` is written by whoever has the lake alone, and each
+//! worker that shares it has a `journal-N.ndjson` of its own. They aren't synced: a line that is lost
+//! with the machine only means that a part is converted again, and a line is believed only when the
+//! output has the digest that it names.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
+use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::{Origin, PartFacts};
+use crate::plan_file::PlanFile;
+use crate::source::Fingerprint;
+
+/// The journal of whoever has the lake alone; those of shards have a number before the dot.
+const JOURNAL: &str = "journal.ndjson";
+
+/// What is finished in a lake.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Who began the lake; `None` when nothing is finished.
+    pub origin: Option<Origin>,
+    /// The finished parts, each with its table. A part that was done twice is listed twice; the later
+    /// entry counts.
+    pub parts: Vec<(String, PartFacts)>,
+    /// Files that were cut into parts, as far as that was wanted. In a finished lake there are none.
+    pub cut: Vec<CutFacts>,
+    /// What the shards of an unfinished lake have agreed on.
+    pub plan: Option<PlanFile>,
+    /// Whether there is a manifest. Plan and facts beside it are left over, and aren't read.
+    pub complete: bool,
+    /// Why the manifest can't be believed; nothing then counts as finished but what facts name.
+    pub damaged: Option<Error>,
+}
+
+/// A file that was read and cut into parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutFacts {
+    /// Its path relative to SRC.
+    pub source: String,
+    /// Its size and digest; `None` if it wasn't read to its end, because no later part was selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+    /// The file numbers that were selected, as ranges; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<(u32, u32)>>,
+    /// The tables in it, each with the number of parts seen.
+    pub tables: BTreeMap<String, u32>,
+}
+
+/// The size and digest of a whole file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Its size.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+impl From<Fingerprint> for Whole {
+    fn from(Fingerprint { bytes, sha256 }: Fingerprint) -> Self {
+        Self { bytes, sha256 }
+    }
+}
+
+impl CutFacts {
+    /// Gives the parts of this file the size and the digest of the whole, and their number.
+    fn complete(&self, parts: &mut [(String, PartFacts)]) {
+        let Some(whole) = &self.whole else {
+            return;
+        };
+        for (table, facts) in parts {
+            let Some(count) = self.tables.get(table) else {
+                continue;
+            };
+            if facts.source.path == self.source && facts.of.is_none() {
+                facts.source.bytes = whole.bytes;
+                facts.source.sha256.clone_from(&whole.sha256);
+                facts.of = Some(*count);
+            }
+        }
+    }
+}
+
+/// A line of a journal.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Origin(Origin),
+    Part { table: String, facts: PartFacts },
+    Cut(CutFacts),
+}
+
+impl Lake {
+    /// What is finished: from the manifest, or else from the facts of an unfinished lake. What cannot
+    /// be read is not believed and counts as not finished.
+    ///
+    /// # Errors
+    /// When the disk fails; [`ErrorKind::Refused`] when there is a plan that can't be read.
+    pub fn progress(&self) -> Result<Progress> {
+        progress(self.root())
+    }
+
+    /// Takes the manifest away, so that the lake counts as not finished while it changes, and
+    /// starts a journal with the parts that stay. A release goes first: it describes a lake that
+    /// will not be there any more. Only for whoever has the lake alone.
+    ///
+    /// # Errors
+    /// As [`Lake::release_files`]; when the disk fails.
+    pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
+        self.withdraw_release()?;
+        let mut lines = line(&Line::Origin(origin.clone()))?;
+        for (table, facts) in kept {
+            lines.extend(line(&Line::Part {
+                table: table.clone(),
+                facts: facts.clone(),
+            })?);
+        }
+        self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
+        for (number, name) in journals(&self.home(""))? {
+            if number > 0 {
+                remove_file(&self.home(&name))?;
+            }
+        }
+        remove_file(&self.home(MANIFEST))?;
+        sync_directory(&self.root().join(HOME))?;
+        let path = self.home(JOURNAL);
+        let file = OpenOptions::new().append(true).open(&path);
+        let file = file.map_err(|error| Error::io("open", &path, error))?;
+        Ok(Journal { path, file })
+    }
+
+    /// Starts a journal beside those of other workers.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn join_in(&self, origin: &Origin) -> Result<Journal> {
+        let mut number = 1_u64;
+        loop {
+            let path = self.home(&format!("journal-{number}.ndjson"));
+            let file = OpenOptions::new().append(true).create_new(true).open(&path);
+            match file {
+                Ok(file) => {
+                    let mut journal = Journal { path, file };
+                    journal.write(&Line::Origin(origin.clone()))?;
+                    return Ok(journal);
+                }
+                Err(error) if error.kind() == Io::AlreadyExists => number += 1,
+                Err(error) => return Err(Error::io("make", &path, error)),
+            }
+        }
+    }
+
+    /// Writes the plan that the shards of this lake have in common. Only for whoever has the lake
+    /// alone, so that no other worker can write another one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
+        self.write_whole(&format!("{HOME}/{PLAN}"), &plan.to_json())
+    }
+
+    /// Removes the plan of the shards.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn remove_plan(&self) -> Result<()> {
+        let path = self.home(PLAN);
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        remove_file(&path)?;
+        sync_directory(&self.root().join(HOME))
+    }
+
+    /// Removes all facts and then the plan, which a finished lake doesn't need.
+    pub(super) fn remove_facts(&self) -> Result<()> {
+        for (_, name) in journals(&self.home(""))? {
+            refuse_symlink(&self.home(&name))?;
+            remove_file(&self.home(&name))?;
+        }
+        refuse_symlink(&self.home(PLAN))?;
+        self.remove_plan()
+    }
+}
+
+/// What is finished in the lake at `root`; see [`Lake::progress`].
+///
+/// # Errors
+/// As [`Lake::progress`].
+pub fn progress(root: &Path) -> Result<Progress> {
+    let home = root.join(HOME);
+    let mut progress = Progress::default();
+    match manifest_at(&home.join(MANIFEST))? {
+        None => {}
+        Some(Ok(manifest)) => {
+            let parts = manifest.parts();
+            let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
+            return Ok(Progress {
+                parts: parts.collect(),
+                origin: Some(manifest.origin),
+                complete: true,
+                ..progress
+            });
+        }
+        Some(Err(error)) => progress.damaged = Some(error),
+    }
+    if let Some(json) = read_if_there(&home.join(PLAN))? {
+        let plan = PlanFile::from_json(&json).map_err(|error| error.at(home.join(PLAN)))?;
+        progress.origin = Some(plan.origin.clone());
+        progress.plan = Some(plan);
+    }
+    for (_, name) in journals(&home)? {
+        if let Some(journal) = read_if_there(&home.join(name))? {
+            read_journal(&journal, &mut progress);
+        }
+    }
+    for cut in &progress.cut {
+        cut.complete(&mut progress.parts);
+    }
+    Ok(progress)
+}
+
+/// The journals by their number; 0 is that of whoever has the lake alone.
+fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
+    let journals = names(home)?.into_iter().filter_map(|name| {
+        if name == JOURNAL {
+            return Some((0, name));
+        }
+        let number = name.strip_prefix("journal-")?.strip_suffix(".ndjson")?;
+        Some((number.parse().ok().filter(|&number| number > 0)?, name))
+    });
+    Ok(journals.collect())
+}
+
+/// Adds a journal to what is known. It is read as far as its lines are whole; a torn line ends what is
+/// believed. One of another origin is what `--overwrite` had not removed yet.
+fn read_journal(journal: &[u8], progress: &mut Progress) {
+    let mut lines = journal
+        .split_inclusive(|&byte| byte == b'\n')
+        .map_while(|line| {
+            let whole = line.ends_with(b"\n");
+            serde_json::from_slice::<Line>(line).ok().filter(|_| whole)
+        });
+    let Some(Line::Origin(origin)) = lines.next() else {
+        return;
+    };
+    match &progress.origin {
+        None => progress.origin = Some(origin),
+        Some(known) if known.difference_but_policy(&origin).is_some() => return,
+        Some(_) => {}
+    }
+    for line in lines {
+        match line {
+            Line::Origin(_) => return,
+            Line::Part { table, facts } => progress.parts.push((table, facts)),
+            Line::Cut(cut) => progress.cut.push(cut),
+        }
+    }
+}
+
+/// The list of the parts that one process has finished.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Notes a finished part.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note(&mut self, table: &str, facts: &PartFacts) -> Result<()> {
+        self.write(&Line::Part {
+            table: table.to_owned(),
+            facts: facts.clone(),
+        })
+    }
+
+    /// Notes a file that was cut into parts.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_cut(&mut self, facts: CutFacts) -> Result<()> {
+        self.write(&Line::Cut(facts))
+    }
+
+    fn write(&mut self, one: &Line) -> Result<()> {
+        let line = line(one)?;
+        self.file
+            .write_all(&line)
+            .map_err(|error| Error::io("write", &self.path, error))
+    }
+}
+
+fn line(line: &Line) -> Result<Vec<u8>> {
+    let mut json = serde_json::to_vec(line).map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot write the journal: {error}"),
+        )
+    })?;
+    json.push(b'\n');
+    Ok(json)
+}

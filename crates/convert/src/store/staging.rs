@@ -1,0 +1,198 @@
+//! Files being written: staged, synced, renamed. The types keep these steps in order.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use sha2::{Digest, Sha256};
+
+use super::disk::{inside, make_directory, sync_directory};
+use super::{Lake, STAGING};
+use crate::error::{Error, Result};
+use crate::manifest::FileFacts;
+use crate::source::hex;
+
+impl Lake {
+    /// Starts a file that will become `path`, which is relative to the lake.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn stage(&self, path: &str) -> Result<Staging> {
+        let staged = self.staging_directory()?.join(path.replace('/', "-"));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&staged);
+        let file = file.map_err(|error| Error::io("make", &staged, error))?;
+        Ok(Staging {
+            target: path.to_owned(),
+            staged: TempPathGuard(Some(staged)),
+            file,
+            digest: Sha256::new(),
+            bytes: 0,
+        })
+    }
+
+    /// The directory for the staged files of this process, which no other process uses: the first
+    /// number that nobody has taken.
+    fn staging_directory(&self) -> Result<PathBuf> {
+        let own = self.staging.lock();
+        let mut own = own.unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = &*own {
+            return Ok(directory.clone());
+        }
+        let all = self.home(STAGING);
+        make_directory(&all)?;
+        let mut number = 0_u64;
+        loop {
+            let directory = all.join(number.to_string());
+            match fs::create_dir(&directory) {
+                Ok(()) => return Ok(own.insert(directory).clone()),
+                Err(error) if error.kind() == Io::AlreadyExists => number += 1,
+                // Another process has just left, and was the last one there.
+                Err(error) if error.kind() == Io::NotFound => {
+                    make_directory(&all)?;
+                }
+                Err(error) => return Err(Error::io("make the directory", &directory, error)),
+            }
+        }
+    }
+
+    /// Removes what this process has staged.
+    pub(super) fn clear_own_staging(&self) {
+        let own = self.staging.lock();
+        if let Some(directory) = own.unwrap_or_else(PoisonError::into_inner).take() {
+            // Best effort: whoever has the lake alone next clears all of the staging directory. The last
+            // process that leaves removes it, since a directory that isn't empty stays.
+            let _ = fs::remove_dir_all(directory);
+            let _ = fs::remove_dir(self.home(STAGING));
+        }
+    }
+
+    /// Puts a staged file under its name, replacing what was there.
+    ///
+    /// # Errors
+    /// When the disk fails; the file is then not there, or whole.
+    pub fn commit(&self, mut staged: Staged) -> Result<Committed> {
+        let target = inside(self.root(), &staged.facts.path)?;
+        let parents: Vec<_> = target.ancestors().skip(1).collect();
+        let within = parents
+            .iter()
+            .rev()
+            .skip_while(|parent| **parent != self.root())
+            .skip(1);
+        for directory in within {
+            if make_directory(directory)? {
+                sync_directory(directory.parent().unwrap_or(self.root()))?;
+            }
+        }
+        staged.path.rename(&target)?;
+        sync_directory(target.parent().unwrap_or(self.root()))?;
+        Ok(Committed {
+            facts: staged.facts,
+        })
+    }
+
+    /// Writes a file, whole or not at all; the path is relative to the lake.
+    pub(super) fn write_whole(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let mut staging = self.stage(path)?;
+        staging
+            .write_all(bytes)
+            .map_err(|error| Error::io("write", &self.root().join(path), error))?;
+        self.commit(staging.close()?)?;
+        Ok(())
+    }
+}
+
+/// A file being written; it goes away when dropped.
+#[derive(Debug)]
+pub struct Staging {
+    target: String,
+    staged: TempPathGuard,
+    file: File,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl Staging {
+    /// Makes sure that the file is on the disk.
+    ///
+    /// # Errors
+    /// When the disk fails; a failed fsync is final, the file is given up.
+    pub fn close(self) -> Result<Staged> {
+        self.file
+            .sync_all()
+            .map_err(|error| Error::io("fsync", &self.staged.path(), error))?;
+        let sha256 = hex(&self.digest.finalize());
+        let facts = FileFacts {
+            path: self.target,
+            bytes: self.bytes,
+            sha256,
+        };
+        Ok(Staged {
+            facts,
+            path: self.staged,
+        })
+    }
+}
+
+impl Write for Staging {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file that is whole and on the disk, but not under its name; it goes away when dropped.
+#[derive(Debug)]
+pub struct Staged {
+    facts: FileFacts,
+    path: TempPathGuard,
+}
+
+/// A file under its name; made by [`Lake::commit`] alone.
+#[derive(Debug)]
+pub struct Committed {
+    facts: FileFacts,
+}
+
+impl Committed {
+    /// Its path in the lake, size and digest.
+    #[must_use]
+    pub fn into_facts(self) -> FileFacts {
+        self.facts
+    }
+}
+
+/// A path that is removed when dropped, unless it was renamed.
+#[derive(Debug)]
+struct TempPathGuard(Option<PathBuf>);
+
+impl TempPathGuard {
+    fn path(&self) -> PathBuf {
+        self.0.clone().unwrap_or_default()
+    }
+
+    fn rename(&mut self, target: &Path) -> Result<()> {
+        if let Some(path) = &self.0 {
+            fs::rename(path, target).map_err(|error| Error::io("rename to", target, error))?;
+            self.0 = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TempPathGuard {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! docs/exit-codes.md shows what the program prints: each line of its samples is made here, with the
+//! exit code that it stands under.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{
+    Run, Score, committed_sample, copy, ended, ensure, good_row, gzip, manifest, program,
+    write_manifest,
+};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exit-codes.md");
+
+/// A part of the sample that most cases break.
+const PART: &str = "job_events/part-00001-of-00002.csv.gz";
+
+/// A part that is alone in its table.
+const ALONE: &str = "machine_events/part-00000-of-00001.csv.gz";
+
+/// An empty directory with the sample in it as `s`; the program runs there, so that paths are short.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().unwrap());
+        stage.copy("s");
+        stage
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).unwrap();
+    }
+
+    /// A copy of the sample.
+    fn copy(&self, name: &str) {
+        copy(&committed_sample(), &self.path(name));
+    }
+
+    /// A copy whose `PART` has another text.
+    fn with_text(&self, name: &str, text: &str) {
+        self.copy(name);
+        self.write(&format!("{name}/{PART}"), gzip(text.as_bytes()));
+    }
+
+    /// Changes the bytes of a file.
+    fn change(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let path = self.path(path);
+        let mut bytes = fs::read(&path).unwrap();
+        change(&mut bytes);
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn run(&self, arguments: &str) -> Run {
+        let mut program = program();
+        program.current_dir(self.0.path());
+        ended(program.args(arguments.split(' ')).output().unwrap())
+    }
+
+    /// The sample as a lake.
+    fn lake(&self, name: &str) {
+        self.run(&format!("convert s {name}")).well();
+    }
+
+    /// The sample as if it were published, and a lake of it.
+    fn published(&self, arguments: &str) {
+        self.remove("s/SYNTHETIC.txt");
+        let run = self.run(&format!("convert s lake{arguments}"));
+        assert!([0, 3].contains(&run.code), "{}", run.stderr);
+    }
+
+    fn change_manifest(&self, change: impl FnOnce(&mut Value)) {
+        let mut json = manifest(&self.path("lake"));
+        change(&mut json);
+        write_manifest(&self.path("lake"), &json);
+    }
+}
+
+/// Three rows that are no rows among good ones.
+fn bad_text() -> String {
+    let good = good_row("job_events");
+    format!("{good}\n{good}\n12x,,1,0,,,,\n{good}\n12x,,1,0,,,,\n12x,,1,0,,,,\n")
+}
+
+/// An output whose file is longer than it was.
+fn lengthen(stage: &Stage) {
+    let path = "dam/task_usage/file_number=0/part-00000-of-00002.parquet";
+    stage.change(path, |bytes| bytes.push(0));
+}
+
+/// An exit code, and what ends with it.
+type Case = (i32, fn(&Stage) -> Run);
+
+const CASES: &[Case] = &[
+    (1, |stage| stage.run("convert nosuch lake")),
+    (1, |stage| {
+        stage.copy("mis");
+        stage.remove("mis/job_events/part-00000-of-00002.csv.gz");
+        stage.run("convert mis lake")
+    }),
+    (1, |stage| {
+        stage.copy("dup");
+        stage.write("dup/job_events/part-00000-of-00002.csv", "");
+        stage.run("convert dup lake")
+    }),
+    (1, |stage| {
+        stage.copy("num");
+        let to = stage.path("num/job_events/part-00007-of-00002.csv.gz");
+        fs::rename(stage.path(&format!("num/{PART}")), to).unwrap();
+        stage.run("convert num lake")
+    }),
+    (1, |stage| {
+        stage.run("convert s lake --tables job_events --parts 5")
+    }),
+    (1, |stage| {
+        stage.write("full/job_events.zip", "PK\x03\x04");
+        stage.run("convert full lake")
+    }),
+    (1, |stage| {
+        stage.write("full/thesis.tex", "");
+        stage.run("inspect full")
+    }),
+    (1, |stage| {
+        stage.lake("lake");
+        stage.run("convert lake s")
+    }),
+    (2, |stage| stage.run("convert s lake --tables jobs")),
+    (2, |stage| stage.run("convert s lake --max-rejects 2")),
+    (2, |stage| stage.run("convert s lake --part-rows 5")),
+    (2, |stage| stage.run("convert s lake --parts 2-1")),
+    (2, |stage| {
+        stage.run("generate google-2011-v2.1 new --parts 5 --rows 3")
+    }),
+    (3, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake --on-bad-row reject --checksums none")
+    }),
+    (4, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake")
+    }),
+    (4, |stage| {
+        let header =
+            "time,missing info,job ID,event type,user,scheduling class,job name,logical job name";
+        stage.with_text("hdr", &format!("{header}\n{}\n", good_row("job_events")));
+        stage.run("convert hdr lake")
+    }),
+    (4, |stage| {
+        stage.with_text("oth", &"2011-05-01,b,c,d,e,f,g,h\n".repeat(500));
+        stage.run("convert oth lake")
+    }),
+    (4, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake --on-bad-row reject --max-rejects 2 --threads 1")
+    }),
+    (4, |stage| {
+        let row = "600000000,871000000,3418309,0,607347096,0.03772,0.02167,0.02628,0.004463,0.004501,\
+                   0.03772,0.1,0.001,0.2,0.3,0.4,0.5,1,0.1";
+        let part = "v2/task_usage/part-00000-of-00001.csv.gz";
+        stage.write(part, gzip(format!("{row}\n").as_bytes()));
+        stage.run("convert v2 lake --trace google-2011-v2.1")
+    }),
+    (4, |stage| {
+        stage.copy("sc");
+        stage.change("sc/schema.csv", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            *bytes = text.replace(",machine ID,", ",machine number,").into();
+        });
+        stage.run("convert sc lake --trace google-2011-v2.1 --checksums none")
+    }),
+    (5, |stage| {
+        stage.copy("cor");
+        stage.change(&format!("cor/{PART}"), |bytes| bytes.truncate(1500));
+        stage.run("convert cor lake")
+    }),
+    (5, |stage| {
+        stage.copy("plain");
+        stage.write(&format!("plain/{PART}"), good_row("job_events"));
+        stage.run("convert plain lake")
+    }),
+    (5, |stage| {
+        stage.copy("crc");
+        stage.write(&format!("crc/{ALONE}"), {
+            let mut bytes = gzip(format!("{}\n", good_row("machine_events")).as_bytes());
+            let crc = bytes.len() - 8;
+            bytes[crc] ^= 1;
+            bytes
+        });
+        stage.run("convert crc lake")
+    }),
+    (5, |stage| {
+        stage.copy("sum");
+        stage.change("sum/SHA256SUM", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let line = text
+                .lines()
+                .find(|line| line.contains("machine_events"))
+                .unwrap();
+            *bytes = text.replace(line, &format!("0000{}", &line[4..])).into();
+        });
+        stage.run("convert sum lake")
+    }),
+    (6, |stage| {
+        stage.write("full/thesis.tex", "");
+        stage.run("convert s full")
+    }),
+    (6, |stage| stage.run("convert s s/lake")),
+    (6, |stage| {
+        stage.lake("lake");
+        let lock = fs::File::open(stage.path("lake/_tracelake/lock")).unwrap();
+        lock.lock().unwrap();
+        stage.run("convert s lake")
+    }),
+    (6, |stage| {
+        stage.lake("lake");
+        stage.run("convert s lake --compression snappy")
+    }),
+    (6, |stage| {
+        stage.copy("chg");
+        stage.run("convert chg lake").well();
+        stage.write(&format!("chg/{ALONE}"), gzip(b""));
+        stage.run("convert chg lake --checksums none")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/2").well();
+        stage.run("convert s lake --shard 1/3")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/2").well();
+        stage.run("convert s lake --shard 1/2 --parts 0")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 1/3").well();
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/1").well();
+        stage.write("lake/job_events/notes.txt", "");
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/1").well();
+        stage.change("lake/_tracelake/plan.json", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let own = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+            *bytes = text.replace(&own, "\"version\": \"0.0.9\"").into();
+        });
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake --threads 1 --checksums none");
+        stage.run("commit lake")
+    }),
+    (0, |stage| {
+        stage.lake("lake");
+        stage.run("verify lake --source s")
+    }),
+    (5, |stage| {
+        stage.lake("dam");
+        stage.write(
+            "dam/job_events/file_number=0/part-00009-of-00002.parquet",
+            "",
+        );
+        lengthen(stage);
+        stage.run("verify dam")
+    }),
+    (5, |stage| {
+        stage.lake("dam");
+        stage.remove("dam/machine_events/file_number=0/part-00000-of-00001.parquet");
+        stage.run("verify dam")
+    }),
+    (6, |stage| {
+        stage.write("full/thesis.tex", "");
+        stage.run("verify full")
+    }),
+    (5, |stage| {
+        stage.lake("lake");
+        assert_eq!(stage.run("release lake").code, 0);
+        stage.change("lake/README.md", |bytes| bytes.push(b'\n'));
+        stage.run("verify lake")
+    }),
+    (5, |stage| {
+        stage.lake("dam");
+        lengthen(stage);
+        stage.run("release dam")
+    }),
+    (6, |stage| {
+        stage.published(" --tables job_events");
+        stage.run("release lake")
+    }),
+    (6, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake --on-bad-row reject --checksums none");
+        stage.run("release lake")
+    }),
+    (6, |stage| {
+        stage.lake("lake");
+        stage.change_manifest(|json| json["version"] = "0.0.9".into());
+        stage.run("release lake")
+    }),
+    (6, |stage| {
+        stage.lake("lake");
+        assert_eq!(stage.run("release lake").code, 0);
+        stage.change("lake/README.md", |bytes| bytes.push(b'\n'));
+        stage.run("release lake")
+    }),
+    (6, |stage| {
+        stage.lake("lake");
+        stage.write("lake/SHA256SUMS", "of somebody else\n");
+        stage.run("release lake")
+    }),
+    (6, |stage| stage.run("generate google-2011-v2.1 s")),
+];
+
+/// A line without what may differ: how long it took, and the sizes of Parquet files.
+fn lasting(line: &str) -> String {
+    let took = line
+        .rsplit_once(", ")
+        .filter(|(_, took)| took.ends_with(" s"));
+    let line = took.map_or(line, |(line, _)| line);
+    if !line.contains(".parquet: has ") {
+        return line.to_owned();
+    }
+    line.chars().filter(|char| !char.is_ascii_digit()).collect()
+}
+
+/// The lines of the samples, each with the exit code of the heading that it stands under, if that has
+/// one.
+fn samples() -> Vec<(Option<i32>, String)> {
+    let page = fs::read_to_string(Path::new(PAGE)).unwrap();
+    let (mut code, mut is_sample) = (None, false);
+    let mut samples = Vec::new();
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("**") {
+            code = rest
+                .split(['*', ','])
+                .next()
+                .and_then(|code| code.parse().ok());
+        } else if line.starts_with("## ") {
+            code = None;
+        } else if line.starts_with("```") {
+            is_sample = line == "```text";
+        } else if is_sample {
+            samples.push((code, lasting(line)));
+        }
+    }
+    samples
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let mut score = Score::new("samples of exit-codes.md");
+    let mut printed: BTreeSet<(i32, String)> = BTreeSet::new();
+    for (code, case) in CASES {
+        let run = case(&Stage::new());
+        let outcome = ensure(run.code == *code, || {
+            format!("exit {}: {}", run.code, run.stderr)
+        });
+        score.count(run.stderr.lines().last().unwrap_or_default(), outcome);
+        printed.extend(run.stderr.lines().map(|line| (run.code, lasting(line))));
+    }
+    for (code, sample) in samples() {
+        // What a signal prints is the business of other tests.
+        let is_signal = sample.contains("error: stopped;");
+        let mut same = printed.iter().filter(|(_, line)| *line == sample);
+        let found = is_signal || same.any(|(own, _)| code.is_none_or(|code| code == *own));
+        let near = |line: &&(i32, String)| line.1.split(':').nth(2) == sample.split(':').nth(2);
+        score.count(
+            &sample,
+            ensure(found, || {
+                let near: Vec<_> = printed.iter().filter(near).collect();
+                format!("is never printed; near: {near:#?}")
+            }),
+        );
+    }
+    score.close();
+}

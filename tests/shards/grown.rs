@@ -1,0 +1,94 @@
+//! Lakes that grow by shards, and shards that a plain run continues.
+
+use std::fs;
+
+use super::{assert_same, commit, shard};
+use crate::support::{Scratch, convert, run};
+
+#[test]
+fn a_plain_run_continues_what_shards_began() {
+    let scratch = Scratch::with_sample(3, 60);
+    scratch.convert_well(&[]);
+    let out = scratch.path().join("sharded");
+    shard(&scratch.src(), &out, 1, 3, &[]).well();
+    let run = convert(&scratch.src(), &out, &["--progress", "json"]);
+    run.well();
+    assert!(run.stderr.contains("\"event\":\"kept\""), "{}", run.stderr);
+    assert_same(&out, &scratch.out(), "continued");
+}
+
+#[test]
+fn shards_continue_what_a_plain_run_began() {
+    let scratch = Scratch::with_sample(3, 60);
+    scratch.convert_well(&[]);
+    let out = scratch.path().join("sharded");
+    let last = "machine_events/part-00000-of-00001.csv.gz";
+    let whole = fs::read(scratch.src().join(last)).unwrap();
+    scratch.file(last, &whole[..20]);
+    assert_eq!(convert(&scratch.src(), &out, &["--threads", "1"]).code, 5);
+    scratch.file(last, &whole);
+    let runs = [0, 1].map(|index| shard(&scratch.src(), &out, index, 2, &["--progress", "json"]));
+    for run in &runs {
+        run.well();
+    }
+    let said = runs.map(|run| run.stderr).concat();
+    assert!(said.contains("\"event\":\"kept\""), "{said}");
+    commit(&out).well();
+    assert_same(&out, &scratch.out(), "continued");
+}
+
+#[test]
+fn overwriting_replaces_what_shards_began() {
+    let scratch = Scratch::with_sample(3, 60);
+    scratch.convert_well(&["--layout", "flat"]);
+    let out = scratch.path().join("sharded");
+    shard(&scratch.src(), &out, 1, 3, &[]).well();
+    convert(&scratch.src(), &out, &["--overwrite", "--layout", "flat"]).well();
+    assert_same(&out, &scratch.out(), "overwritten");
+}
+
+/// Adding tables withdraws the release, then the manifest; what was there stays.
+#[test]
+fn a_released_lake_grows_by_shards() {
+    let scratch = Scratch::with_sample(3, 60);
+    scratch.convert_well(&[]);
+    let grown = scratch.path().join("grown");
+    convert(
+        &scratch.src(),
+        &grown,
+        &["--tables", "job_events,machine_events"],
+    )
+    .well();
+    let released = run(["release", grown.to_str().unwrap(), "--allow-missing"]);
+    assert_eq!(released.code, 0, "{}", released.stderr);
+    let more = [
+        "--tables",
+        "job_events,task_events,task_usage,machine_attributes,task_constraints",
+    ];
+    for index in [2, 0] {
+        shard(&scratch.src(), &grown, index, 3, &more).well();
+        assert!(!grown.join("README.md").exists());
+        assert!(!grown.join("_tracelake/manifest.json").exists());
+    }
+    assert_eq!(commit(&grown).code, 6);
+    shard(&scratch.src(), &grown, 1, 3, &more).well();
+    commit(&grown).well();
+    assert_same(&grown, &scratch.out(), "grown");
+}
+
+/// A release that somebody changed is not withdrawn.
+#[test]
+fn a_changed_release_stays() {
+    let scratch = Scratch::with_sample(1, 10);
+    let out = scratch.out();
+    convert(&scratch.src(), &out, &["--tables", "job_events"]).well();
+    assert_eq!(
+        run(["release", out.to_str().unwrap(), "--allow-missing"]).code,
+        0
+    );
+    fs::write(out.join("README.md"), "mine").unwrap();
+    let run = shard(&scratch.src(), &out, 0, 1, &[]);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    assert!(out.join("_tracelake/manifest.json").exists());
+    assert_eq!(fs::read(out.join("README.md")).unwrap(), b"mine");
+}

@@ -1,0 +1,290 @@
+//! What workers and commits refuse, and that nothing changes when they do.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{assert_same, commit, shard, start};
+use crate::support::{
+    Run, Scratch, assert_same_tree, convert, ended, good_row, output_path, run, tree,
+};
+
+#[track_caller]
+fn refused(run: &Run, says: &str) {
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    assert!(run.message().contains(says), "{}", run.message());
+}
+
+/// A lake of which shard 0 of 2 is done.
+fn begun() -> Scratch {
+    let scratch = Scratch::with_sample(2, 30);
+    shard(&scratch.src(), &scratch.out(), 0, 2, &[]).well();
+    scratch
+}
+
+#[test]
+fn another_plan_is_refused_before_anything_is_written() {
+    let scratch = begun();
+    let out = scratch.out();
+    let before = tree(&out);
+    let others: &[(&[&str], &str)] = &[
+        (&["--shard", "1/3"], "shards was 2 and is now 3"),
+        (
+            &["--shard", "1/2", "--compression", "snappy"],
+            "compression was zstd:3 and is now snappy",
+        ),
+        (
+            &["--shard", "1/2", "--layout", "flat"],
+            "layout was hive and is now flat",
+        ),
+        (
+            &["--shard", "1/2", "--tables", "job_events"],
+            "was planned and is not any more",
+        ),
+        (
+            &["--shard", "1/2", "--parts", "0"],
+            "was planned and is not any more",
+        ),
+        // A plain run continues the same plan and no other.
+        (&["--parts", "0"], "was planned and is not any more"),
+        (&["--layout", "flat"], "layout was hive and is now flat"),
+    ];
+    for (arguments, says) in others {
+        for dry in [&["--dry-run"][..], &[]] {
+            let run = convert(&scratch.src(), &out, &[*arguments, dry].concat());
+            refused(&run, says);
+            assert_same_tree(&tree(&out), &before, says);
+        }
+    }
+    // A source that changed is another plan, too.
+    let part = scratch.src().join("job_events/part-00001-of-00002.csv.gz");
+    let bytes = fs::read(&part).unwrap();
+    scratch.part(
+        "job_events",
+        1,
+        2,
+        format!("{}\n", good_row("job_events")).as_bytes(),
+    );
+    refused(&shard(&scratch.src(), &out, 1, 2, &[]), "job_events 1 had ");
+    assert_same_tree(&tree(&out), &before, "another source");
+    fs::write(&part, bytes).unwrap();
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    commit(&out).well();
+}
+
+/// Replaces the version in the plan.
+fn forge_version(out: &Path) {
+    let path = out.join("_tracelake/plan.json");
+    let mut plan: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    plan["version"] = "0.0.9".into();
+    fs::write(&path, serde_json::to_vec(&plan).unwrap()).unwrap();
+}
+
+#[test]
+fn another_version_is_refused_by_workers_and_by_the_commit() {
+    let scratch = begun();
+    let out = scratch.out();
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    forge_version(&out);
+    let before = tree(&out);
+    let says = format!("version was 0.0.9 and is now {}", env!("CARGO_PKG_VERSION"));
+    refused(&shard(&scratch.src(), &out, 1, 2, &[]), &says);
+    refused(&commit(&out), &says);
+    refused(&convert(&scratch.src(), &out, &[]), &says);
+    assert_same_tree(&tree(&out), &before, "refused");
+}
+
+#[test]
+fn a_commit_says_what_is_missing_and_which_shard_it_belongs_to() {
+    let scratch = begun();
+    let out = scratch.out();
+    let before = tree(&out);
+    let early = commit(&out);
+    refused(&early, "not finished: shard 1: ");
+    assert!(
+        !early.message().contains("shard 0: "),
+        "{}",
+        early.message()
+    );
+    assert!(
+        early.message().contains("--shard 1/2"),
+        "{}",
+        early.message()
+    );
+    let json = fs::read(out.join("_tracelake/plan.json")).unwrap();
+    let plan: Value = serde_json::from_slice(&json).unwrap();
+    for part in plan["parts"].as_array().unwrap() {
+        let named = early.message().contains(part["table"].as_str().unwrap());
+        assert!(named || part["shard"] == 0, "{}", early.message());
+    }
+    assert_same_tree(&tree(&out), &before, "early");
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    // A part that is damaged is missing again, and its shard makes it again.
+    let part = out.join(output_path("task_usage", 1, 2));
+    let bytes = fs::read(&part).unwrap();
+    fs::write(&part, &bytes[..bytes.len() - 1]).unwrap();
+    let damaged = commit(&out);
+    refused(&damaged, "task_usage 1");
+    assert!(damaged.stderr.contains("is damaged"), "{}", damaged.stderr);
+    for index in [0, 1] {
+        shard(&scratch.src(), &out, index, 2, &[]).well();
+    }
+    commit(&out).well();
+    let one = scratch.path().join("one");
+    convert(&scratch.src(), &one, &[]).well();
+    assert_same(&out, &one, "mended");
+}
+
+#[test]
+fn a_commit_refuses_what_is_not_sharded() {
+    let scratch = Scratch::with_sample(1, 10);
+    let nowhere = scratch.path().join("nowhere");
+    refused(&commit(&nowhere), "not a lake");
+    assert!(!nowhere.exists());
+    refused(&commit(&scratch.src()), "not a lake");
+    // A plain run that failed is finished by a plain run.
+    let last = "task_usage/part-00000-of-00001.csv.gz";
+    let whole = fs::read(scratch.src().join(last)).unwrap();
+    scratch.file(last, &whole[..20]);
+    assert_eq!(scratch.convert(&["--threads", "1"]).code, 5);
+    scratch.file(last, &whole);
+    let out = scratch.out();
+    if out.exists() {
+        refused(&commit(&out), "it was begun by convert without --shard");
+    }
+    scratch.convert_well(&[]);
+    // A finished lake is committed already, however it was made.
+    let before = tree(&out);
+    commit(&out).well();
+    assert_same_tree(&tree(&out), &before, "finished");
+}
+
+#[test]
+fn unknown_files_are_refused_by_the_commit() {
+    let scratch = begun();
+    let out = scratch.out();
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    for (name, says) in [
+        ("job_events/notes.txt", "isn't part of the lake"),
+        (
+            "job_events/file_number=7/part-00007-of-00008.parquet",
+            "but no shard made it",
+        ),
+    ] {
+        let path = out.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "x").unwrap();
+        refused(&commit(&out), says);
+        assert!(!out.join("_tracelake/manifest.json").exists());
+        fs::remove_file(&path).unwrap();
+    }
+    commit(&out).well();
+}
+
+/// A worker and a run that needs the lake alone exclude each other.
+#[test]
+fn a_run_waits_for_no_worker() {
+    let busy = crate::crash::busy();
+    let scratch = Scratch::new();
+    let out = scratch.out();
+    let mut working = crate::crash::Working::start(&busy.src(), &out, &["--shard", "0/2"]);
+    working.wait_for("\"started\"");
+    working.hold();
+    let says = "another tracelake is working on this lake";
+    refused(&convert(&busy.src(), &out, &[]), says);
+    refused(&commit(&out), says);
+    // Another shard may come in.
+    let other = start(&busy.src(), &out, 1, 2, &[]);
+    ended(other.wait_with_output().unwrap()).well();
+    working.end().0.well();
+    commit(&out).well();
+    assert_same(&out, &busy.out(), "after both");
+}
+
+#[test]
+fn shards_and_overwriting_exclude_each_other() {
+    let scratch = Scratch::with_sample(1, 10);
+    for bad in ["4/4", "0/0", "1", "-1/2", "a/b"] {
+        let run = convert(&scratch.src(), &scratch.out(), &["--shard", bad]);
+        assert_eq!(run.code, 2, "{bad}: {}", run.stderr);
+    }
+    let run = convert(
+        &scratch.src(),
+        &scratch.out(),
+        &["--shard", "0/2", "--overwrite"],
+    );
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(!scratch.out().exists());
+}
+
+/// A source with one bad row in each part of a table.
+fn with_bad_rows() -> Scratch {
+    let scratch = Scratch::new();
+    let good = good_row("job_events");
+    for number in 0..3 {
+        let text = format!("{good}\nbad\n{good}\n");
+        scratch.part("job_events", number, 3, text.as_bytes());
+    }
+    scratch.only(
+        "machine_events",
+        format!("{}\n", good_row("machine_events")).as_bytes(),
+    );
+    scratch
+}
+
+#[test]
+fn the_policy_may_differ_until_a_row_is_rejected() {
+    let scratch = with_bad_rows();
+    let one = scratch.path().join("one");
+    assert_eq!(
+        convert(&scratch.src(), &one, &["--on-bad-row", "reject"]).code,
+        3
+    );
+    let out = scratch.out();
+    // Of four files and four shards, one has no bad row; which one it is, the plan says.
+    let failed: Vec<bool> = (0..4)
+        .map(|index| shard(&scratch.src(), &out, index, 4, &[]).code == 4)
+        .collect();
+    assert_eq!(
+        failed.iter().filter(|&&failed| failed).count(),
+        3,
+        "{failed:?}"
+    );
+    let mut first = true;
+    for index in (0..4).filter(|&index| failed[index as usize]) {
+        let rejecting = ["--on-bad-row", "reject"];
+        if !first {
+            let run = shard(&scratch.src(), &out, index, 4, &[]);
+            refused(&run, "on-bad-row was reject and is now fail");
+        }
+        assert_eq!(shard(&scratch.src(), &out, index, 4, &rejecting).code, 3);
+        first = false;
+    }
+    assert_eq!(commit(&out).code, 3);
+    assert_same(&out, &one, "rejected");
+}
+
+#[test]
+fn rejects_are_counted_by_each_worker_and_by_the_commit() {
+    let scratch = with_bad_rows();
+    let out = scratch.out();
+    let options = ["--on-bad-row", "reject", "--max-rejects", "1"];
+    for index in 0..4 {
+        let run = shard(&scratch.src(), &out, index, 4, &options);
+        assert!([0, 3].contains(&run.code), "{}", run.stderr);
+    }
+    let many = commit(&out);
+    assert_eq!(many.code, 4, "{}", many.stderr);
+    assert!(
+        many.message().contains("more than 1 rows are rejected"),
+        "{}",
+        many.message()
+    );
+    assert!(!out.join("_tracelake/manifest.json").exists());
+    let run = run(["commit", out.to_str().unwrap(), "--max-rejects", "3"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let one = scratch.path().join("one");
+    convert(&scratch.src(), &one, &["--on-bad-row", "reject"]);
+    assert_same(&out, &one, "counted");
+}

@@ -1,0 +1,341 @@
+//! An HTTP server on loopback with faults: a web server, and the calls of S3's and Google's XML
+//! interface that reading needs. It needs nothing but the standard library, so its tests always run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A request, as far as rules look at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    /// Without the slash at its start and without the query; decoded.
+    pub(crate) path: String,
+    pub(crate) query: String,
+    /// With names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// How many requests with this method and path came before.
+    pub(crate) before: usize,
+}
+
+impl Asked {
+    /// The first byte that is asked for, and the one after the last; `None` without a range.
+    pub(crate) fn range(&self) -> Option<(usize, usize)> {
+        let range = self.headers.get("range")?.strip_prefix("bytes=")?;
+        let (start, end) = range.split_once('-')?;
+        Some((start.parse().ok()?, end.parse::<usize>().ok()? + 1))
+    }
+}
+
+/// How a request is answered.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// As it should be.
+    Well,
+    /// With this status, these headers and this body.
+    Status(u16, Vec<(&'static str, String)>, String),
+    /// Well, but the connection ends after so many bytes of the body.
+    Cut(usize),
+    /// Well, but with a `Content-Length` that is off by this much, and as many bytes.
+    Off(isize),
+    /// As a server that has never heard of ranges.
+    Whole,
+    /// The same, cut after so many bytes.
+    WholeCut(usize),
+    /// Well, with this `ETag`, or none if it is empty.
+    Tag(String),
+    /// Not at all, while the server lives.
+    Silent,
+}
+
+/// A status without more.
+pub(crate) fn status(status: u16) -> Answer {
+    Answer::Status(status, Vec::new(), String::new())
+}
+
+/// A status with an error as S3 writes it.
+pub(crate) fn refusal(status: u16, code: &str) -> Answer {
+    let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
+    Answer::Status(status, Vec::new(), body)
+}
+
+type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
+
+struct Shared {
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    rule: Rule,
+    asked: Mutex<Vec<Asked>>,
+    stopped: AtomicBool,
+}
+
+/// A server that lives until it is dropped.
+pub(crate) struct Server {
+    address: String,
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    /// Serves the files of a directory, below this prefix.
+    pub(crate) fn of(
+        directory: &Path,
+        prefix: &str,
+        rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let mut files = BTreeMap::new();
+        let mut open = vec![directory.to_owned()];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|one| one.unwrap().path()));
+                continue;
+            }
+            let name = path.strip_prefix(directory).unwrap().to_str().unwrap();
+            files.insert(format!("{prefix}{name}"), fs::read(&path).unwrap());
+        }
+        Self::start(files, rule)
+    }
+
+    pub(crate) fn start(
+        files: BTreeMap<String, Vec<u8>>,
+        rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let shared = Arc::new(Shared {
+            files: Mutex::new(files),
+            rule: Box::new(rule),
+            asked: Mutex::default(),
+            stopped: AtomicBool::new(false),
+        });
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if serving.stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                let shared = Arc::clone(&serving);
+                thread::spawn(move || {
+                    // A client may go away whenever it likes.
+                    let _ = shared.serve(stream?);
+                    std::io::Result::Ok(())
+                });
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// `http://127.0.0.1:12345`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.shared.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(&self.address);
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut writer = stream;
+        while let Some(asked) = self.read(&mut reader)? {
+            let answer = (self.rule)(&asked);
+            if !self.answer(&asked, answer, &mut writer)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, reader: &mut impl BufRead) -> std::io::Result<Option<Asked>> {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let mut words = line.split_whitespace();
+        let (method, target) = (words.next().unwrap(), words.next().unwrap());
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let path = decoded(path.trim_start_matches('/'));
+        let mut headers = BTreeMap::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else {
+                break;
+            };
+            headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        let length = headers.get("content-length");
+        let length = length.map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let mut known = self.asked.lock().unwrap();
+        let same = |asked: &&Asked| asked.method == method && asked.path == path;
+        let asked = Asked {
+            before: known.iter().filter(same).count(),
+            method: method.to_owned(),
+            path,
+            query: query.to_owned(),
+            headers,
+        };
+        known.push(asked.clone());
+        Ok(Some(asked))
+    }
+
+    /// Answers; false if the connection has to end.
+    fn answer(
+        &self,
+        asked: &Asked,
+        answer: Answer,
+        writer: &mut TcpStream,
+    ) -> std::io::Result<bool> {
+        if let Answer::Silent = answer {
+            while !self.stopped.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(20));
+            }
+            return Ok(false);
+        }
+        if let Answer::Status(status, headers, body) = answer {
+            let headers = headers.into_iter();
+            let headers: Vec<_> = headers
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect();
+            respond(writer, status, &headers, body.len(), body.as_bytes())?;
+            return Ok(true);
+        }
+        if asked.query.contains("list-type=2") {
+            let body = self.list(asked);
+            respond(writer, 200, &[], body.len(), body.as_bytes())?;
+            return Ok(true);
+        }
+        let Some(bytes) = self.files.lock().unwrap().get(&asked.path).cloned() else {
+            respond(writer, 404, &[], 0, b"")?;
+            return Ok(true);
+        };
+        let tag = match &answer {
+            Answer::Tag(tag) => tag.clone(),
+            _ => "\"1\"".to_owned(),
+        };
+        let mut headers = vec![(
+            "Last-Modified".to_owned(),
+            "Wed, 21 Oct 2015 07:28:00 GMT".to_owned(),
+        )];
+        if !tag.is_empty() {
+            headers.push(("ETag".to_owned(), tag.clone()));
+        }
+        if asked
+            .headers
+            .get("if-match")
+            .is_some_and(|wanted| *wanted != tag)
+        {
+            respond(writer, 412, &headers, 0, b"")?;
+            return Ok(true);
+        }
+        let has_ranges = !matches!(answer, Answer::Whole | Answer::WholeCut(_));
+        let (status, body) = match asked.range().filter(|_| has_ranges) {
+            None => (200, &bytes[..]),
+            Some((start, _)) if start >= bytes.len() => (416, &[][..]),
+            Some((start, end)) => {
+                let end = end.min(bytes.len());
+                let range = format!("bytes {start}-{}/{}", end - 1, bytes.len());
+                headers.push(("Content-Range".to_owned(), range));
+                (206, &bytes[start..end])
+            }
+        };
+        let length = body.len();
+        match answer {
+            Answer::Cut(most) | Answer::WholeCut(most) if most < body.len() => {
+                respond(writer, status, &headers, length, &body[..most])?;
+                return Ok(false);
+            }
+            Answer::Off(by) => {
+                let length = length.saturating_add_signed(by);
+                let mut body = body.to_vec();
+                body.resize(length, b'x');
+                respond(writer, status, &headers, length, &body)?;
+            }
+            _ => respond(writer, status, &headers, length, body)?,
+        }
+        Ok(true)
+    }
+
+    /// A list of the objects of a bucket, as S3 and Google write it.
+    fn list(&self, asked: &Asked) -> String {
+        let query: BTreeMap<&str, String> = asked
+            .query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name, decoded(&value.replace('+', " "))))
+            .collect();
+        let prefix = query.get("prefix").cloned().unwrap_or_default();
+        let bucket = format!("{}/", asked.path.trim_end_matches('/'));
+        let mut body = "<ListBucketResult>".to_owned();
+        let mut prefixes = BTreeSet::new();
+        for (name, bytes) in &*self.files.lock().unwrap() {
+            let Some(rest) = name.strip_prefix(&bucket) else {
+                continue;
+            };
+            let Some(below) = rest.strip_prefix(&prefix) else {
+                continue;
+            };
+            match below.split_once('/') {
+                Some((directory, _)) if query.contains_key("delimiter") => {
+                    prefixes.insert(format!("{prefix}{directory}/"));
+                }
+                _ => {
+                    body += &format!(
+                        "<Contents><Key>{rest}</Key><Size>{}</Size><ETag>\"1\"</ETag>\
+                         <LastModified>2015-10-21T07:28:00.000Z</LastModified></Contents>",
+                        bytes.len()
+                    );
+                }
+            }
+        }
+        for prefix in prefixes {
+            body += &format!("<CommonPrefixes><Prefix>{prefix}</Prefix></CommonPrefixes>");
+        }
+        body + "</ListBucketResult>"
+    }
+}
+
+/// A text with bytes such as `%20`.
+fn decoded(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap().as_bytes().to_vec();
+    for piece in pieces {
+        let (code, rest) = piece.split_at(2);
+        bytes.push(u8::from_str_radix(code, 16).unwrap());
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn respond(
+    writer: &mut TcpStream,
+    status: u16,
+    headers: &[(String, String)],
+    length: usize,
+    body: &[u8],
+) -> std::io::Result<()> {
+    let mut head = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    writer.write_all(head.as_bytes())?;
+    writer.write_all(b"\r\n")?;
+    writer.write_all(body)?;
+    writer.flush()
+}

@@ -1,0 +1,80 @@
+//! Signals while a server is waited for, and what an object takes of memory.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tracelake_convert::location::OBJECT_MEMORY;
+
+use super::server::{Answer, Asked, Server};
+use super::{plain, with_stores};
+use crate::crash::child::{AT_ONCE, HANGS, Working, measured};
+use crate::support::{Score, Scratch, committed_sample, ensure, good_row};
+
+/// What the HTTP client takes beside its objects: certificates, connections, code.
+const CLIENT: u64 = 12 << 20;
+
+/// Whether a request is for data: before it, names are looked at.
+fn is_data(asked: &Asked) -> bool {
+    asked.path.ends_with(".csv.gz") && asked.range() != Some((0, 1))
+}
+
+#[test]
+fn a_signal_ends_the_waiting_for_a_server() {
+    let busy = || Answer::Status(503, vec![("Retry-After", "50".to_owned())], String::new());
+    let mut score = Score::new("stops while a server is waited for");
+    for (name, answer) in [("silent", Answer::Silent), ("asks for patience", busy())] {
+        let server = Server::of(
+            &committed_sample(),
+            "bucket/trace/",
+            move |asked| match is_data(asked) {
+                true => answer.clone(),
+                false => Answer::Well,
+            },
+        );
+        let scratch = Scratch::new();
+        let out = scratch.out();
+        // The first rows of no table are needed to know the trace, so that the run begins.
+        let trace = crate::support::trace().name;
+        let more = ["--trace", trace];
+        let source = Path::new("s3://bucket/trace");
+        let working = Working::start_under(with_stores(&server.url()), source, &out, &more);
+        let begun = Instant::now();
+        while !server.asked().iter().any(is_data) {
+            assert!(begun.elapsed() < HANGS, "no data was asked for");
+            sleep(Duration::from_millis(10));
+        }
+        working.signal("INT");
+        let (ended, took) = working.end();
+        let outcome = ensure(ended.code == 130, || format!("exit {}", ended.code))
+            .and_then(|()| ensure(took < AT_ONCE, || format!("took {took:?}")))
+            .and_then(|()| ensure(!out.exists(), || "OUT is there".to_owned()));
+        score.count(name, outcome);
+    }
+    score.close();
+}
+
+#[test]
+fn an_object_takes_no_more_memory_than_documented() {
+    let scratch = Scratch::new();
+    let row = format!("{}\n", good_row("task_usage"));
+    let text = row.repeat((64 << 20) / row.len());
+    scratch.file("task_usage/part-00000-of-00001.csv", text.as_bytes());
+    let server = Server::of(&scratch.src(), "bucket/", |_| Answer::Well);
+    let disk = scratch.src().to_str().unwrap().to_owned();
+    let peak = |source: &str, mut command: std::process::Command, out: &str| {
+        command
+            .args(["convert", source])
+            .arg(scratch.path().join(out));
+        let (run, peak) = measured({
+            command.args(["--threads", "1"]);
+            command
+        });
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        peak
+    };
+    let from_disk = peak(&disk, plain(), "one");
+    let from_bucket = peak("s3://bucket", with_stores(&server.url()), "two");
+    eprintln!("{from_disk} bytes from disk, {from_bucket} from a bucket");
+    assert!(from_bucket < from_disk + OBJECT_MEMORY + CLIENT);
+}
