@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -266,3 +268,24 @@ def test_a_missing_package_is_named(package: str, call: str, hint: str, lakes: d
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert said.stdout == f"{hint}\n", said.stderr
     assert not Path("out").exists() and not Path("page.html").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_query_without_a_traceback(number: signal.Signals, lakes: dict[str, Path]) -> None:
+    code = f"""
+import signal, sys
+from tracelake import _commands, _queries
+signal.signal(signal.SIGINT, signal.default_int_handler)
+execute = _queries.Engine.execute
+def slow(self, what, sql, needs, numbers=None):
+    print("running", flush=True)
+    return execute(self, what, "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", needs, numbers)
+_queries.Engine.execute = slow
+sys.exit(_commands.run(["check", {str(lakes["alibaba-2018"])!r}]))
+"""
+    program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert program.stdout is not None and program.stdout.readline() == "running\n"
+    program.send_signal(number)
+    _, said = program.communicate(timeout=60)
+    assert (program.returncode, said) == (128 + number, "tracelake: error: stopped\n")

@@ -12,7 +12,7 @@ from types import FrameType
 import tracelake
 
 from . import _checks, _results
-from ._errors import StoppedError, TracelakeError
+from ._errors import TracelakeError
 
 #: The data break a promise, as a bad row does.
 BROKEN = 4
@@ -20,7 +20,13 @@ BROKEN = 4
 
 def run(arguments: Sequence[str]) -> int:
     """Runs a command and returns its exit code."""
-    signal.signal(signal.SIGTERM, _stop)
+    signals = [signal.SIGINT.value]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
     try:
         asked = _parser().parse_args(arguments)
         code: int = asked.run(asked)
@@ -31,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except KeyboardInterrupt:
         print("tracelake: error: stopped", file=sys.stderr)
-        return 130
+        return 128 + signals[-1]
     except TracelakeError as error:
         print(f"tracelake: error: {error}", file=sys.stderr)
         return error.exit_code
@@ -39,12 +45,6 @@ def run(arguments: Sequence[str]) -> int:
         print(f"tracelake: error: {error}", file=sys.stderr)
         return 1
     return code
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    error = StoppedError("stopped")
-    error.exit_code = 128 + number
-    raise error
 
 
 def _parser() -> argparse.ArgumentParser:

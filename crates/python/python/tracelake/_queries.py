@@ -153,6 +153,11 @@ class Engine:
             raise _failed(what, error, "allow more memory") from error
         except duckdb.Error as error:
             raise _failed(what, error, "verify the lake") from error
+        except RuntimeError as error:
+            # What DuckDB makes of an exception of a signal handler.
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def _show(self, table: str, numbers: set[int] | None) -> None:
         if table in self._shown and self._shown[table] == numbers:
