@@ -7,6 +7,7 @@ second time on another machine, does no harm.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -110,10 +111,11 @@ def _task(
     say so."""
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow
+        import importlib
 
-        schema = pyarrow.schema(
-            [("shard", pyarrow.int32()), ("facts", pyarrow.string()), ("error", pyarrow.string())]
+        arrow: Any = importlib.import_module("pyarrow")
+        schema = arrow.schema(
+            [("shard", arrow.int32()), ("facts", arrow.string()), ("error", arrow.string())]
         )
         for batch in batches:
             for shard in batch.column(0).to_pylist():
@@ -129,7 +131,7 @@ def _task(
                     row = convert_shard(arguments, places, shard, shards, version)
                 texts = {name: json.dumps(value) for name, value in row.items()}
                 rows = [{"shard": shard, "facts": None, "error": None, **texts}]
-                yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
+                yield arrow.RecordBatch.from_pylist(rows, schema=schema)
 
     return task
 
@@ -156,9 +158,8 @@ def convert_shard(
 
 def _attempt() -> int:
     """The number of failed attempts before this one."""
-    from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
-
-    context: Any = TaskContext.get()
+    pyspark: Any = importlib.import_module("pyspark")
+    context: Any = pyspark.TaskContext.get()
     return 0 if context is None else int(context.attemptNumber())
 
 
@@ -214,7 +215,7 @@ def _run(spark: Any, task: Callable[..., Any], shards: int, poll: _Poll) -> None
         except BaseException as error:
             failed.append(error)
 
-    worker = threading.Thread(target=_inheriting(spark, work), name="tracelake-spark", daemon=True)
+    worker = threading.Thread(target=work, name="tracelake-spark", daemon=True)
     worker.start()
     try:
         while worker.is_alive():
@@ -252,20 +253,6 @@ def _interrupt(spark: Any, tag: str) -> None:
 
 def _shard(row: Any) -> int:
     return int(row["shard"])
-
-
-def _inheriting(spark: Any, work: Callable[[], None]) -> Callable[[], None]:
-    """Work that a thread of its own may do; classic Spark ties threads of Python to threads of Java."""
-    try:
-        from pyspark import inheritable_thread_target  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        return work
-    try:
-        inherited: Any = inheritable_thread_target(spark)
-    except TypeError:
-        return work
-    bound: Callable[[], None] = inherited(work) if callable(inherited) else work
-    return bound
 
 
 #: The line of a traceback that says what was raised.
