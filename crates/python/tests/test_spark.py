@@ -122,6 +122,26 @@ class Cluster:
             builder = builder.config(name, value)
         return builder.getOrCreate()
 
+    def start_connect(self) -> str:
+        """Starts a Connect server on this cluster, and returns its address."""
+        port = free_port()
+        settings = {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.executor.cores": "1",
+            "spark.executor.memory": "512m",
+            "spark.executorEnv.PYTHONPATH": "wheel",
+            "spark.pyspark.python": sys.executable,
+            "spark.connect.grpc.binding.port": str(port),
+        }
+        options = [text for name, value in settings.items() for text in ("--conf", f"{name}={value}")]
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        submit = ["org.apache.spark.deploy.SparkSubmit", "--master", self.master, "--class", server]
+        self.start("connect", "127.0.0.1", *submit, *options, "spark-internal")
+        self.wait_for("connect", "Spark Connect server started")
+        return f"sc://127.0.0.1:{port}"
+
     def events(self, *says: str) -> int:
         """How many events of Spark say all of this so far."""
         logs = [path for path in self.folder.glob("app-*") if path.is_file()]
@@ -309,3 +329,50 @@ def test_an_executor_without_the_wheel_says_so(
             tracelake.spark.convert(bare, source, tmp_path / "lake")
     finally:
         bare.stop()
+
+
+#: A client of Connect, in a process of its own: one process can't have both kinds of session.
+CLIENT = """
+import sys
+import tracelake
+from pyspark.sql import SparkSession
+address, archive, source, lake = sys.argv[1:]
+spark = SparkSession.builder.remote(address).getOrCreate()
+spark.addArtifacts(archive + "#wheel", archive=True)
+kinds = []
+tracelake.spark.convert(spark, source, lake, progress=lambda event: kinds.append(event.kind))
+assert "finished" in kinds, kinds
+spark.stop()
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="grpcio is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("pyspark.sql.connect.session") is None
+    if importlib.util.find_spec("pyspark")
+    else True,
+    reason="pyspark has no Connect",
+)
+def test_a_session_of_connect_makes_the_same_lake(
+    cluster: Cluster, archive: Path, source: Path, tmp_path: Path
+) -> None:
+    import pyspark
+
+    if int(pyspark.__version__.split(".")[0]) < 4:
+        pytest.skip("Spark 3.5 has no Connect server of its own")
+    address = cluster.start_connect()
+    try:
+        places = [address, archive, source, tmp_path / "lake"]
+        package = str(Path(tracelake.__file__).parent.parent)
+        client = subprocess.run(
+            [sys.executable, "-c", CLIENT, *map(str, places)],
+            env={**os.environ, "PYTHONPATH": package},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert client.returncode == 0, client.stderr[-4000:]
+    finally:
+        cluster.kill("connect")
+    tracelake.convert(source, tmp_path / "one")
+    assert digests(tmp_path / "lake") == digests(tmp_path / "one")

@@ -125,7 +125,7 @@ def _task(
                     import socket
 
                     reason = f"{socket.gethostname()} can't import tracelake: {error}"
-                    hint = "install the wheel on the executors, or send it with --archives"
+                    hint = "install the wheel on the executors, or send it as an archive"
                     row = {"error": {"code": 1, "message": f"{reason}; {hint}", "hint": hint}}
                 else:
                     row = convert_shard(arguments, places, shard, shards, version)
