@@ -5,6 +5,7 @@
 //! others, and leaves the commit to [`Commit`].
 
 mod commit;
+mod conduct;
 mod derived;
 mod files;
 mod keep;
@@ -26,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::location::Location;
 use crate::manifest::{self, Manifest, PartFacts};
-use crate::plan::{Plan, Shard};
+use crate::plan::Plan;
 use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{Journal, Lake, Progress};
@@ -34,47 +35,9 @@ use crate::words::several;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
+pub use conduct::{Conduct, parts_within};
 pub use left::{Left, left};
 pub use look::{Found, look};
-
-/// How a run is carried out; nothing here changes a byte of the lake.
-#[derive(Debug, Clone, Copy)]
-pub struct Conduct<'a> {
-    /// Threads, at least 1.
-    pub threads: usize,
-    /// Parts that are converted at a time, at least 1; see [`parts_within`].
-    pub parts: usize,
-    /// Whether an existing lake is replaced. Not together with a shard.
-    pub overwrite: bool,
-    /// The most rows that may be rejected in the whole lake; `None` for any number. A shard counts its
-    /// own, and the commit all.
-    pub max_rejects: Option<u64>,
-    /// The shard to convert, without a commit; `None` to convert everything and commit.
-    pub shard: Option<Shard>,
-    /// Read often: the number of the signal that asks the run to stop, or 0.
-    pub stop: &'a Arc<AtomicUsize>,
-}
-
-/// What a run takes beside its parts, in bytes.
-const MEMORY: u64 = 128_000_000;
-
-/// What one part takes at most, in bytes: a row group being encoded, with the dictionaries of its
-/// columns and what looks values up in them.
-const PART_MEMORY: u64 = 128_000_000;
-
-/// How many parts may be converted at a time within `memory` bytes; `None` if there isn't enough for
-/// one.
-///
-/// ```
-/// use tracelake_convert::run::parts_within;
-/// assert_eq!(parts_within(400_000_000), Some(2));
-/// assert_eq!(parts_within(255_000_000), None);
-/// ```
-#[must_use]
-pub fn parts_within(memory: u64) -> Option<usize> {
-    let parts = memory.saturating_sub(MEMORY) / PART_MEMORY;
-    usize::try_from(parts).ok().filter(|&parts| parts > 0)
-}
 
 /// The result of a run.
 #[derive(Debug)]
