@@ -327,7 +327,7 @@ fn inspect_describes_a_lake_and_a_source() {
 #[test]
 fn schema_prints_every_form() {
     assert!(run(["schema"]).stdout.contains(trace().name));
-    for form in ["text", "json", "duckdb", "spark", "markdown"] {
+    for form in ["text", "json", "duckdb", "spark", "markdown", "checks"] {
         let all = run(["schema", trace().name, "--as", form]);
         assert_eq!((all.code, &all.stderr[..]), (0, ""), "{form}");
         for table in trace().tables {
@@ -345,6 +345,22 @@ fn schema_prints_every_form() {
     let unknown = run(["schema", trace().name, "no_such_table"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (2, ""));
     assert!(unknown.message().contains("job_events"));
+}
+
+#[test]
+fn a_command_of_the_python_package_says_in_one_line_how_to_get_it() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["check", "lake", "--fail-on", "known"], "tracelake[check]"),
+        (&["report", "lake", "-o", "page.html"], "tracelake[report]"),
+        (&["derive", "lake", "out"], "tracelake[check]"),
+    ];
+    for (arguments, extra) in cases {
+        let run = run(*arguments);
+        assert_eq!((run.code, &run.stdout[..]), (2, ""), "{}", run.stderr);
+        let message = run.message();
+        assert!(message.contains("the Python package"), "{message}");
+        assert!(message.contains(extra), "{message}");
+    }
 }
 
 #[test]

@@ -233,6 +233,37 @@ const CASES: &[Case] = &[
         stage.write(&format!("chg/{ALONE}"), gzip(b""));
         stage.run("convert chg lake --checksums none")
     }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/2").well();
+        stage.run("convert s lake --shard 1/3")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/2").well();
+        stage.run("convert s lake --shard 1/2 --parts 0")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 1/3").well();
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/1").well();
+        stage.write("lake/job_events/notes.txt", "");
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.run("convert s lake --shard 0/1").well();
+        stage.change("lake/_tracelake/plan.json", |bytes| {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let own = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+            *bytes = text.replace(&own, "\"version\": \"0.0.9\"").into();
+        });
+        stage.run("commit lake")
+    }),
+    (6, |stage| {
+        stage.with_text("bad", &bad_text());
+        stage.run("convert bad lake --threads 1 --checksums none");
+        stage.run("commit lake")
+    }),
     (0, |stage| {
         stage.lake("lake");
         stage.run("verify lake --source s")

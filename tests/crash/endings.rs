@@ -27,6 +27,7 @@ fn a_reader_that_leaves_is_no_failure() {
         &["schema", name, "--as", "duckdb"],
         &["schema", name, "--as", "spark"],
         &["schema", name, "--as", "markdown"],
+        &["schema", name, "--as", "checks"],
         &["inspect", lake],
         &["inspect", lake, "--json"],
         &["--help"],

@@ -3,6 +3,7 @@
 
 mod grown;
 mod killed;
+mod recipes;
 mod refused;
 mod same;
 

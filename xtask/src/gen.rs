@@ -86,7 +86,8 @@ const INDEX: &str = "\
 
 # Data dictionary
 
-Every table and column of every trace, with units, codes, special values and known anomalies.
+Every table and column of every trace, with units, codes, special values and known anomalies, and what
+`tracelake check` and `tracelake derive` make of them.
 `tracelake schema TRACE [TABLE] --as markdown` prints the same for one trace or table.
 
 | data set | traces | tables |

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,13 @@ use crate::rig::{FORMATS, Rig, Score};
 /// Rows of the largest table: enough for some tenths of a second of work.
 const ROWS: u64 = 60_000;
 
-/// Kills `moments` runs of each format.
+/// Kills `moments` runs of each format, and the workers of a quarter as many lakes.
 pub(crate) fn kill(root: &Path, moments: u32) -> Result<()> {
     let mut score = Score::default();
     for format in FORMATS {
         let rig = Rig::new(root, "kill", ROWS, format)?;
         kill_runs(&rig, format, moments, &mut score)?;
+        kill_shards(&rig, format, moments.div_ceil(4), &mut score)?;
     }
     score.close("kill")
 }
@@ -56,4 +57,90 @@ fn kill_runs(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result
     }
     println!("{format}: {finished} of the runs had ended before they were killed");
     Ok(())
+}
+
+/// How many workers share a lake.
+const SHARDS: u32 = 3;
+
+/// Kills all workers of a lake at different moments, and then the committer. Every other lake is finished
+/// by its shards, and the others by a plain run, which continues them.
+fn kill_shards(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result<()> {
+    let out = rig.scratch.join("out");
+    let mut finished = 0;
+    let (mut workers, mut commit) = (Duration::ZERO, Duration::ZERO);
+    for moment in 0..=moments {
+        if out.exists() {
+            fs::remove_dir_all(&out)?;
+        }
+        let share = |step: u32| (f64::from(moment * SHARDS + step) * 0.618_033_988_749_895).fract();
+        let all = (0..SHARDS).map(|index| rig.shard(&out, index, SHARDS));
+        if moment == 0 {
+            // The first lake is not disturbed, and shows how long it takes.
+            workers = timed(all.collect())?;
+            commit = timed(vec![rig.commit(&out)])?;
+            continue;
+        }
+        for round in 0..=u32::from(moment % 4 == 0) {
+            let all = (0..SHARDS).map(|index| rig.shard(&out, index, SHARDS));
+            let delays = (0..SHARDS).map(|index| workers.mul_f64(share(index + round)));
+            finished += kill_at(all.zip(delays).collect())?;
+        }
+        let outcome = rig.check_left(&out).and_then(|()| {
+            if moment % 2 == 0 {
+                return rig.check_resumed(&out);
+            }
+            timed(
+                (0..SHARDS)
+                    .map(|index| rig.shard(&out, index, SHARDS))
+                    .collect(),
+            )?;
+            kill_at(vec![(rig.commit(&out), commit.mul_f64(share(0)))])?;
+            rig.check_left(&out)?;
+            rig.check_committed(&out, SHARDS)
+        });
+        let shares: Vec<String> = (0..SHARDS)
+            .map(|step| format!("{:.0}", share(step) * 100.0))
+            .collect();
+        score.count(
+            &format!(
+                "{format}: shards killed after {} % of the time",
+                shares.join(", ")
+            ),
+            outcome,
+        );
+    }
+    println!("{format}: {finished} of the workers had ended before they were killed");
+    Ok(())
+}
+
+/// Runs commands at the same time, and returns how long that took.
+fn timed(commands: Vec<Command>) -> Result<Duration> {
+    let begun = Instant::now();
+    let children: std::io::Result<Vec<_>> = commands.into_iter().map(start).collect();
+    for mut child in children? {
+        child.wait()?;
+    }
+    Ok(begun.elapsed())
+}
+
+/// Runs commands at the same time, kills each after its delay, and returns how many had ended.
+fn kill_at(mut commands: Vec<(Command, Duration)>) -> Result<u32> {
+    commands.sort_by_key(|(_, delay)| *delay);
+    let begun = Instant::now();
+    let started = commands
+        .into_iter()
+        .map(|(command, delay)| Ok((start(command)?, delay)));
+    let started: std::io::Result<Vec<_>> = started.collect();
+    let mut finished = 0;
+    for (mut child, delay) in started? {
+        sleep(delay.saturating_sub(begun.elapsed()));
+        finished += u32::from(child.try_wait()?.is_some());
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(finished)
+}
+
+fn start(mut command: Command) -> std::io::Result<std::process::Child> {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }

@@ -22,6 +22,7 @@ mod kill;
 mod python;
 mod readers;
 mod rig;
+mod scale;
 #[cfg(test)]
 mod tidy;
 
@@ -79,6 +80,8 @@ enum Task {
         #[arg(long, requires = "check")]
         tag: Option<String>,
     },
+    /// Calculate what whole traces take, and write docs/scale.md
+    Scale,
     /// Make every system call fail in turn and compare what is left with an undisturbed run
     Faults,
     /// Kill runs at many moments and compare what is left with an undisturbed run
@@ -101,6 +104,7 @@ fn main() -> Result<()> {
         }
         Task::Python => python::check(&root)?,
         Task::Faults => faults::faults(&root)?,
+        Task::Scale => scale::scale(&root)?,
         Task::Kill { moments } => kill::kill(&root, moments)?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
         Task::Readers { spark, .. } => {

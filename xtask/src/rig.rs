@@ -79,7 +79,21 @@ impl Rig {
         command
     }
 
-    /// The arguments of that command.
+    /// The command that converts one shard of the lake.
+    pub(crate) fn shard(&self, out: &Path, index: u32, of: u32) -> Command {
+        let mut command = self.convert(out);
+        command.args(["--shard", &format!("{index}/{of}")]);
+        command
+    }
+
+    /// The command that commits what shards have converted.
+    pub(crate) fn commit(&self, out: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("commit").arg(out);
+        command
+    }
+
+    /// The arguments of the command that makes the lake.
     pub(crate) fn arguments(&self, out: &Path) -> Vec<std::ffi::OsString> {
         let mut arguments: Vec<std::ffi::OsString> = vec!["convert".into(), self.source().into()];
         arguments.push(out.into());
@@ -128,6 +142,27 @@ impl Rig {
             "resuming: {}",
             text(&resumed)
         );
+        self.check_same(out)
+    }
+
+    /// Runs all shards and the commit undisturbed on what was left, and checks the same.
+    pub(crate) fn check_committed(&self, out: &Path, shards: u32) -> Result<()> {
+        for index in (0..shards).rev() {
+            let worker = self.shard(out, index, shards).output()?;
+            let is_done = matches!(worker.status.code(), Some(0 | DONE));
+            ensure!(is_done, "shard {index}: {}", text(&worker));
+        }
+        let committed = self.commit(out).output()?;
+        ensure!(
+            committed.status.code() == Some(DONE),
+            "committing: {}",
+            text(&committed)
+        );
+        self.check_same(out)
+    }
+
+    /// Checks that a lake is the right one.
+    fn check_same(&self, out: &Path) -> Result<()> {
         let now = tree(out)?;
         let path = difference(&self.clean, &now);
         ensure!(

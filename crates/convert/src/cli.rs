@@ -56,6 +56,15 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
+    /// Compare the rows of a lake with what its documents promise (needs the Python package)
+    #[command(after_help = in_python("check"))]
+    Check(PythonArgs),
+    /// Draw what is in a lake as one HTML page (needs the Python package)
+    #[command(after_help = in_python("report"))]
+    Report(PythonArgs),
+    /// Make task lifetimes and machine usage from a lake (needs the Python package)
+    #[command(after_help = in_python("check"))]
+    Derive(PythonArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -231,7 +240,8 @@ pub(crate) struct InspectArgs {
 Examples:
   tracelake schema
   tracelake schema {0} job_events
-  tracelake schema {0} --as duckdb > views.sql", example()))]
+  tracelake schema {0} --as duckdb > views.sql
+  tracelake schema {0} --as checks > checks.sql", example()))]
 pub(crate) struct SchemaArgs {
     #[arg(value_name = "TRACE", help = format!(
         "Name of the trace: {} [default: a list of all traces]",
@@ -274,6 +284,13 @@ pub(crate) struct GenerateArgs {
     /// Seed of the random numbers; the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+}
+
+/// The arguments of a command of the Python package, which reads them itself.
+#[derive(Debug, Args)]
+pub(crate) struct PythonArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<std::ffi::OsString>,
 }
 
 /// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
@@ -332,6 +349,11 @@ fn find_trace(name: &str) -> Result<&'static Trace> {
         )
         .hint(format!("the known traces are {}", trace_names()))
     })
+}
+
+/// How to get a command of the Python package.
+pub(crate) fn in_python(extra: &str) -> String {
+    format!("pip install 'tracelake[{extra}]'")
 }
 
 /// The trace that examples are about.

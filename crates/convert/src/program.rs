@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -61,6 +62,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(args) => inspect(&args),
         Command::Schema(args) => schema(&args),
         Command::Generate(args) => generate(&args),
+        Command::Check(_) => Err(elsewhere("check", "check")),
+        Command::Report(_) => Err(elsewhere("report", "report")),
+        Command::Derive(_) => Err(elsewhere("derive", "check")),
         Command::Completions(args) => completions(&args),
         Command::Man(args) => man(&args),
     };
@@ -223,7 +227,7 @@ fn commit(args: &CommitArgs) -> u8 {
 
 fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let stop = stop_on_signals()?;
-    let commit = Commit::open(&Location::parse(args.out.as_os_str())?)?;
+    let commit = Commit::open(&Location::parse(args.out.as_os_str())?, Duration::ZERO)?;
     reporter.start(Task {
         command: "commit",
         parts: None,
@@ -395,6 +399,12 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
     })?;
     report::generated(&made, begun.elapsed());
     Ok(DONE)
+}
+
+/// What a command of the Python package answers here. Its own program carries it out before.
+fn elsewhere(command: &str, extra: &str) -> Error {
+    let reason = format!("{command} is a command of the Python package");
+    Error::new(ErrorKind::Usage, reason).hint(cli::in_python(extra))
 }
 
 fn completions(args: &CompletionsArgs) -> Result<u8> {

@@ -149,26 +149,32 @@ impl Draws {
         if !random.happens(profile::CONSTRAINED_JOBS) {
             return Vec::new();
         }
-        (0..1 + random.weighted(&[35, 30, 20, 10, 5]))
-            .map(|_| {
-                let count = u64::try_from(attributes.len()).unwrap_or(1);
-                let attribute = attributes[usize::try_from(random.below(count)).unwrap_or(0)];
-                let operator = match attribute.values {
-                    0 => random.weighted(&[60, 40]),
-                    _ => random.weighted(&[35, 30, 10, 25]),
-                };
-                let no_value = operator < 2 && random.word() >> 32 < self.no_value;
-                Constraint {
-                    operator: u8::try_from(operator).unwrap_or(0),
-                    attribute: attribute.name,
-                    value: if no_value {
-                        Value::None
-                    } else {
-                        attribute.value(random.word())
-                    },
-                }
-            })
-            .collect()
+        let mut constraints: Vec<Constraint> = Vec::new();
+        let drawn = (0..1 + random.weighted(&[35, 30, 20, 10, 5])).map(|_| {
+            let count = u64::try_from(attributes.len()).unwrap_or(1);
+            let attribute = attributes[usize::try_from(random.below(count)).unwrap_or(0)];
+            let operator = match attribute.values {
+                0 => random.weighted(&[60, 40]),
+                _ => random.weighted(&[35, 30, 10, 25]),
+            };
+            let no_value = operator < 2 && random.word() >> 32 < self.no_value;
+            Constraint {
+                operator: u8::try_from(operator).unwrap_or(0),
+                attribute: attribute.name,
+                value: if no_value {
+                    Value::None
+                } else {
+                    attribute.value(random.word())
+                },
+            }
+        });
+        for constraint in drawn {
+            // A job doesn't ask for the same twice.
+            if !constraints.contains(&constraint) {
+                constraints.push(constraint);
+            }
+        }
+        constraints
     }
 }
 

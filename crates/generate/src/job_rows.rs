@@ -113,7 +113,7 @@ pub(crate) struct Request {
 }
 
 /// What a machine must be like for the tasks of a job.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Constraint {
     pub(crate) operator: u8,
     pub(crate) attribute: u64,

@@ -16,7 +16,7 @@ import tracelake
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", ["tracelake", "tracelake._errors", "tracelake._results"])
+@pytest.mark.parametrize("name", ["tracelake", "tracelake._errors", "tracelake._figures", "tracelake._queries", "tracelake._report", "tracelake._results"])
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -36,9 +36,9 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/checks.md", "docs/report.md"])
 def test_blocks_run_in_order(page: str) -> None:
-    for extra in ("duckdb", "polars", "pyarrow"):
+    for extra in ("duckdb", "matplotlib", "polars", "pyarrow"):
         pytest.importorskip(extra)
     text = (ROOT / page).read_text()
     if page == "README.md":

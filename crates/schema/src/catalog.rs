@@ -1539,9 +1539,212 @@ mod alibaba_2018 {
         },
     ];
 
-    const FIGURES: &[Figure] = &[];
+    const FIGURES: &[Figure] = &[
+        Figure {
+            name: "batch_tasks_over_time",
+            title: "Batch tasks over time",
+            caption: "Tasks that start per hour, by the status that the trace gives them. Tasks without a start are left out.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "tasks per hour",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(start_time) - min(start_time)) / 120 / 300) AS BIGINT)) * 300 AS width\n    FROM batch_task WHERE start_time > 0\n),\ncounted AS (\n    SELECT start_time // width AS step, coalesce(status, 'none') AS status, count(*) AS tasks\n    FROM batch_task, bounds WHERE start_time > 0 GROUP BY ALL\n),\nsteps AS (\n    SELECT status, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT status FROM counted)\n)\nSELECT step * width / 3600 AS x, status AS series, coalesce(tasks, 0) * 3600 / width AS y\nFROM steps LEFT JOIN counted USING (step, status), bounds\nORDER BY x, series",
+        },
+        Figure {
+            name: "machine_utilisation",
+            title: "Utilisation of the machines",
+            caption: "Mean of all valid samples in each interval; the capacity of the machines is 100 %.",
+            needs: &[Need {
+                table: "machine_usage",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "percent",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time_stamp) - min(time_stamp)) / 120 / 300) AS BIGINT)) * 300 AS width\n    FROM machine_usage\n)\nSELECT (time_stamp // width) * width / 3600 AS x, 'CPU' AS series, avg(cpu_util_percent) AS y\nFROM machine_usage, bounds WHERE cpu_util_percent BETWEEN 0 AND 100 GROUP BY ALL\nUNION ALL\nSELECT (time_stamp // width) * width / 3600, 'memory', avg(mem_util_percent)\nFROM machine_usage, bounds WHERE mem_util_percent BETWEEN 0 AND 100 GROUP BY ALL\nORDER BY series, x",
+        },
+        Figure {
+            name: "requests",
+            title: "Requests of containers and of batch tasks",
+            caption: "CPU that is requested at the end of each interval, in percent of the CPUs of all machines. A container counts from its first row on, a batch task with all its instances from its start to its end. Machines are overcommitted, so the sum may exceed 100.",
+            needs: &[
+                Need {
+                    table: "batch_task",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "container_meta",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_meta",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Areas,
+            x: "hours since the trace began",
+            y: "percent of all CPUs",
+            sql: "WITH cores AS (SELECT sum(cpu_num) AS cores FROM (SELECT machine_id, max(cpu_num) AS cpu_num FROM machine_meta GROUP BY machine_id)),\nbounds AS (\n    SELECT greatest(1, CAST(ceil(max(greatest(start_time, end_time)) / 120 / 300) AS BIGINT)) * 300 AS width,\n        max(greatest(start_time, end_time)) AS stop\n    FROM batch_task\n),\nchanges AS (\n    SELECT 'containers' AS series, time_stamp // width AS step, sum(cpu_request) / 100 AS amount\n    FROM (\n        SELECT container_id, min(time_stamp) AS time_stamp, arg_min(cpu_request, time_stamp) AS cpu_request\n        FROM container_meta GROUP BY container_id\n    ), bounds WHERE time_stamp <= stop GROUP BY ALL\n    UNION ALL\n    SELECT 'batch tasks', start_time // width, sum(plan_cpu * instance_num) / 100\n    FROM batch_task, bounds WHERE start_time > 0 GROUP BY ALL\n    UNION ALL\n    SELECT 'batch tasks', end_time // width, -sum(plan_cpu * instance_num) / 100\n    FROM batch_task, bounds WHERE start_time > 0 AND end_time >= start_time GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST(stop // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (VALUES ('containers'), ('batch tasks')) AS names(series)\n)\nSELECT step * width / 3600 AS x, series,\n    100 * sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) / cores AS y\nFROM steps LEFT JOIN (SELECT series, step, sum(amount) AS amount FROM changes GROUP BY ALL) USING (series, step),\n    bounds, cores\nORDER BY series DESC, x",
+        },
+        Figure {
+            name: "job_sizes",
+            title: "Tasks per batch job",
+            caption: "Jobs by the number of their tasks.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "tasks",
+            y: "jobs",
+            sql: "SELECT CASE WHEN tasks = 1 THEN '1' WHEN tasks <= 10 THEN '2-10' WHEN tasks <= 100 THEN '11-100'\n        WHEN tasks <= 1000 THEN '101-1,000' ELSE 'over 1,000' END AS x,\n    'jobs' AS series, count(*) AS y\nFROM (SELECT job_name, count(*) AS tasks FROM (SELECT DISTINCT job_name, task_name FROM batch_task) GROUP BY job_name)\nGROUP BY ALL ORDER BY min(tasks)",
+        },
+        Figure {
+            name: "task_durations",
+            title: "How long batch tasks take, by status",
+            caption: "From start to end; tasks without an end are left out.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "duration",
+            y: "tasks",
+            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x, status AS series, count(*) AS y\nFROM (SELECT status, end_time - start_time AS seconds FROM batch_task WHERE end_time >= start_time AND start_time > 0)\nGROUP BY ALL ORDER BY min(seconds), series",
+        },
+        Figure {
+            name: "task_types",
+            title: "Types and statuses of batch tasks",
+            caption: "Tasks by type, which the publisher gives as a number, and status.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "task type",
+            y: "tasks",
+            sql: "SELECT coalesce(task_type, 'none') AS x, coalesce(status, 'none') AS series, count(*) AS y\nFROM batch_task GROUP BY ALL\nORDER BY TRY_CAST(any_value(task_type) AS BIGINT), x, series",
+        },
+        Figure {
+            name: "machine_capacities",
+            title: "Machines by capacity and status",
+            caption: "Machines by their last state: cores, and memory as a percentage of the largest machine.",
+            needs: &[Need {
+                table: "machine_meta",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Stacks,
+            x: "cores and memory",
+            y: "machines",
+            sql: "SELECT coalesce(cpu_num || ' cores, memory ' || mem_size, 'unknown') AS x, status AS series, count(*) AS y\nFROM (\n    SELECT arg_max(cpu_num, time_stamp) AS cpu_num, arg_max(mem_size, time_stamp) AS mem_size,\n        arg_max(status, time_stamp) AS status\n    FROM machine_meta GROUP BY machine_id\n)\nGROUP BY ALL ORDER BY x, series",
+        },
+        Figure {
+            name: "dag_shapes",
+            title: "Depth and width of the task graphs",
+            caption: "Jobs with a task graph, by the number of levels of their graph (depth), and by the most tasks in one level (width). Dependencies that a job doesn't have, and circles, are left out.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::All,
+            }],
+            plot: Plot::Bars,
+            x: "levels, or tasks in a level",
+            y: "jobs",
+            sql: "WITH RECURSIVE tasks AS (\n    SELECT job_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name,\n            CASE WHEN strlen(task_name) < 50 THEN task_name ELSE regexp_replace(task_name, '_[^_]*$', '') END AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n),\nedges AS (SELECT DISTINCT job_name, numbers[1] AS number, unnest(numbers[2:]) AS depends_on FROM tasks),\nlevels AS (\n    SELECT DISTINCT job_name, numbers[1] AS number, 1 AS level FROM tasks\n    UNION\n    SELECT levels.job_name, edges.number, level + 1\n    FROM levels JOIN edges ON edges.job_name = levels.job_name AND edges.depends_on = levels.number\n    WHERE level < 200\n),\nshapes AS (\n    SELECT job_name, max(level) AS depth, max(width) AS width\n    FROM (\n        SELECT job_name, level, count(*) AS width\n        FROM (SELECT job_name, number, max(level) AS level FROM levels GROUP BY ALL) GROUP BY ALL\n    )\n    GROUP BY job_name HAVING max(level) < 200\n)\nSELECT CASE WHEN size <= 10 THEN CAST(size AS VARCHAR) WHEN size <= 20 THEN '11-20'\n        ELSE 'over 20' END AS x, series, count(*) AS y\nFROM (SELECT 'depth' AS series, depth AS size FROM shapes UNION ALL SELECT 'width', width FROM shapes)\nGROUP BY ALL ORDER BY min(size), series",
+        },
+    ];
 
-    const QUERY_TABLES: &[QueryTable] = &[];
+    const QUERY_TABLES: &[QueryTable] = &[
+        QueryTable {
+            name: "instance_lifetimes",
+            summary: "One row per instance of a batch task: when it first started and last ended, and how.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::All,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "job_name",
+                    unit: None,
+                    doc: "The job.",
+                },
+                QueryColumn {
+                    name: "task_name",
+                    unit: None,
+                    doc: "The task in the job.",
+                },
+                QueryColumn {
+                    name: "instance_name",
+                    unit: None,
+                    doc: "The instance in the task.",
+                },
+                QueryColumn {
+                    name: "start_time",
+                    unit: Some("seconds since the start of the sampled period"),
+                    doc: "The first start; NULL if it is outside of the trace.",
+                },
+                QueryColumn {
+                    name: "end_time",
+                    unit: Some("seconds since the start of the sampled period"),
+                    doc: "The end of the last attempt; NULL if it is outside of the trace.",
+                },
+                QueryColumn {
+                    name: "outcome",
+                    unit: None,
+                    doc: "The status of the last attempt.",
+                },
+                QueryColumn {
+                    name: "attempts",
+                    unit: None,
+                    doc: "How many rows the instance has.",
+                },
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine of the last attempt.",
+                },
+            ],
+            sql: "SELECT job_name, task_name, instance_name, start_time, nullif(last.end_time, 0) AS end_time,\n    last.status AS outcome, attempts, last.machine_id AS machine_id\nFROM (\n    SELECT job_name, task_name, instance_name, min(nullif(start_time, 0)) AS start_time, count(*) AS attempts,\n        max_by({'end_time': end_time, 'status': status, 'machine_id': machine_id},\n            {'number': seq_no, 'time': start_time}) AS last\n    FROM batch_instance GROUP BY job_name, task_name, instance_name\n)\nORDER BY job_name, task_name, instance_name",
+        },
+        QueryTable {
+            name: "machine_usage_5min",
+            summary: "The utilisation of each machine, in windows of five minutes.",
+            needs: &[Need {
+                table: "machine_usage",
+                parts: NeededParts::Any,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine.",
+                },
+                QueryColumn {
+                    name: "window_start",
+                    unit: Some("seconds since the start of the sampled period"),
+                    doc: "The start of the window, a multiple of 300 s.",
+                },
+                QueryColumn {
+                    name: "cpu",
+                    unit: Some("percent"),
+                    doc: "Mean CPU utilisation of the valid samples, each for the same time.",
+                },
+                QueryColumn {
+                    name: "memory",
+                    unit: Some("percent"),
+                    doc: "Mean memory utilisation of the valid samples.",
+                },
+                QueryColumn {
+                    name: "samples",
+                    unit: None,
+                    doc: "How many samples are in the window.",
+                },
+            ],
+            sql: "SELECT machine_id, time_stamp - time_stamp % 300 AS window_start,\n    avg(cpu_util_percent) FILTER (WHERE cpu_util_percent BETWEEN 0 AND 100) AS cpu,\n    avg(mem_util_percent) FILTER (WHERE mem_util_percent BETWEEN 0 AND 100) AS memory,\n    count(*) AS samples\nFROM machine_usage WHERE time_stamp >= 0\nGROUP BY machine_id, window_start\nORDER BY window_start, machine_id",
+        },
+    ];
 
     pub(super) const ALIBABA_2018: Trace = Trace {
         name: "alibaba-2018",
@@ -4826,9 +5029,237 @@ mod borg_2019 {
         },
     ];
 
-    const FIGURES: &[Figure] = &[];
+    const FIGURES: &[Figure] = &[
+        Figure {
+            name: "collection_events_over_time",
+            title: "Collection events over time",
+            caption: "Collection events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "events per hour",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM collection_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM collection_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+        },
+        Figure {
+            name: "instance_events_over_time",
+            title: "Instance events over time",
+            caption: "Instance events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "events per hour",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM instance_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM instance_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+        },
+        Figure {
+            name: "cpu",
+            title: "CPU: usage, requests and capacity",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins. Alloc instances and the tasks in them both request.",
+            needs: &[
+                Need {
+                    table: "instance_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "instance_events",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "NCU, relative to the largest machine",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM instance_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.cpus * (end_time - start_time)) / any_value(width) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.cpus, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+        },
+        Figure {
+            name: "memory",
+            title: "Memory: usage, requests and capacity",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins. Alloc instances and the tasks in them both request.",
+            needs: &[
+                Need {
+                    table: "instance_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "instance_events",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "bytes, relative to the largest machine",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM instance_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.memory * (end_time - start_time)) / any_value(width) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.memory, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+        },
+        Figure {
+            name: "job_sizes",
+            title: "Instances per collection",
+            caption: "Collections by the number of instances that have events.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "instances",
+            y: "collections",
+            sql: "SELECT CASE WHEN tasks = 1 THEN '1' WHEN tasks <= 10 THEN '2-10' WHEN tasks <= 100 THEN '11-100'\n        WHEN tasks <= 1000 THEN '101-1,000' ELSE 'over 1,000' END AS x,\n    'collections' AS series, count(*) AS y\nFROM (SELECT collection_id, count(*) AS tasks FROM (SELECT DISTINCT collection_id, instance_index FROM instance_events) GROUP BY collection_id)\nGROUP BY ALL ORDER BY min(tasks)",
+        },
+        Figure {
+            name: "run_durations",
+            title: "How long runs take, by their end",
+            caption: "Runs from SCHEDULE to their end. Runs that began before the trace, or haven't ended in it, are left out. Events of one time are taken in the order of their codes.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::All,
+            }],
+            plot: Plot::Bars,
+            x: "time on the machine",
+            y: "runs",
+            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][type + 1] AS series, count(*) AS y\nFROM (\n    SELECT type, (time - max(CASE WHEN type = 3 THEN time END) OVER (\n            PARTITION BY collection_id, instance_index ORDER BY time, type ROWS UNBOUNDED PRECEDING\n        )) / 1000000 AS seconds,\n        max(CASE WHEN type = 3 THEN time END) OVER (\n            PARTITION BY collection_id, instance_index ORDER BY time, type ROWS UNBOUNDED PRECEDING\n        ) AS begun,\n        lag(type) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before, time\n    FROM instance_events\n)\nWHERE type BETWEEN 4 AND 8 AND begun > 0 AND time < 9223372036854775807\n    AND before NOT BETWEEN 4 AND 8\nGROUP BY ALL ORDER BY min(seconds), series",
+        },
+        Figure {
+            name: "priorities",
+            title: "Priorities and scheduling classes",
+            caption: "Submissions of instances, so an instance that is submitted again counts again.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "priority",
+            y: "submissions",
+            sql: "SELECT CAST(priority AS VARCHAR) AS x, 'class ' || scheduling_class AS series, count(*) AS y\nFROM instance_events WHERE type = 0 AND scheduling_class IS NOT NULL\nGROUP BY priority, scheduling_class ORDER BY priority, series",
+        },
+        Figure {
+            name: "machine_capacities",
+            title: "Machines by capacity and platform",
+            caption: "Machines by the capacity of their last ADD or UPDATE, relative to the largest machine. A platform is named by the start of its hash. Capacities are rounded to two digits.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Stacks,
+            x: "CPUs and memory",
+            y: "machines",
+            sql: "SELECT coalesce(printf('%.2f, %.2f', cpus, memory), 'unknown') AS x, left(platform, 8) AS series, count(*) AS y\nFROM (\n    SELECT max_by(capacity.cpus, {'time': time, 'file': file_number, 'row': file_row_number}) AS cpus,\n        max_by(capacity.memory, {'time': time, 'file': file_number, 'row': file_row_number}) AS memory,\n        max_by(platform_id, {'time': time, 'file': file_number, 'row': file_row_number}) AS platform\n    FROM machine_events WHERE type IN (1, 3) GROUP BY machine_id\n)\nGROUP BY ALL ORDER BY x, series",
+        },
+    ];
 
-    const QUERY_TABLES: &[QueryTable] = &[];
+    const QUERY_TABLES: &[QueryTable] = &[
+        QueryTable {
+            name: "instance_lifetimes",
+            summary: "One row per instance: when it was first submitted, first scheduled and last ended, and how.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::All,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "collection_id",
+                    unit: None,
+                    doc: "The collection.",
+                },
+                QueryColumn {
+                    name: "instance_index",
+                    unit: None,
+                    doc: "The instance in the collection.",
+                },
+                QueryColumn {
+                    name: "submit_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The first SUBMIT; NULL if there is none.",
+                },
+                QueryColumn {
+                    name: "schedule_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The first SCHEDULE; NULL if there is none.",
+                },
+                QueryColumn {
+                    name: "end_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The last event, if it is an end; NULL while the instance waits or runs.",
+                },
+                QueryColumn {
+                    name: "outcome",
+                    unit: None,
+                    doc: "The type of the last event, if it is an end; otherwise PENDING or RUNNING.",
+                },
+                QueryColumn {
+                    name: "attempts",
+                    unit: None,
+                    doc: "How often it was scheduled.",
+                },
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine of the last event.",
+                },
+                QueryColumn {
+                    name: "priority",
+                    unit: None,
+                    doc: "The priority at the last event.",
+                },
+                QueryColumn {
+                    name: "scheduling_class",
+                    unit: None,
+                    doc: "The scheduling class at the last event.",
+                },
+            ],
+            sql: "SELECT collection_id, instance_index, submit_time, schedule_time,\n    CASE WHEN last.type BETWEEN 4 AND 8 THEN last.time END AS end_time,\n    CASE WHEN last.type BETWEEN 4 AND 8 THEN ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][last.type + 1]\n        WHEN last.type IN (0, 1, 2, 9) THEN 'PENDING' ELSE 'RUNNING' END AS outcome,\n    attempts, last.machine_id AS machine_id, last.priority AS priority,\n    last.scheduling_class AS scheduling_class\nFROM (\n    SELECT collection_id, instance_index, min(time) FILTER (WHERE type = 0) AS submit_time,\n        min(time) FILTER (WHERE type = 3) AS schedule_time,\n        count(*) FILTER (WHERE type = 3) AS attempts,\n        max_by({'type': type, 'time': time, 'machine_id': machine_id, 'priority': priority,\n            'scheduling_class': scheduling_class}, {'time': time, 'type': type}) AS last\n    FROM instance_events GROUP BY collection_id, instance_index\n)\nORDER BY collection_id, instance_index",
+        },
+        QueryTable {
+            name: "machine_usage_5min",
+            summary: "What all tasks of a machine used together, in windows of five minutes.",
+            needs: &[Need {
+                table: "instance_usage",
+                parts: NeededParts::Any,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine.",
+                },
+                QueryColumn {
+                    name: "window_start",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The start of the window, a multiple of 300 s.",
+                },
+                QueryColumn {
+                    name: "cpu",
+                    unit: Some("cores, relative to the largest machine"),
+                    doc: "Mean CPU usage: each record counts with the share of the window that it overlaps.",
+                },
+                QueryColumn {
+                    name: "memory",
+                    unit: Some("bytes, relative to the largest machine"),
+                    doc: "Mean memory usage, likewise.",
+                },
+                QueryColumn {
+                    name: "assigned_memory",
+                    unit: Some("bytes, relative to the largest machine"),
+                    doc: "Mean assigned memory, likewise.",
+                },
+                QueryColumn {
+                    name: "records",
+                    unit: None,
+                    doc: "How many usage records overlap the window.",
+                },
+            ],
+            sql: "WITH records AS (\n    SELECT machine_id, average_usage.cpus AS cpu, average_usage.memory AS memory, assigned_memory AS assigned, start_time,\n        -- Of a longer period, which is against the documents, the first 300 s count.\n        least(end_time, start_time + 300000000) AS end_time,\n        start_time - start_time % 300000000 AS window_start\n    FROM instance_usage WHERE end_time > start_time AND start_time BETWEEN 0 AND 9000000000000000000 AND machine_id > 0\n),\n-- A period of at most 300 s overlaps one window or two.\npieces AS (\n    SELECT machine_id, window_start, cpu, memory, assigned,\n        least(end_time, window_start + 300000000) - start_time AS overlap\n    FROM records\n    UNION ALL\n    SELECT machine_id, window_start + 300000000, cpu, memory, assigned,\n        end_time - window_start - 300000000\n    FROM records WHERE end_time > window_start + 300000000\n)\nSELECT machine_id, window_start, sum(cpu * overlap) / 300000000 AS cpu,\n    sum(memory * overlap) / 300000000 AS memory, sum(assigned * overlap) / 300000000 AS assigned_memory,\n    count(*) AS records\nFROM pieces GROUP BY machine_id, window_start\nORDER BY window_start, machine_id",
+        },
+    ];
 
     pub(super) const BORG_2019: Trace = Trace {
         name: "borg-2019",
@@ -6404,7 +6835,7 @@ mod google_2011 {
         Check {
             name: "job_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "job_events",
                 parts: NeededParts::Any,
@@ -6416,7 +6847,7 @@ mod google_2011 {
         Check {
             name: "task_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "task_events",
                 parts: NeededParts::Any,
@@ -6428,7 +6859,7 @@ mod google_2011 {
         Check {
             name: "machine_events_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "machine_events",
                 parts: NeededParts::Any,
@@ -6440,7 +6871,7 @@ mod google_2011 {
         Check {
             name: "machine_attributes_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "machine_attributes",
                 parts: NeededParts::Any,
@@ -6452,7 +6883,7 @@ mod google_2011 {
         Check {
             name: "task_constraints_duplicates",
             sentence: "No row occurs twice.",
-            document: "Measured: no published file at hand has a row twice.",
+            document: "Measured: no row occurs twice in the published files at hand, which don't include task_constraints.",
             needs: &[Need {
                 table: "task_constraints",
                 parts: NeededParts::Any,
@@ -6470,7 +6901,7 @@ mod google_2011 {
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'the same period again' AS finding, start_time, end_time, job_id, task_index, machine_id, copies\nFROM (\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*) AS copies\n    FROM task_usage GROUP BY ALL\n)\nWHERE copies > 1",
+            sql: "WITH neighbours AS NOT MATERIALIZED (\n    SELECT start_time, job_id, task_index, lag(start_time) OVER () AS start_before,\n        lag(job_id) OVER () AS job_before, lag(task_index) OVER () AS index_before\n    FROM task_usage\n),\nfacts AS (\n    SELECT coalesce(bool_or(start_time < start_before OR start_time = start_before AND (\n            job_id < job_before OR job_id = job_before AND task_index < index_before)), false) AS unsorted,\n        list({'start_time': start_time, 'job_id': job_id, 'task_index': task_index})\n            FILTER (WHERE start_time = start_before AND job_id = job_before AND task_index = index_before)\n            AS neighbours\n    FROM neighbours\n),\nsuspects AS (SELECT DISTINCT unnest(neighbours, recursive := true) FROM facts WHERE NOT unsorted)\nSELECT 'the same period again' AS finding, start_time, end_time, job_id, task_index, machine_id, copies\nFROM (\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*) AS copies\n    FROM task_usage SEMI JOIN suspects USING (start_time, job_id, task_index) GROUP BY ALL\n    UNION ALL\n    SELECT start_time, end_time, job_id, task_index, machine_id, count(*)\n    FROM task_usage WHERE (SELECT unsorted FROM facts) GROUP BY ALL\n)\nWHERE copies > 1",
             known: &[],
         },
         Check {
@@ -6974,9 +7405,237 @@ mod google_2011 {
         },
     ];
 
-    const FIGURES: &[Figure] = &[];
+    const FIGURES: &[Figure] = &[
+        Figure {
+            name: "job_events_over_time",
+            title: "Job events over time",
+            caption: "Job events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            needs: &[Need {
+                table: "job_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "events per hour",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM job_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM job_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+        },
+        Figure {
+            name: "task_events_over_time",
+            title: "Task events over time",
+            caption: "Task events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "events per hour",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM task_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM task_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+        },
+        Figure {
+            name: "cpu",
+            title: "CPU: usage, requests and capacity",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins.",
+            needs: &[
+                Need {
+                    table: "task_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "task_events",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "cores, relative to the largest machine",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM task_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(cpu_rate * (end_time - start_time)) / any_value(width) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(cpu_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+        },
+        Figure {
+            name: "memory",
+            title: "Memory: usage, requests and capacity",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins.",
+            needs: &[
+                Need {
+                    table: "task_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "task_events",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Lines,
+            x: "hours since the trace began",
+            y: "bytes, relative to the largest machine",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM task_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(canonical_memory_usage * (end_time - start_time)) / any_value(width) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(memory_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+        },
+        Figure {
+            name: "job_sizes",
+            title: "Tasks per job",
+            caption: "Jobs by the number of tasks that have task events.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "tasks",
+            y: "jobs",
+            sql: "SELECT CASE WHEN tasks = 1 THEN '1' WHEN tasks <= 10 THEN '2-10' WHEN tasks <= 100 THEN '11-100'\n        WHEN tasks <= 1000 THEN '101-1,000' ELSE 'over 1,000' END AS x,\n    'jobs' AS series, count(*) AS y\nFROM (SELECT job_id, count(*) AS tasks FROM (SELECT DISTINCT job_id, task_index FROM task_events) GROUP BY job_id)\nGROUP BY ALL ORDER BY min(tasks)",
+        },
+        Figure {
+            name: "run_durations",
+            title: "How long runs take, by their end",
+            caption: "Runs from SCHEDULE to their end. Runs that began before the trace, or haven't ended in it, are left out.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Unbroken,
+            }],
+            plot: Plot::Bars,
+            x: "time on the machine",
+            y: "runs",
+            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][event_type + 1] AS series, count(*) AS y\nFROM (\n    SELECT event_type, (time - max(CASE WHEN event_type = 1 THEN time END) OVER (\n            PARTITION BY job_id, task_index ORDER BY file_number, file_row_number ROWS UNBOUNDED PRECEDING\n        )) / 1000000 AS seconds,\n        max(CASE WHEN event_type = 1 THEN time END) OVER (\n            PARTITION BY job_id, task_index ORDER BY file_number, file_row_number ROWS UNBOUNDED PRECEDING\n        ) AS begun,\n        lag(event_type) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before, time\n    FROM task_events\n)\nWHERE event_type BETWEEN 2 AND 6 AND begun > 0 AND time < 9223372036854775807\n    AND before NOT BETWEEN 2 AND 6\nGROUP BY ALL ORDER BY min(seconds), series",
+        },
+        Figure {
+            name: "priorities",
+            title: "Priorities and scheduling classes",
+            caption: "Submissions of tasks, so a task that is submitted again counts again.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Bars,
+            x: "priority",
+            y: "submissions",
+            sql: "SELECT CAST(priority AS VARCHAR) AS x, 'class ' || scheduling_class AS series, count(*) AS y\nFROM task_events WHERE event_type = 0 AND scheduling_class IS NOT NULL\nGROUP BY priority, scheduling_class ORDER BY priority, series",
+        },
+        Figure {
+            name: "machine_capacities",
+            title: "Machines by capacity and platform",
+            caption: "Machines by the capacity of their last ADD or UPDATE, relative to the largest machine. A platform is named by the start of its hash. Capacities are rounded to two digits.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Stacks,
+            x: "CPUs and memory",
+            y: "machines",
+            sql: "SELECT coalesce(printf('%.2f, %.2f', cpus, memory), 'unknown') AS x, left(platform, 8) AS series, count(*) AS y\nFROM (\n    SELECT max_by(cpus, {'time': time, 'file': file_number, 'row': file_row_number}) AS cpus,\n        max_by(memory, {'time': time, 'file': file_number, 'row': file_row_number}) AS memory,\n        max_by(platform_id, {'time': time, 'file': file_number, 'row': file_row_number}) AS platform\n    FROM machine_events WHERE event_type <> 1 GROUP BY machine_id\n)\nGROUP BY ALL ORDER BY x, series",
+        },
+    ];
 
-    const QUERY_TABLES: &[QueryTable] = &[];
+    const QUERY_TABLES: &[QueryTable] = &[
+        QueryTable {
+            name: "task_lifetimes",
+            summary: "One row per task: when it was first submitted, first scheduled and last ended, and how.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::All,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "job_id",
+                    unit: None,
+                    doc: "The job.",
+                },
+                QueryColumn {
+                    name: "task_index",
+                    unit: None,
+                    doc: "The task in the job.",
+                },
+                QueryColumn {
+                    name: "submit_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The first SUBMIT; NULL if there is none.",
+                },
+                QueryColumn {
+                    name: "schedule_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The first SCHEDULE; NULL if there is none.",
+                },
+                QueryColumn {
+                    name: "end_time",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The last event, if it is an end; NULL while the task waits or runs.",
+                },
+                QueryColumn {
+                    name: "outcome",
+                    unit: None,
+                    doc: "The type of the last event, if it is an end; otherwise PENDING or RUNNING.",
+                },
+                QueryColumn {
+                    name: "attempts",
+                    unit: None,
+                    doc: "How often it was scheduled.",
+                },
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine of the last event.",
+                },
+                QueryColumn {
+                    name: "priority",
+                    unit: None,
+                    doc: "The priority at the last event.",
+                },
+                QueryColumn {
+                    name: "scheduling_class",
+                    unit: None,
+                    doc: "The scheduling class at the last event.",
+                },
+            ],
+            sql: "SELECT job_id, task_index, submit_time, schedule_time,\n    CASE WHEN last.type BETWEEN 2 AND 6 THEN last.time END AS end_time,\n    CASE WHEN last.type BETWEEN 2 AND 6 THEN ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][last.type + 1]\n        WHEN last.type IN (0, 7) THEN 'PENDING' ELSE 'RUNNING' END AS outcome,\n    attempts, last.machine_id AS machine_id, last.priority AS priority,\n    last.scheduling_class AS scheduling_class\nFROM (\n    SELECT job_id, task_index, min(time) FILTER (WHERE event_type = 0) AS submit_time,\n        min(time) FILTER (WHERE event_type = 1) AS schedule_time,\n        count(*) FILTER (WHERE event_type = 1) AS attempts,\n        max_by({'type': event_type, 'time': time, 'machine_id': machine_id, 'priority': priority,\n            'scheduling_class': scheduling_class}, {'file': file_number, 'row': file_row_number}) AS last\n    FROM task_events GROUP BY job_id, task_index\n)\nORDER BY job_id, task_index",
+        },
+        QueryTable {
+            name: "machine_usage_5min",
+            summary: "What all tasks of a machine used together, in windows of five minutes.",
+            needs: &[Need {
+                table: "task_usage",
+                parts: NeededParts::Any,
+            }],
+            columns: &[
+                QueryColumn {
+                    name: "machine_id",
+                    unit: None,
+                    doc: "The machine.",
+                },
+                QueryColumn {
+                    name: "window_start",
+                    unit: Some("microseconds since 600 s before the trace"),
+                    doc: "The start of the window, a multiple of 300 s.",
+                },
+                QueryColumn {
+                    name: "cpu",
+                    unit: Some("cores, relative to the largest machine"),
+                    doc: "Mean CPU usage: each record counts with the share of the window that it overlaps.",
+                },
+                QueryColumn {
+                    name: "memory",
+                    unit: Some("bytes, relative to the largest machine"),
+                    doc: "Mean memory usage, likewise.",
+                },
+                QueryColumn {
+                    name: "assigned_memory",
+                    unit: Some("bytes, relative to the largest machine"),
+                    doc: "Mean assigned memory, likewise.",
+                },
+                QueryColumn {
+                    name: "records",
+                    unit: None,
+                    doc: "How many usage records overlap the window.",
+                },
+            ],
+            sql: "WITH records AS (\n    SELECT machine_id, cpu_rate AS cpu, canonical_memory_usage AS memory, assigned_memory_usage AS assigned, start_time,\n        -- Of a longer period, which is against the documents, the first 300 s count.\n        least(end_time, start_time + 300000000) AS end_time,\n        start_time - start_time % 300000000 AS window_start\n    FROM task_usage WHERE end_time > start_time AND start_time BETWEEN 0 AND 9000000000000000000\n),\n-- A period of at most 300 s overlaps one window or two.\npieces AS (\n    SELECT machine_id, window_start, cpu, memory, assigned,\n        least(end_time, window_start + 300000000) - start_time AS overlap\n    FROM records\n    UNION ALL\n    SELECT machine_id, window_start + 300000000, cpu, memory, assigned,\n        end_time - window_start - 300000000\n    FROM records WHERE end_time > window_start + 300000000\n)\nSELECT machine_id, window_start, sum(cpu * overlap) / 300000000 AS cpu,\n    sum(memory * overlap) / 300000000 AS memory, sum(assigned * overlap) / 300000000 AS assigned_memory,\n    count(*) AS records\nFROM pieces GROUP BY machine_id, window_start\nORDER BY window_start, machine_id",
+        },
+    ];
 
     pub(super) const GOOGLE_2011_V2_1: Trace = Trace {
         name: "google-2011-v2.1",

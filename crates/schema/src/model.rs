@@ -142,6 +142,8 @@ pub enum Plot {
     Areas,
     /// One group of bars for each x, which is a text.
     Bars,
+    /// As bars, one on top of the other.
+    Stacks,
 }
 
 impl Plot {
@@ -152,6 +154,7 @@ impl Plot {
             Self::Lines => "lines",
             Self::Areas => "areas",
             Self::Bars => "bars",
+            Self::Stacks => "stacks",
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
 
 use rayon::prelude::*;
 use tracelake_schema::Trace;
@@ -40,12 +41,13 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Takes the lake at `out`, and reads what its shards have finished.
+    /// Takes the lake at `out`, and reads what its shards have finished. Waits as long as `patience` for
+    /// workers that are about to end.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when there is no lake, or a process works on it; when the disk fails.
-    pub fn open(out: &Location) -> Result<Self> {
-        let lake = Lake::existing(out)?;
+    pub fn open(out: &Location, patience: Duration) -> Result<Self> {
+        let lake = Lake::existing(out, patience)?;
         let progress = lake.progress()?;
         Ok(Self { lake, progress })
     }

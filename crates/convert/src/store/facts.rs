@@ -20,7 +20,7 @@ use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_direct
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, Url};
-use crate::manifest::{Origin, PartFacts};
+use crate::manifest::{Origin, PartFacts, check_bytes};
 use crate::plan_file::PlanFile;
 use crate::source::{Fingerprint, hex};
 
@@ -210,14 +210,16 @@ impl Lake {
     /// alone, so that no other worker can write another one.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
+        let json = plan.to_json();
+        check_bytes(json.len() as u64).map_err(|error| error.at(self.root()))?;
         if let Location::Url(root) = self.root() {
             // If there is one, whoever put it looks at it before it works by it.
             let place = root.join(&format!("{HOME}/{PLAN}"));
-            return place.put_new(plan.to_json()).map(|_| ());
+            return place.put_new(json).map(|_| ());
         }
-        self.write_whole(&format!("{HOME}/{PLAN}"), &plan.to_json())
+        self.write_whole(&format!("{HOME}/{PLAN}"), &json)
     }
 
     /// Removes the plan of the shards.

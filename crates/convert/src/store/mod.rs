@@ -174,20 +174,31 @@ impl Lake {
         }
     }
 
-    /// Opens an existing lake for this process alone.
+    /// Opens an existing lake for this process alone, and waits this long for workers that are about to
+    /// end.
     ///
     /// # Errors
     /// As [`Lake::open`]; [`ErrorKind::Refused`] when there is no lake.
-    pub fn existing(root: &Location) -> Result<Self> {
+    pub fn existing(root: &Location, patience: Duration) -> Result<Self> {
         let is_lake = match root {
             Location::Disk(path) => fs::symlink_metadata(path.join(HOME)).is_ok(),
             Location::Url(_) => bucket::look(root)?,
         };
-        match is_lake {
-            true => Self::open(root),
-            false => Err(Error::new(ErrorKind::Refused, "not a lake")
+        if !is_lake {
+            return Err(Error::new(ErrorKind::Refused, "not a lake")
                 .at(root)
-                .hint("name the directory that the shards were converted into")),
+                .hint("name the directory that the shards were converted into"));
+        }
+        let Some(path) = root.as_path() else {
+            return Self::in_bucket(root);
+        };
+        let begun = Instant::now();
+        loop {
+            match Self::locked(path, Access::Alone)? {
+                Some(lake) => return Ok(lake),
+                None if begun.elapsed() >= patience => return Err(busy(root)),
+                None => thread::sleep(LOCK_POLL),
+            }
         }
     }
 

@@ -11,9 +11,9 @@ True
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from typing import Literal, Union, overload
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Literal, overload
 
 from . import _results, _tracelake
 from ._errors import (
@@ -26,6 +26,11 @@ from ._errors import (
     TracelakeError,
     UsageError,
 )
+from ._options import StrPath, convert_arguments
+from ._options import integer as _int
+from ._options import path as _path
+from ._options import text as _str
+from ._options import thread_count as _threads
 from ._progress import Callback, Event, Progress, Watcher
 from ._tracelake import Reader
 from ._results import (
@@ -48,16 +53,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import polars
 
+    from . import spark
+    from ._checks import CheckReport, CheckResult, Finding
+    from ._derive import DerivedLake, DerivedTable
+    from ._report import Report
+
+#: Names whose modules are imported when they are first used, so that an import of the package is quick.
+_LAZY = {
+    "CheckReport": "_checks",
+    "CheckResult": "_checks",
+    "DerivedLake": "_derive",
+    "DerivedTable": "_derive",
+    "Finding": "_checks",
+    "Report": "_report",
+    "spark": "spark",
+}
+
 __version__ = _tracelake.__version__
 
 __all__ = [
     "BadRowError",
     "Callback",
+    "CheckReport",
+    "CheckResult",
     "Column",
     "CorruptInputError",
+    "DerivedLake",
+    "DerivedTable",
     "Event",
     "FailedError",
     "FileFacts",
+    "Finding",
     "Generated",
     "GeneratedTable",
     "Inventory",
@@ -68,6 +94,7 @@ __all__ = [
     "Reader",
     "RefusedError",
     "Release",
+    "Report",
     "StoppedError",
     "TableFacts",
     "TableInventory",
@@ -77,20 +104,28 @@ __all__ = [
     "UsageError",
     "Verification",
     "__version__",
+    "check",
     "convert",
+    "derive",
     "generate",
     "inspect",
     "open",
     "read_part",
     "release",
+    "report",
     "scan",
     "schema",
+    "spark",
     "traces",
     "verify",
 ]
 
-#: A path, as ``open`` takes it.
-StrPath = Union[str, "os.PathLike[str]"]
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tracelake' has no attribute '{name}'")
+    module = import_module(f".{_LAZY[name]}", __name__)
+    return module if _LAZY[name] == name else getattr(module, name)
 
 
 def convert(
@@ -132,24 +167,23 @@ def convert(
     ['begun', 'finished', 'read', 'started']
     """
     out = _path(out)
-    options: list[tuple[str, str | None]] = [
-        ("trace", None if trace is None else _str("trace", trace)),
-        ("tables", _names("tables", tables)),
-        ("parts", _parts(parts)),
-        ("threads", _int("threads", threads)),
-        ("memory", memory if isinstance(memory, str) else _int("memory", memory)),
-        ("on-bad-row", _str("on_bad_row", on_bad_row)),
-        ("max-rejects", _int("max_rejects", max_rejects)),
-        ("layout", _str("layout", layout)),
-        ("format", _str("format", format)),
-        ("compression", _str("compression", compression)),
-        ("part-rows", _int("part_rows", part_rows)),
-        ("derive", _names("derive", derive)),
-        ("checksums", None if checksums is None else _path(checksums)),
-    ]
-    switches = {"allow-missing": allow_missing, "overwrite": overwrite}
-    arguments = [f"--{name}={value}" for name, value in options if value is not None]
-    arguments += [f"--{name}" for name, is_on in switches.items() if is_on]
+    arguments = convert_arguments(
+        trace=trace,
+        tables=tables,
+        parts=parts,
+        threads=threads,
+        memory=memory,
+        on_bad_row=on_bad_row,
+        max_rejects=max_rejects,
+        allow_missing=allow_missing,
+        layout=layout,
+        format=format,
+        compression=compression,
+        part_rows=part_rows,
+        derive=derive,
+        checksums=checksums,
+        overwrite=overwrite,
+    )
     with Watcher(progress) as watch:
         made = _tracelake.convert([*arguments, "--", _path(src), out], watch)
     return _results.manifest(out, made, watch.warnings)
@@ -321,40 +355,92 @@ def scan(lake: StrPath, table: str) -> polars.LazyFrame:
     return open(lake).scan(_str("table", table))
 
 
-def _path(path: StrPath) -> str:
-    return os.fsdecode(os.fspath(path))
+def check(
+    lake: StrPath,
+    *,
+    only: str | Iterable[str] | None = None,
+    allow_missing: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    watch: Callable[[CheckResult], object] | None = None,
+) -> CheckReport:
+    """Compares the rows of a lake with what its documents promise, by DuckDB.
+
+    Wants ``pip install 'tracelake[check]'``. The result is true where nothing is wrong that isn't
+    known already. A check is skipped, with the reason, where the lake lacks what it needs; with
+    ``allow_missing``, it is made even if parts are missing. ``only`` takes names of checks,
+    ``memory`` the limit of DuckDB, ``watch`` a function of each :class:`CheckResult`.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> report = tracelake.check("lake")
+    >>> bool(report), report["task_usage_sorted"].status
+    (True, 'passed')
+    """
+    from . import _checks, _queries
+
+    path = _path(lake)
+    return _checks.check(
+        _queries.Lake(path),
+        only=only,
+        allow_missing=allow_missing,
+        memory=memory,
+        threads=_threads(threads),
+        watch=watch,
+    )
 
 
-def _str(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a str, not {type(value).__name__}")
-    return value
+def report(
+    lake: StrPath,
+    out: StrPath = "report.html",
+    *,
+    memory: str | int | None = None,
+    threads: int | None = None,
+) -> Report:
+    """Draws what is in a lake as one HTML page, which needs no network.
+
+    Wants ``pip install 'tracelake[report]'``. The page says what the lake is, shows events, usage,
+    jobs and machines, and has the results of :func:`check`. Figures whose tables or parts are
+    missing are left out, with the reason.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.report("lake", "report.html").figures[0]
+    'job_events_over_time'
+    """
+    from . import _queries, _report
+
+    return _report.report(_queries.Lake(_path(lake)), _path(out), memory=memory, threads=_threads(threads))
 
 
-def _names(name: str, value: str | Iterable[str] | None) -> str | None:
-    """A name or several, as the command line takes them."""
-    if value is None or isinstance(value, str):
-        return value
-    return ",".join(_str(name, one) for one in value)
+def derive(
+    lake: StrPath,
+    out: StrPath,
+    *,
+    tables: str | Iterable[str] | None = None,
+    allow_missing: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+) -> DerivedLake:
+    """Makes tables that everyone computes again, such as the lifetimes of tasks, with DuckDB.
 
+    Wants ``pip install 'tracelake[check]'``. The new directory ``out`` gets a Parquet file for each
+    table, and the facts in ``_tracelake/derived.json``: the engine, its version, and the digest of
+    the lake. Its bytes may depend on these and on the machine.
 
-def _int(name: str, value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: expected an int, not {type(value).__name__}")
-    return str(value)
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> derived = tracelake.derive("lake", "derived")
+    >>> [table.name for table in derived.tables]
+    ['task_lifetimes', 'machine_usage_5min']
+    """
+    from . import _derive, _queries
 
-
-def _parts(parts: str | int | Iterable[int] | None) -> str | None:
-    if parts is None or isinstance(parts, str):
-        return parts
-    numbers = [parts] if isinstance(parts, int) else parts
-    return ",".join(_int("parts", number) or "" for number in numbers)
-
-
-def _threads(threads: int | None) -> int | None:
-    _int("threads", threads)
-    if threads is not None and not 1 <= threads <= 1024:
-        raise UsageError(f"threads: {threads} is not from 1 to 1024")
-    return threads
+    return _derive.derive(
+        _queries.Lake(_path(lake)),
+        _path(out),
+        tables=tables,
+        allow_missing=allow_missing,
+        memory=memory,
+        threads=_threads(threads),
+    )

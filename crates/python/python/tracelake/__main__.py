@@ -8,13 +8,18 @@ import sys
 
 def main() -> int:
     """Runs the program with the arguments of this process."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in ("check", "report", "derive"):
+        from tracelake import _commands
+
+        return _commands.run(arguments)
     # The program installs its own handlers; Python's would add a traceback to its message. A signal
     # that is ignored, as under nohup, stays ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from tracelake import _tracelake
 
-    return _tracelake.main(["tracelake", *sys.argv[1:]])
+    return _tracelake.main(["tracelake", *arguments])
 
 
 if __name__ == "__main__":

@@ -99,6 +99,8 @@ class Manifest:
     tables: tuple[TableFacts, ...]
     #: What ``convert`` wanted to be known.
     warnings: tuple[str, ...] = ()
+    #: Whether ``generate`` made the source.
+    synthetic: bool = False
 
     def __getitem__(self, table: str) -> TableFacts:
         """The table of a name."""
@@ -122,7 +124,7 @@ class Manifest:
         try:
             import polars
         except ImportError as missing:
-            raise _missing("polars") from missing
+            raise missing_extra("polars", "polars") from missing
         directory, hive = self._directory(table), self.options["layout"] == "hive"
         if self.options.get("format") == "arrow":
             return polars.scan_ipc(
@@ -145,7 +147,7 @@ class Manifest:
         try:
             import duckdb
         except ImportError as missing:
-            raise _missing("duckdb") from missing
+            raise missing_extra("duckdb", "duckdb") from missing
         if self.options.get("format") == "arrow":
             raise UsageError("DuckDB reads no Arrow files; convert with format='parquet', or use scan")
         connection = duckdb.connect()
@@ -165,10 +167,10 @@ class Manifest:
         return [
             [
                 facts.name,
-                _count(len(facts.parts)),
-                _count(facts.rows),
-                _count(facts.rejected),
-                _size(facts.bytes),
+                count(len(facts.parts)),
+                count(facts.rows),
+                count(facts.rejected),
+                size(facts.bytes),
                 _text(facts.time_min),
                 _text(facts.time_max),
             ]
@@ -176,7 +178,7 @@ class Manifest:
         ]
 
     def __repr__(self) -> str:
-        title = f"Lake of {self.trace} in {self.path}: {_count(self.rows)} rows"
+        title = f"Lake of {self.trace} in {self.path}: {count(self.rows)} rows"
         return _text_table(title, _LAKE, self._rows(), self.warnings)
 
     def _repr_html_(self) -> str:
@@ -217,10 +219,10 @@ class Inventory:
         return [
             [
                 one.name,
-                _count(one.parts),
-                _count(len(one.missing)),
-                _text(one.rows, _count),
-                _size(one.bytes),
+                count(one.parts),
+                count(len(one.missing)),
+                _text(one.rows, count),
+                size(one.bytes),
                 _text(one.time_min),
                 _text(one.time_max),
             ]
@@ -257,7 +259,7 @@ class Generated:
     tables: tuple[GeneratedTable, ...]
 
     def _rows(self) -> list[list[str]]:
-        return [[one.name, _count(one.parts), _count(one.rows), _size(one.bytes)] for one in self.tables]
+        return [[one.name, count(one.parts), count(one.rows), size(one.bytes)] for one in self.tables]
 
     def __repr__(self) -> str:
         return _text_table(f"Synthetic {self.trace} in {self.path}", _GENERATED, self._rows())
@@ -290,8 +292,8 @@ class Verification:
             raise finding
 
     def __repr__(self) -> str:
-        compared = f", {_count(self.values)} values compared with the source" if self.values else ""
-        lines = [f"{_count(self.parts)} parts, {_count(self.rows)} rows{compared}: {len(self.findings)} wrong"]
+        compared = f", {count(self.values)} values compared with the source" if self.values else ""
+        lines = [f"{count(self.parts)} parts, {count(self.rows)} rows{compared}: {len(self.findings)} wrong"]
         return "\n".join(lines + [f"  {finding}" for finding in self.findings])
 
     def _repr_html_(self) -> str:
@@ -397,7 +399,7 @@ class TraceSchema:
         raise KeyError(name)
 
     def _rows(self) -> list[list[str]]:
-        return [[one.name, _count(len(one)), one.summary] for one in self.tables]
+        return [[one.name, count(len(one)), one.summary] for one in self.tables]
 
     def __repr__(self) -> str:
         return _text_table(f"{self.name}: {self.title}", _TABLES, self._rows())
@@ -433,6 +435,7 @@ def manifest(path: str, text: str, warnings: Sequence[str] = ()) -> Manifest:
             for table in said["tables"]
         ),
         warnings=tuple(warnings),
+        synthetic=said.get("synthetic", False),
     )
 
 
@@ -512,13 +515,16 @@ def _create_views(connection: duckdb.DuckDBPyConnection, lake: Manifest, table: 
     connection.execute(statements.replace(f"read_parquet('{table}/", f"read_parquet('{directory}/"))
 
 
-def _missing(extra: str) -> MissingExtraError:
-    error = MissingExtraError(f"{extra} is not installed; pip install 'tracelake[{extra}]'")
-    error.hint = f"pip install 'tracelake[{extra}]'"
+def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:
+    """The error of a package that isn't installed, and the extra that brings it, if there is one."""
+    hint = f"pip install {package}" if extra is None else f"pip install 'tracelake[{extra}]'"
+    error = MissingExtraError(f"{package} is not installed; {hint}")
+    error.hint = hint
     return error
 
 
-def _count(number: int) -> str:
+def count(number: int) -> str:
+    """A number with commas."""
     return f"{number:,}"
 
 
@@ -526,10 +532,10 @@ def _text(value: int | None, shown: Any = str) -> str:
     return "" if value is None else str(shown(value))
 
 
-def _size(number: int) -> str:
+def size(number: int) -> str:
     """A size in bytes for people.
 
-    >>> _size(999), _size(1536), _size(5 << 30)
+    >>> size(999), size(1536), size(5 << 30)
     ('999 B', '1.5 KiB', '5.0 GiB')
     """
     if number < 1024:

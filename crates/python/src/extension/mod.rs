@@ -10,6 +10,7 @@ mod work;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use serde_json::json;
@@ -114,11 +115,13 @@ fn prepare(
     })
 }
 
-/// Commits a lake whose shards were converted; returns the manifest as JSON.
+/// Commits a lake whose shards were converted; returns the manifest as JSON. It waits `patience` seconds
+/// for workers that are about to end.
 #[pyfunction]
 fn commit(
     py: Python<'_>,
     lake: OsString,
+    patience: u32,
     max_rejects: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<String> {
@@ -128,8 +131,9 @@ fn commit(
             max_rejects,
             stop: progress.stop_flag(),
         };
-        let outcome = Commit::open(&Location::parse(&lake)?)?
-            .finish(options, &|event| progress.show(event))?;
+        let patience = Duration::from_secs(patience.into());
+        let commit = Commit::open(&Location::parse(&lake)?, patience)?;
+        let outcome = commit.finish(options, &|event| progress.show(event))?;
         text(outcome.manifest.to_json()?)
     })
 }

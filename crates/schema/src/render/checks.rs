@@ -75,7 +75,7 @@ fn statement(check: &Check) -> String {
 }
 
 /// What is needed, such as `task_usage, job_events (all parts)`.
-fn needs(needs: &[Need]) -> String {
+pub(super) fn needs(needs: &[Need]) -> String {
     let needs = needs.iter().map(|need| match need.parts {
         NeededParts::Any => need.table.to_owned(),
         NeededParts::Unbroken => format!("{} (parts without gaps)", need.table),
@@ -86,7 +86,7 @@ fn needs(needs: &[Need]) -> String {
 }
 
 /// How many violations are known, such as `, up to 80`.
-fn limit(known: &Known) -> String {
+pub(super) fn limit(known: &Known) -> String {
     match (known.at_most, known.at_most_percent) {
         (Some(most), _) => format!(", up to {}", thousands(most)),
         (None, Some(percent)) => format!(", up to {percent} % of the rows"),

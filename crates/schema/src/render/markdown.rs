@@ -1,5 +1,6 @@
 //! The data dictionary.
 
+use super::checks::{limit, needs};
 use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace};
@@ -57,7 +58,67 @@ pub fn dictionary(family: &[Trace]) -> String {
     for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
+    page.push_str(&checks(first));
+    page.push_str(&query_tables(first));
     page
+}
+
+/// What `tracelake check` compares, and what is known.
+fn checks(trace: &Trace) -> String {
+    if trace.checks.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n## Checks\n\n`tracelake check` makes them, and `tracelake schema {} --as checks` prints \
+         their SQL.\n\n| check | promise | source | needs | known findings |\n|---|---|---|---|---|\n",
+        trace.name
+    );
+    for check in trace.checks {
+        let known = check.known.iter();
+        let known = known.map(|one| format!("{}{}", one.doc, sentence(&limit(one))));
+        text.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} |\n",
+            check.name,
+            cell(check.sentence),
+            cell(check.document),
+            needs(check.needs),
+            cell(&known.collect::<Vec<_>>().join(" ")),
+        ));
+    }
+    text
+}
+
+/// A remark such as `, up to 80` as a sentence of its own.
+fn sentence(remark: &str) -> String {
+    match remark.strip_prefix(", up to ") {
+        Some(limit) => format!(" More than {limit} are new."),
+        None => String::new(),
+    }
+}
+
+/// The tables that `tracelake derive` makes.
+fn query_tables(trace: &Trace) -> String {
+    let mut text = String::new();
+    if !trace.query_tables.is_empty() {
+        text.push_str("\n## Tables that `tracelake derive` makes\n");
+    }
+    for table in trace.query_tables {
+        text.push_str(&format!(
+            "\n### {}\n\n{} From {}.\n\n| column | unit | meaning |\n|---|---|---|\n",
+            table.name,
+            table.summary,
+            needs(table.needs)
+        ));
+        for column in table.columns {
+            text.push_str(&format!(
+                "| `{}` | {} | {} |\n",
+                column.name,
+                column.unit.unwrap_or_default(),
+                cell(column.doc)
+            ));
+        }
+    }
+    text
 }
 
 /// Time 0, the size of the download, the URLs, and the published archives.

@@ -1,0 +1,320 @@
+"""Checks of meaning: what the documents promise of the rows, compared with a lake."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, Union, cast
+
+from . import _queries, _results
+
+if TYPE_CHECKING:
+    import polars
+
+#: ``passed``: nothing was found. ``known``: what was found has been published. ``failed``: something
+#: new was found. ``skipped``: the check wasn't made.
+Status = Literal["passed", "known", "failed", "skipped"]
+
+#: What a pipeline may fail on.
+FAIL_ON = ("new", "known", "skipped")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Violations of one kind that a check found."""
+
+    check: str
+    #: What is wrong.
+    finding: str
+    #: How many rows, or things that rows are about, are concerned.
+    violations: int
+    #: What has been published about it; ``None`` if it is new.
+    known: str | None
+    #: The smallest violation.
+    example: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{name}={value}" for name, value in self.example.items())
+        return f"{_results.count(self.violations)} x {self.finding}, such as {place}"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check, and what came of it."""
+
+    name: str
+    #: What is promised.
+    sentence: str
+    #: Where it is promised.
+    document: str
+    #: The table that was checked.
+    table: str
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    #: Why it was skipped, or why what it found may be due to missing parts.
+    reason: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class CheckReport:
+    """What the checks of a lake found; it is true where nothing is new."""
+
+    path: str
+    trace: str
+    results: tuple[CheckResult, ...]
+
+    def __bool__(self) -> bool:
+        return not self.new
+
+    def __iter__(self) -> Iterator[CheckResult]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, name: str) -> CheckResult:
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(name)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings."""
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    @property
+    def new(self) -> tuple[Finding, ...]:
+        """The findings that nobody has published."""
+        return tuple(finding for finding in self.findings if finding.known is None)
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """The findings that have been published."""
+        return tuple(finding for finding in self.findings if finding.known is not None)
+
+    @property
+    def skipped(self) -> tuple[CheckResult, ...]:
+        """The checks that weren't made."""
+        return self.having("skipped")
+
+    def having(self, status: Status) -> tuple[CheckResult, ...]:
+        """The checks with a status."""
+        return tuple(result for result in self.results if result.status == status)
+
+    def fails(self, fail_on: str | Iterable[str] = "new") -> bool:
+        """Whether there is something to fail on: of ``new``, ``known`` and ``skipped``, or ``none``."""
+        kinds = [] if fail_on == "none" else _queries.chosen(fail_on, FAIL_ON, "kind of result")
+        found = {"new": self.new, "known": self.known, "skipped": self.skipped}
+        return any(found[kind] for kind in kinds)
+
+    def to_json(self) -> str:
+        """Everything, as JSON."""
+        results = [
+            {
+                "check": result.name,
+                "table": result.table,
+                "status": result.status,
+                "sentence": result.sentence,
+                "document": result.document,
+                "reason": result.reason,
+                "findings": [
+                    {
+                        "finding": one.finding,
+                        "violations": one.violations,
+                        "known": one.known,
+                        "example": _plain(one.example),
+                    }
+                    for one in result.findings
+                ],
+            }
+            for result in self.results
+        ]
+        return json.dumps({"trace": self.trace, "counts": self._counts(), "checks": results}, indent=2)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each finding, and one for each check without any, for a DataFrame."""
+        rows: list[dict[str, Any]] = []
+        for result in self.results:
+            base: dict[str, Any] = {"check": result.name, "table": result.table, "status": result.status}
+            if not result.findings:
+                none = {"finding": None, "violations": 0, "known": None, "example": None}
+                rows.append({**base, **none, "reason": result.reason})
+            for one in result.findings:
+                found = {"finding": one.finding, "violations": one.violations, "known": one.known}
+                example = json.dumps(_plain(one.example))
+                rows.append({**base, **found, "example": example, "reason": result.reason})
+        return rows
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a Polars DataFrame."""
+        try:
+            import polars
+        except ImportError as missing:
+            raise _results.missing_extra("polars", "polars") from missing
+        text = polars.String()
+        names = ("check", "table", "status", "finding", "violations", "known", "example", "reason")
+        schema = {name: polars.Int64() if name == "violations" else text for name in names}
+        return polars.DataFrame(self.rows(), schema=schema)
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        # pandas has no type annotations of its own.
+        try:
+            pandas: Any = importlib.import_module("pandas")
+        except ImportError as missing:
+            raise _results.missing_extra("pandas") from missing
+        return pandas.DataFrame(self.rows())
+
+    def _counts(self) -> dict[str, int]:
+        kinds: tuple[Status, ...] = ("passed", "known", "failed", "skipped")
+        return {kind: len(self.having(kind)) for kind in kinds}
+
+    def _title(self) -> str:
+        counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
+        return f"{len(self)} checks of {self.trace} in {self.path}: {counts}"
+
+    def __repr__(self) -> str:
+        lines = [self._title()]
+        for result in self.results:
+            lines.append(f"  {result.status:<7}  {result.name}: {result.sentence}")
+            lines += [f"           {line}" for line in _notes(result)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{result.status}</td><td>{escape(result.name)}</td><td>{escape(result.sentence)}"
+            + "".join(f"<br>{escape(line)}" for line in _notes(result))
+            + "</td></tr>"
+            for result in self.results
+        )
+        return (
+            f"<table><caption>{escape(self._title())}</caption><thead><tr><th>status</th><th>check</th>"
+            f"<th>what is promised, and what was found</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def check(
+    lake: _queries.Lake,
+    *,
+    only: str | Iterable[str] | None,
+    allow_missing: bool,
+    memory: str | int | None,
+    threads: int | None,
+    watch: Callable[[CheckResult], object] | None,
+) -> CheckReport:
+    """Makes the checks of a lake, one after the other."""
+    checks: dict[str, Any] = {one["name"]: one for one in lake.said["checks"]}
+    names = _queries.chosen(only, list(checks), "check")
+    results: list[CheckResult] = []
+    with _queries.engine(lake, memory, threads) as engine:
+        for name in names:
+            result = _run(checks[name], lake, engine, allow_missing)
+            results.append(result)
+            if watch is not None:
+                watch(result)
+    return CheckReport(lake.manifest.path, lake.manifest.trace, tuple(results))
+
+
+def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, allow_missing: bool) -> CheckResult:
+    needs = _queries.needs(said)
+
+    def result(status: Status, findings: tuple[Finding, ...] = (), reason: str | None = None) -> CheckResult:
+        sentence, document = said["sentence"], said["document"]
+        return CheckResult(said["name"], sentence, document, needs[0].table, status, findings, reason)
+
+    if empty := lake.empty(needs):
+        return result("skipped", reason=empty)
+    missing = lake.missing(needs)
+    if missing and not allow_missing:
+        return result("skipped", reason=missing)
+    groups: Iterable[set[int] | None] = [None]
+    if said["by_part"]:
+        groups = lake.groups_of_parts(needs[0].table)
+    found: dict[tuple[str, str | None], Finding] = {}
+    for numbers in groups:
+        for row in engine.rows(said["name"], said["sql"], needs, numbers):
+            _add(found, row)
+    findings = _limited(found, said["known"], lake.rows(needs[0].table))
+    if not findings:
+        return result("passed", reason=missing)
+    is_known = all(finding.known is not None for finding in findings)
+    return result("known" if is_known else "failed", findings, missing)
+
+
+def _add(found: dict[tuple[str, str | None], Finding], row: Mapping[str, Any]) -> None:
+    """Adds what was found in some parts to what was found before."""
+    finding, known, violations = row["finding"], row["known"], row["violations"]
+    before = found.get((finding, known))
+    if before is None:
+        example = {name: value for name, value in row["example"].items() if name != "finding"}
+        found[finding, known] = Finding(row["check"], finding, violations, known, example)
+    else:
+        total = before.violations + violations
+        found[finding, known] = Finding(before.check, finding, total, known, before.example)
+
+
+def _limited(
+    found: Mapping[tuple[str, str | None], Finding], known: Iterable[Mapping[str, Any]], rows: int
+) -> tuple[Finding, ...]:
+    """Findings in order; where there are more violations than are known, all of these are new."""
+    limits: dict[str, float] = {}
+    for one in known:
+        percent = one["at_most_percent"]
+        most = one["at_most"] if percent is None else percent / 100 * rows
+        limits[one["doc"]] = math.inf if most is None else most
+    totals: dict[str, int] = {}
+    for finding in found.values():
+        if finding.known is not None:
+            totals[finding.known] = totals.get(finding.known, 0) + finding.violations
+    findings = [
+        Finding(one.check, one.finding, one.violations, None, one.example)
+        if one.known is not None and totals[one.known] > limits[one.known]
+        else one
+        for one in found.values()
+    ]
+    return tuple(sorted(findings, key=lambda one: (one.known is not None, one.finding)))
+
+
+def _notes(result: CheckResult) -> list[str]:
+    """What there is to say about a result, line by line."""
+    lines: list[str] = []
+    for finding in result.findings:
+        lines.append(f"{'known' if finding.known else 'new'}: {finding}")
+        if finding.known:
+            lines.append(f"  {finding.known}")
+    if result.reason:
+        prefix = "" if result.status == "skipped" else "perhaps because "
+        lines.append(f"{prefix}{result.reason}")
+    return lines
+
+
+#: What JSON has.
+_Json = Union[None, bool, int, float, str, "list[_Json]", "dict[str, _Json]"]
+
+
+def _plain(value: Any) -> _Json:
+    """A value of DuckDB as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+def fail_on(text: str) -> str:
+    """Checks the argument of ``--fail-on``."""
+    if text != "none":
+        _queries.chosen(text, FAIL_ON, "kind of result")
+    return text
+
+
+__all__ = ["CheckReport", "CheckResult", "Finding", "check", "fail_on"]

@@ -1,0 +1,155 @@
+"""The commands of the program that need DuckDB: ``check``, ``report`` and ``derive``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import tracelake
+
+from . import _checks, _results
+from ._errors import TracelakeError
+
+#: The data break a promise, as a bad row does.
+BROKEN = 4
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command and returns its exit code."""
+    signals = [signal.SIGINT.value]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        asked = _parser().parse_args(arguments)
+        code: int = asked.run(asked)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("tracelake: error: stopped", file=sys.stderr)
+        return 128 + signals[-1]
+    except TracelakeError as error:
+        print(f"tracelake: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"tracelake: error: {error}", file=sys.stderr)
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tracelake")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    check = commands.add_parser(
+        "check",
+        help="compare the rows of a lake with what its documents promise",
+        description="Compare the rows of a lake with what its documents promise.",
+        epilog="Exit codes: 0 nothing to fail on, 4 something to fail on, 1, 2 and 6 as in tracelake --help.",
+    )
+    check.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
+    check.add_argument("--only", metavar="NAMES", help="make only these checks, for example task_life_cycle")
+    check.add_argument(
+        "--fail-on",
+        metavar="KINDS",
+        default="new",
+        help="exit with 4 on new findings, known findings or skipped checks: new, known, skipped, several "
+        "of them separated by commas, or none [default: new]",
+    )
+    check.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="make checks even if parts that they need are missing; the gaps may cause findings",
+    )
+    check.add_argument("--json", action="store_true", help="print JSON")
+    _limits(check)
+    check.set_defaults(run=_check)
+
+    report = commands.add_parser(
+        "report",
+        help="draw what is in a lake as one HTML page",
+        description="Draw what is in a lake as one HTML page, which needs no network.",
+    )
+    report.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
+    report.add_argument(
+        "-o", "--out", metavar="FILE", default="report.html", help="the page [default: report.html]"
+    )
+    _limits(report)
+    report.set_defaults(run=_report)
+
+    derive = commands.add_parser(
+        "derive",
+        help="make task lifetimes and machine usage from a lake",
+        description="Make tables that everyone computes again, such as the lifetimes of tasks.",
+    )
+    derive.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
+    derive.add_argument("out", metavar="OUT", help="a new or empty directory")
+    derive.add_argument("--tables", metavar="NAMES", help="make only these tables [default: all]")
+    derive.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="make tables even if parts that they need are missing",
+    )
+    _limits(derive)
+    derive.set_defaults(run=_derive)
+    return parser
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads", metavar="N", type=int, help="number of threads [default: one per processor]"
+    )
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="memory limit of DuckDB, for example 2GiB [default: 1200MB]"
+    )
+
+
+def _check(asked: argparse.Namespace) -> int:
+    fail_on = _checks.fail_on(asked.fail_on)
+    show = _show if sys.stderr.isatty() else None
+    report = tracelake.check(
+        asked.lake,
+        only=asked.only,
+        allow_missing=asked.allow_missing,
+        memory=asked.memory,
+        threads=asked.threads,
+        watch=show,
+    )
+    if show is not None:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    print(report.to_json() if asked.json else report)
+    return BROKEN if report.fails(fail_on) else 0
+
+
+def _report(asked: argparse.Namespace) -> int:
+    made = tracelake.report(asked.lake, asked.out, memory=asked.memory, threads=asked.threads)
+    size = _results.size(made.bytes)
+    print(f"{made.path}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
+    return 0
+
+
+def _derive(asked: argparse.Namespace) -> int:
+    made = tracelake.derive(
+        asked.lake,
+        asked.out,
+        tables=asked.tables,
+        allow_missing=asked.allow_missing,
+        memory=asked.memory,
+        threads=asked.threads,
+    )
+    print(made, file=sys.stderr)
+    return 0
+
+
+def _show(result: tracelake.CheckResult) -> None:
+    print(f"\r\x1b[K{result.name}: {result.status}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,188 @@
+"""Tables that queries make of a lake, written as a lake of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from . import _queries, _results, _tracelake
+from ._errors import RefusedError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Where the facts of a derived lake are.
+FACTS = os.path.join("_tracelake", "derived.json")
+
+
+@dataclass(frozen=True)
+class DerivedTable:
+    """One derived table."""
+
+    name: str
+    rows: int
+    #: Its file, relative to the directory.
+    path: str
+    bytes: int
+    #: The SHA-256 of the file.
+    sha256: str
+
+
+@dataclass(frozen=True, repr=False)
+class DerivedLake:
+    """Derived tables, and what they were made from."""
+
+    #: The directory.
+    path: str
+    trace: str
+    #: The version of tracelake.
+    version: str
+    #: What ran the queries, and its version.
+    engine: str
+    engine_version: str
+    #: The SHA-256 of the manifest of the lake that the tables were made from.
+    source_sha256: str
+    tables: tuple[DerivedTable, ...]
+    #: The tables that weren't made, each with the reason.
+    skipped: Mapping[str, str]
+
+    def __getitem__(self, table: str) -> DerivedTable:
+        """The table of a name."""
+        for one in self.tables:
+            if one.name == table:
+                return one
+        raise KeyError(table)
+
+    def duckdb(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with a view of each table."""
+        try:
+            import duckdb
+        except ImportError as missing:
+            raise _results.missing_extra("duckdb", "duckdb") from missing
+        connection = duckdb.connect()
+        for table in self.tables:
+            file = _queries.text(os.path.join(os.path.abspath(self.path), *table.path.split("/")))
+            connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet({file})')
+        return connection
+
+    def _lines(self) -> list[str]:
+        lines = [f"{one.name}: {_results.count(one.rows)} rows" for one in self.tables]
+        return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
+
+    def _title(self) -> str:
+        return f"Tables derived from {self.trace} in {self.path}, by {self.engine} {self.engine_version}"
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *(f"  {line}" for line in self._lines())])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
+        return f"<p>{escape(self._title())}</p><ul>{items}</ul>"
+
+
+def derive(
+    lake: _queries.Lake,
+    out: str,
+    *,
+    tables: str | Iterable[str] | None,
+    allow_missing: bool,
+    memory: str | int | None,
+    threads: int | None,
+) -> DerivedLake:
+    """Makes the tables next to OUT, and renames them to it when they are complete."""
+    said: dict[str, Any] = {one["name"]: one for one in lake.said["query_tables"]}
+    names = _queries.chosen(tables, list(said), "derived table")
+    if os.path.lexists(out) and not (os.path.isdir(out) and not os.listdir(out)):
+        raise RefusedError(f"{out}: not empty; choose a new directory, or remove it")
+    if _within(out, lake.manifest.path):
+        raise UsageError(f"{out}: within the lake; choose a directory outside of it")
+    skipped: dict[str, str] = {}
+    for name in names:
+        needs = _queries.needs(said[name])
+        reason = lake.empty(needs) or (None if allow_missing else lake.missing(needs))
+        if reason:
+            skipped[name] = reason
+    staging = f"{out.rstrip(os.sep)}.unfinished"
+    shutil.rmtree(staging, ignore_errors=True)
+    os.makedirs(os.path.join(staging, "_tracelake"))
+    try:
+        with _queries.engine(lake, memory, threads) as engine:
+            facts = _facts(lake, engine)
+            made = [_write(said[name], engine, staging, facts) for name in names if name not in skipped]
+        derived = DerivedLake(path=out, **facts, tables=tuple(made), skipped=skipped)
+        _note(derived, said, staging)
+        if os.path.isdir(out):
+            os.rmdir(out)
+        os.replace(staging, out)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    return derived
+
+
+def _facts(lake: _queries.Lake, engine: _queries.Engine) -> dict[str, str]:
+    version = engine.connection.execute("SELECT library_version FROM pragma_version()").fetchone()
+    with open(os.path.join(lake.manifest.path, "_tracelake", "manifest.json"), "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    return {
+        "trace": lake.manifest.trace,
+        "version": _tracelake.__version__,
+        "engine": "DuckDB",
+        "engine_version": "" if version is None else str(version[0]),
+        "source_sha256": digest,
+    }
+
+
+def _write(said: Mapping[str, Any], engine: _queries.Engine, out: str, facts: Mapping[str, str]) -> DerivedTable:
+    name: str = said["name"]
+    directory = os.path.join(out, name)
+    os.makedirs(directory)
+    path = f"{name}/part-00000-of-00001.parquet"
+    file = os.path.join(out, *path.split("/"))
+    metadata = {f"tracelake.{key}": value for key, value in facts.items()}
+    metadata["tracelake.table"] = name
+    metadata["tracelake.columns"] = json.dumps(said["columns"])
+    pairs = ", ".join(f"{_queries.text(key)}: {_queries.text(value)}" for key, value in metadata.items())
+    sql = (
+        f"COPY ({said['sql']}) TO {_queries.text(file)} "
+        f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{pairs}}})"
+    )
+    row = engine.execute(name, sql, _queries.needs(said)).fetchone()
+    with open(file, "rb") as written:
+        digest = hashlib.file_digest(written, "sha256") if hasattr(hashlib, "file_digest") else _digest(written)
+    rows = 0 if row is None else int(row[0])
+    return DerivedTable(name, rows, path, os.path.getsize(file), digest.hexdigest())
+
+
+def _digest(file: Any) -> Any:
+    """What ``hashlib.file_digest`` does, for Python 3.10."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest
+
+
+def _note(derived: DerivedLake, said: Mapping[str, Any], out: str) -> None:
+    """Writes what the tables are and what they were made from."""
+    facts: dict[str, Any] = {"tool": "tracelake", **asdict(derived)}
+    del facts["path"]
+    for table in facts["tables"]:
+        query = said[table["name"]]
+        table.update(summary=query["summary"], columns=query["columns"], sql=query["sql"])
+    with open(os.path.join(out, FACTS), "w", encoding="utf-8") as file:
+        json.dump(facts, file, indent=2)
+        file.write("\n")
+
+
+def _within(path: str, directory: str) -> bool:
+    parent, child = os.path.realpath(directory), os.path.realpath(path)
+    return os.path.commonpath([parent, child]) == parent
+
+
+__all__: Sequence[str] = ("DerivedLake", "DerivedTable", "derive")

@@ -1,0 +1,282 @@
+"""Figures of a report: numbers of a query as SVG in a wide and a narrow form, and as a table."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from . import _results
+
+#: What is drawn in a placeholder's colour gets that of the page, which differs in light and dark.
+_TEXT, _GRID = "#010203", "#040506"
+#: As many series have colours of their own.
+COLOURS = 11
+_SERIES = tuple(f"#0708{number:02x}" for number in range(COLOURS))
+#: Lines differ by more than their colour.
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+_DASHES_OF_SVG = ("", "5 2", "1.5 1.5", "6 2 1.5 2")
+
+#: Width and height in inches. The narrow form is for phones, where the wide one would be too small.
+_WIDE, _NARROW = (7.6, 3.4), (3.7, 3.1)
+
+#: Where one series is this much smaller than another, the axis is logarithmic.
+_LOGARITHMIC = 100
+
+
+@dataclass(frozen=True)
+class Data:
+    """The numbers of a figure: one for each x and series, where there is one."""
+
+    xs: tuple[Any, ...]
+    series: tuple[str, ...]
+    values: Mapping[tuple[Any, str], float]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Data:
+        """The rows of a query with the columns x, series and y; the largest series is first."""
+        values: dict[tuple[Any, str], float] = {}
+        totals: dict[str, float] = {}
+        xs: dict[Any, None] = {}
+        for row in rows:
+            x, name, y = row["x"], str(row["series"]), float(row["y"] or 0)
+            values[x, name] = y
+            totals[name] = totals.get(name, 0) + abs(y)
+            xs[x] = None
+        names = sorted(totals, key=lambda name: (-totals[name], name))
+        ordered = sorted(xs) if all(isinstance(x, (int, float)) for x in xs) else list(xs)
+        return cls(tuple(ordered), tuple(names), values)
+
+    def of_series(self, name: str) -> list[float]:
+        """The numbers of a series for every x; 0 where there is none."""
+        return [self.values.get((x, name), 0) for x in self.xs]
+
+
+def figure(said: Mapping[str, Any], data: Data) -> str:
+    """A figure with its legend, its caption and its table."""
+    name = said["name"]
+    forms = "".join(
+        f'<div class="{form}">{_svg(said, data, form, size)}</div>'
+        for form, size in (("wide", _WIDE), ("narrow", _NARROW))
+    )
+    return (
+        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(said, data)}{forms}'
+        f"<figcaption>{escape(said['caption'])}</figcaption></figure>"
+        f"<details><summary>Numbers of this figure: {escape(said['title'])}</summary>"
+        f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
+    )
+
+
+def need_matplotlib() -> Any:
+    """The package matplotlib, whose type annotations are incomplete."""
+    try:
+        matplotlib: Any = importlib.import_module("matplotlib")
+        for module in ("figure", "ticker"):
+            importlib.import_module(f"matplotlib.{module}")
+    except ImportError as missing:
+        raise _results.missing_extra("matplotlib", "report") from missing
+    return matplotlib
+
+
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that scrolls in its own box; the first cell of a row is its heading."""
+    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(one)}</td>" for one in rest) + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(title)}: table"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def number(value: float) -> str:
+    """A number as people read it.
+
+    >>> number(1234567.0), number(0.12345678), number(12345.678)
+    ('1,234,567', '0.123457', '12,345.7')
+    """
+    if value == int(value) and abs(value) < 1e15:
+        return _results.count(int(value))
+    return f"{value:,.6g}" if 1e-4 < abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _rows(data: Data) -> Iterable[Sequence[str]]:
+    for x in data.xs:
+        cells = ((x, name) for name in data.series)
+        values = (number(data.values[cell]) if cell in data.values else "" for cell in cells)
+        yield [x if isinstance(x, str) else number(x), *values]
+
+
+def _legend(said: Mapping[str, Any], data: Data) -> str:
+    """What the colours mean, unless the axis says it."""
+    plot = said["plot"]
+    if data.series == (said["y"],):
+        return ""
+    items = "".join(
+        f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>{escape(name)}</li>'
+        for place, name in enumerate(data.series)
+    )
+    return f'<ul class="legend" aria-label="Series">{items}</ul>'
+
+
+def _key(place: int, plot: str) -> str:
+    colour = f"var(--s{place % COLOURS})"
+    if plot == "lines":
+        dashes = _DASHES_OF_SVG[place % len(_DASHES)]
+        return f'<path d="M0 5h28" style="stroke:{colour};stroke-width:2.5;stroke-dasharray:{dashes or "none"}"/>'
+    return f'<rect width="28" height="10" style="fill:{colour}"/>'
+
+
+def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, float]) -> str:
+    """The figure as an SVG element with a title and a description."""
+    matplotlib = need_matplotlib()
+    style: dict[str, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "tracelake",
+        "font.family": ["DejaVu Sans"],
+        "font.size": 9,
+        "text.color": _TEXT,
+        "axes.labelcolor": _TEXT,
+        "axes.edgecolor": _TEXT,
+        "xtick.color": _TEXT,
+        "ytick.color": _TEXT,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "axes.axisbelow": True,
+        "grid.color": _GRID,
+        "grid.linewidth": 0.6,
+        "path.simplify_threshold": 0.5,
+    }
+    text = io.StringIO()
+    with matplotlib.rc_context(style):
+        drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
+        axes: Any = drawn.add_subplot()
+        label = said["y"]
+        least = _logarithmic_from(data, said["plot"])
+        if least is not None:
+            # From 0 to about the least number the axis is linear, so that 0 is on it.
+            axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
+            label += " (logarithmic)"
+        _draw(axes, data, said["plot"], form)
+        axes.set_xlabel(said["x"])
+        axes.set_ylabel(label)
+        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
+        drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inline(text.getvalue(), said, data, f"{said['name']}-{form}")
+
+
+def _draw(axes: Any, data: Data, plot: str, form: str) -> None:
+    colours = [_SERIES[place % COLOURS] for place in range(len(data.series))]
+    if plot == "lines":
+        for place, name in enumerate(data.series):
+            dashes = _DASHES[place % len(_DASHES)]
+            xs, ys = _broken(data, name)
+            marker = "o" if len(xs) < 3 else None
+            axes.plot(xs, ys, color=colours[place], linestyle=dashes, linewidth=1.6, marker=marker, markersize=4)
+        axes.set_ylim(bottom=min(0, *data.values.values()))
+    elif plot == "areas":
+        axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)
+    else:
+        is_stacked = plot == "stacks"
+        width = 0.8 / (1 if is_stacked else max(1, len(data.series)))
+        below = [0.0] * len(data.xs)
+        for place, name in enumerate(data.series):
+            offset = 0 if is_stacked else (place - (len(data.series) - 1) / 2) * width
+            places = [index + offset for index in range(len(data.xs))]
+            values = data.of_series(name)
+            axes.bar(places, values, width=width, color=colours[place], bottom=below if is_stacked else None)
+            below = [sum(pair) for pair in zip(below, values, strict=True)]
+        # A lone bar isn't as wide as the figure, and there is no half of a thing.
+        axes.set_xlim(-0.6, max(len(data.xs), 3) - 0.4)
+        if axes.get_yscale() == "linear":
+            axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.set_xticks(range(len(data.xs)), [str(x) for x in data.xs])
+        most = 12 if form == "wide" else 4
+        if max((len(str(x)) for x in data.xs), default=0) * len(data.xs) > most * 6:
+            axes.tick_params(axis="x", labelrotation=40)
+            for tick in axes.get_xticklabels():
+                tick.set_horizontalalignment("right")
+                tick.set_rotation_mode("anchor")
+
+
+def _broken(data: Data, name: str) -> tuple[list[float], list[float]]:
+    """The line of a series, broken where an interval has no number."""
+    known: list[float] = [x for x in data.xs if (x, name) in data.values]
+    step = min((after - before for before, after in zip(known, known[1:], strict=False)), default=0)
+    xs: list[float] = []
+    ys: list[float] = []
+    for x in known:
+        if xs and x - xs[-1] > 1.5 * step:
+            xs.append((x + xs[-1]) / 2)
+            ys.append(math.nan)
+        xs.append(x)
+        ys.append(data.values[x, name])
+    return xs, ys
+
+
+def _logarithmic_from(data: Data, plot: str) -> float | None:
+    """The least number that would be invisible otherwise: of a bar, or of a line at its highest."""
+    if plot in ("areas", "stacks") or any(value < 0 for value in data.values.values()):
+        return None
+    highest = [max(data.of_series(name), default=0) for name in data.series]
+    shown = highest if plot == "lines" else list(data.values.values())
+    if max(shown, default=0) <= _LOGARITHMIC * min((value for value in shown if value > 0), default=1):
+        return None
+    return min(value for value in data.values.values() if value > 0)
+
+
+def _short(value: float, _: int | None = None) -> str:
+    """A number at an axis."""
+    for power, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= power:
+            return f"{value / (1e3 if unit == 'k' else power):,.4g}{unit}"
+    return f"{value:,.4g}"
+
+
+_ID = re.compile(r'\b(id=")([^"]+)"')
+_REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
+
+
+def _inline(text: str, said: Mapping[str, Any], data: Data, name: str) -> str:
+    """The SVG file as an element of a page: ids of its own, colours of the page, a text alternative."""
+    text = text[text.index("<svg") :]
+    # The page holds several figures, and their metadata say nothing.
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = _ID.sub(rf'\1{name}-\2"', text)
+    text = _REFERENCE.sub(rf"\1{name}-\2", text)
+    # Escaping would leave a comment of matplotlib's for every text.
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
+    text = text.replace(_TEXT, "currentColor").replace(_GRID, "var(--grid)")
+    for place, colour in enumerate(_SERIES):
+        text = text.replace(colour, f"var(--s{place})")
+    text = re.sub(r"\s*\n\s*", " ", text)
+    head = (
+        f'<svg role="img" aria-labelledby="{name}-title {name}-text"'
+        f'><title id="{name}-title">{escape(said["title"])}</title>'
+        f'<desc id="{name}-text">{escape(_described(said, data))}</desc>'
+    )
+    opening, rest = text.split(">", 1)
+    box = re.search(r'viewBox="[^"]+"', opening)
+    head = head.replace('role="img"', f'role="img" {box[0] if box else ""}', 1)
+    return head + rest.strip()
+
+
+def _described(said: Mapping[str, Any], data: Data) -> str:
+    """What a figure shows, for those who can't see it."""
+    kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars", "stacks": "Stacked bars"}[said["plot"]]
+    sentences = [f"{kind} of {said['y']} over {said['x']}."]
+    for name in data.series:
+        known = [(data.values[x, name], x) for x in data.xs if (x, name) in data.values]
+        highest, place = max(known, key=lambda one: one[0])
+        where = place if isinstance(place, str) else number(place)
+        sentences.append(f"{name}: at most {number(highest)}, at {where}.")
+    return " ".join(sentences) + " The table below has all numbers."

@@ -1,0 +1,233 @@
+"""The queries of a trace on a lake: what they need, and DuckDB to run them within a memory limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _results, _tracelake
+from ._errors import FailedError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Checks, reports and derived tables stay below this, and below 2 GB with what DuckDB doesn't count.
+MEMORY = "1200MB"
+
+#: A check that may run on a few parts at a time gets about this many rows of its table.
+ROWS_AT_A_TIME = 4 << 20
+
+#: A table is complete if it has at least this share of the published rows, which may be miscounted.
+COMPLETE = 0.99
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?B?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Need:
+    """A table that a query reads."""
+
+    table: str
+    #: ``any``, ``unbroken`` (without gaps), ``same`` (as of the first table) or ``all``.
+    parts: str
+
+
+def described(trace: str) -> dict[str, Any]:
+    """Everything that the catalog knows of a trace."""
+    said: dict[str, Any] = json.loads(_tracelake.describe(trace, None, "json"))
+    return said
+
+
+def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
+    """What a query needs, from its JSON."""
+    return tuple(Need(one["table"], one["parts"]) for one in said["needs"])
+
+
+class Lake:
+    """A finished lake of Parquet files, and what is missing of it."""
+
+    def __init__(self, path: str) -> None:
+        self.manifest = _results.manifest(path, _tracelake.manifest(path))
+        if self.manifest.options.get("format") == "arrow":
+            raise UsageError(f"{path}: DuckDB reads no Arrow files; convert with format='parquet'")
+        self.inventory = _results.inventory(_tracelake.inspect_path(path))
+        self.said = described(self.manifest.trace)
+        self._tables = {facts.name: facts for facts in self.manifest.tables}
+        self._inventories = {one.name: one for one in self.inventory.tables}
+
+    def parts(self, table: str) -> tuple[_results.PartFacts, ...]:
+        """The parts of a table, by file number; none if the lake doesn't have it."""
+        facts = self._tables.get(table)
+        return () if facts is None else tuple(sorted(facts.parts, key=lambda part: part.file_number))
+
+    def rows(self, table: str) -> int:
+        """The rows of a table."""
+        return sum(part.rows_out for part in self.parts(table))
+
+    def empty(self, needs: Sequence[Need]) -> str | None:
+        """Why there is nothing to query: a table that isn't there, or has no rows."""
+        for need in needs:
+            if not self.parts(need.table):
+                return f"the lake has no {need.table}"
+        return f"{needs[0].table} has no rows" if self.rows(needs[0].table) == 0 else None
+
+    def missing(self, needs: Sequence[Need]) -> str | None:
+        """Why the answer would mislead: parts that aren't there."""
+        numbers = [part.file_number for part in self.parts(needs[0].table)]
+        for need in needs:
+            table = need.table
+            own = [part.file_number for part in self.parts(table)]
+            if need.parts == "all":
+                if incomplete := self._incomplete(table):
+                    return f"it needs all of {table}, and {incomplete}"
+            elif need.parts == "unbroken" and own != list(range(own[0], own[0] + len(own))):
+                return f"it needs the parts of {table} without gaps"
+            elif need.parts == "same" and own != numbers:
+                return f"it needs the same parts of {table} as of {needs[0].table}"
+        return None
+
+    def _incomplete(self, table: str) -> str | None:
+        inventory = self._inventories[table]
+        if missing := len(inventory.missing):
+            return "1 part is missing" if missing == 1 else f"{_results.count(missing)} parts are missing"
+        if self.manifest.synthetic:
+            return None
+        published, more = inventory.published_rows, inventory.more_than_published
+        if published is not None and more is not None and published + more < COMPLETE * published:
+            return f"the lake has {_results.count(published + more)} of {_results.count(published)} rows"
+        return None
+
+    def groups_of_parts(self, table: str) -> Iterator[set[int]]:
+        """File numbers in groups of not too many rows."""
+        group: set[int] = set()
+        rows = 0
+        for part in self.parts(table):
+            if group and rows + part.rows_out > ROWS_AT_A_TIME:
+                yield group
+                group = set()
+                rows = 0
+            group.add(part.file_number)
+            rows += part.rows_out
+        if group:
+            yield group
+
+    def files(self, table: str, numbers: set[int] | None = None) -> list[str]:
+        """The files of a table, or those with these numbers."""
+        root = os.path.abspath(self.manifest.path)
+        parts = (part for part in self.parts(table) if numbers is None or part.file_number in numbers)
+        return [os.path.join(root, *part.output.path.split("/")) for part in parts]
+
+
+class Engine:
+    """A DuckDB connection on a lake, with a view of each table that a query asks for."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+        self.connection = connection
+        self._lake = lake
+        #: The parts that each view shows.
+        self._shown: dict[str, set[int] | None] = {}
+
+    def rows(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None) -> list[dict[str, Any]]:
+        """The rows of a query, as dictionaries."""
+        cursor = self.execute(what, sql, needs, numbers)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def execute(
+        self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Runs a query on all parts, or on those with these numbers."""
+        import duckdb
+
+        try:
+            for need in needs:
+                self._show(need.table, numbers)
+            return self.connection.execute(sql)
+        except duckdb.OutOfMemoryException as error:
+            raise _failed(what, error, "allow more memory") from error
+        except duckdb.Error as error:
+            raise _failed(what, error, "verify the lake") from error
+        except RuntimeError as error:
+            # What DuckDB makes of an exception of a signal handler.
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from error
+            raise
+
+    def _show(self, table: str, numbers: set[int] | None) -> None:
+        if table in self._shown and self._shown[table] == numbers:
+            return
+        files = ", ".join(text(file) for file in self._lake.files(table, numbers))
+        self.connection.execute(
+            f"""CREATE OR REPLACE TEMP VIEW "{table}" AS SELECT * EXCLUDE (filename),
+            CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS file_number
+            FROM read_parquet([{files}], hive_partitioning = false, filename = true, file_row_number = true)"""
+        )
+        self._shown[table] = numbers
+
+
+@contextmanager
+def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generator[Engine]:
+    """A DuckDB connection with a memory limit, and a temporary directory for what exceeds it."""
+    try:
+        import duckdb
+    except ImportError as missing:
+        raise _results.missing_extra("duckdb", "check") from missing
+    with tempfile.TemporaryDirectory(prefix="tracelake-") as directory:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": size(memory),
+            "temp_directory": directory,
+            "autoinstall_known_extensions": False,
+        }
+        if threads is not None:
+            config["threads"] = threads
+        with duckdb.connect(config=config) as connection:
+            connection.execute("SET enable_progress_bar = false")
+            yield Engine(connection, lake)
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def size(memory: str | int | None) -> str:
+    """A memory limit as DuckDB takes it.
+
+    >>> size(None), size("2GiB"), size("512m"), size(1_000_000_000)
+    ('1200MB', '2147483648B', '512000000B', '1000000000B')
+    """
+    if memory is None:
+        return MEMORY
+    if isinstance(memory, str):
+        match = _SIZE.fullmatch(memory.strip())
+        if match is None:
+            raise UsageError(f"memory: {memory!r} is not a size such as 512MB or 2GiB")
+        unit = match[2].upper()
+        power = "KMGT".find(unit[0]) + 1 if unit and unit != "B" else 0
+        memory = int(float(match[1]) * (1024 if "I" in unit else 1000) ** power)
+    if memory < 100_000_000:
+        raise UsageError("memory: at least 100 MB are needed")
+    return f"{memory}B"
+
+
+def chosen(names: str | Iterable[str] | None, known: Sequence[str], what: str) -> list[str]:
+    """Names that were asked for, in the order in which they are known; all of them for ``None``."""
+    if names is None:
+        return list(known)
+    asked = {name.strip() for name in (names.split(",") if isinstance(names, str) else names)}
+    for name in sorted(asked):
+        if name not in known:
+            raise UsageError(f"there is no {what} '{name}'; known are {', '.join(known)}")
+    return [name for name in known if name in asked]
+
+
+def _failed(what: str, error: Exception, hint: str) -> FailedError:
+    failed = FailedError(f"{what}: {str(error).strip()}; {hint}")
+    failed.hint = hint
+    return failed

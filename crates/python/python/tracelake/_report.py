@@ -1,0 +1,284 @@
+"""A report: one HTML page without network that shows what is in a lake."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from html import escape
+from typing import Any
+
+from . import _checks, _figures, _queries, _results, _tracelake
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page that was written."""
+
+    path: str
+    #: Its size in bytes.
+    bytes: int
+    #: The names of its figures.
+    figures: tuple[str, ...]
+    #: The figures that weren't drawn, each with the reason.
+    skipped: Mapping[str, str]
+    #: What the checks found.
+    checks: _checks.CheckReport
+
+
+def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
+    """Computes everything and writes the page, under its name only when it is complete."""
+    # Without it nothing can be drawn, and that should be known before an hour of queries.
+    _figures.need_matplotlib()
+    checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
+    drawn: dict[str, str] = {}
+    skipped: dict[str, str] = {}
+    titles: dict[str, str] = {}
+    with _queries.engine(lake, memory, threads) as engine:
+        for said in lake.said["figures"]:
+            name, needs = said["name"], _queries.needs(said)
+            titles[name] = said["title"]
+            if reason := lake.empty(needs) or lake.missing(needs):
+                skipped[name] = reason
+                continue
+            data = _figures.Data.of(engine.rows(name, said["sql"], needs))
+            if not data.values:
+                skipped[name] = "no row has what it shows"
+                continue
+            drawn[name] = _figures.figure(said, data)
+        nulls = _nulls(lake, engine)
+    sections = {"lake": ("What this lake is", _lake(lake)), "checks": ("Checks", _check_section(checks))}
+    figures = {name: (titles[name], text) for name, text in drawn.items()}
+    sections |= figures
+    if skipped:
+        sections["not-drawn"] = ("Figures that weren't drawn", _skipped(titles, skipped))
+    sections["nulls"] = ("Empty values per column", nulls)
+    text = _page(lake, sections)
+    _write(out, text)
+    return Report(out, len(text.encode()), tuple(drawn), skipped, checks)
+
+
+def _page(lake: _queries.Lake, sections: Mapping[str, tuple[str, str]]) -> str:
+    title = f"{lake.said['title']}: report"
+    links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, (title, _) in sections.items())
+    body = "".join(text for _, text in sections.values())
+    version = f"tracelake {_tracelake.__version__}"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the contents</a>'
+        f"<header><h1>{escape(lake.said['title'])}</h1>"
+        f"<p>A lake of {_results.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>"
+        f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
+        f"<footer><p>Made by {version}. Licence of the data: {escape(lake.said['licence'])}. Cite as: "
+        f"{escape(lake.said['citation'])}</p></footer></body></html>\n"
+    )
+
+
+def _lake(lake: _queries.Lake) -> str:
+    manifest, said = lake.manifest, lake.said
+    facts = [
+        ("Trace", f"{said['title']} ({manifest.trace})"),
+        ("Converted by", f"{manifest.tool} {manifest.version}"),
+        ("Options", ", ".join(f"{name} {value}" for name, value in manifest.options.items())),
+        ("Rows", _results.count(manifest.rows)),
+        ("Rejected rows", _results.count(manifest.rejected)),
+    ]
+    if manifest.synthetic:
+        facts.insert(1, ("Synthetic", "Made by tracelake generate; no row of it is real."))
+    if lake.inventory.absent:
+        facts.append(("Tables that it lacks", ", ".join(lake.inventory.absent)))
+    if said["url"]:
+        facts.append(("Publisher", said["url"]))
+    terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
+    heads = ["table", "parts", "missing parts", "rows", "rows published", "rejected", "size", "from", "to"]
+    rows = [
+        [
+            one.name,
+            _results.count(one.parts),
+            _runs(one.missing),
+            "" if one.rows is None else _results.count(one.rows),
+            "" if one.published_rows is None or manifest.synthetic else _results.count(one.published_rows),
+            "" if one.rejected is None else _results.count(one.rejected),
+            _results.size(one.bytes),
+            _moment(lake, one.name, one.time_min),
+            _moment(lake, one.name, one.time_max),
+        ]
+        for one in lake.inventory.tables
+    ]
+    table = _figures.table("Tables of the lake", heads, rows)
+    return f'<section id="lake"><h2>What this lake is</h2><dl>{terms}</dl><div class="facts">{table}</div></section>'
+
+
+def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
+    """A time as a date in UTC, or in hours of the trace if it isn't known when that began."""
+    if time is None:
+        return ""
+    said = next((one for one in lake.said["tables"] if one["name"] == table), None)
+    columns: list[dict[str, Any]] = [] if said is None else said["columns"]
+    # The range is that of the first column that is a point in time.
+    column = next((one for one in columns if " since " in (one["unit"] or "")), None)
+    if column is None:
+        return str(time)
+    special: dict[int, str] = {one["value"]: one["name"] for one in column["sentinels"]}
+    if time in special:
+        return special[time].replace("_", " ").lower()
+    seconds = time / (1_000_000 if column["unit"].startswith("micro") else 1)
+    if lake.said["epoch"] is None:
+        return f"{_figures.number(round(seconds / 3600, 2))} h"
+    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """File numbers in words, cut where there are many.
+
+    >>> _runs([0, 3, 4, 5]), _runs([])
+    ('4: 0, 3-5', '0')
+    """
+    if not numbers:
+        return "0"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
+    return f"{_results.count(len(numbers))}: {shown}"
+
+
+def _check_section(checks: _checks.CheckReport) -> str:
+    kinds: tuple[_checks.Status, ...] = ("failed", "known", "skipped", "passed")
+    counts = ", ".join(f"{len(checks.having(kind))} {kind}" for kind in kinds)
+    text = (
+        '<section id="checks"><h2>Checks</h2>'
+        f"<p>What the documents promise of the rows, compared with this lake: {counts}. "
+        "<em>Failed</em> checks found something that nobody has published; what <em>known</em> ones "
+        "found is published; <em>skipped</em> ones lack tables or parts.</p>"
+    )
+    for kind in kinds:
+        results = checks.having(kind)
+        if not results:
+            continue
+        items = "".join(_result(result) for result in results)
+        is_open = " open" if kind in ("failed", "known") else ""
+        text += (
+            f'<details{is_open}><summary><span class="badge {kind}">{kind}</span> {len(results)} '
+            f"{'check' if len(results) == 1 else 'checks'}</summary><ul class=\"checks\">{items}</ul></details>"
+        )
+    return text + "</section>"
+
+
+def _result(result: _checks.CheckResult) -> str:
+    text = f"<li><code>{result.name}</code>: {escape(result.sentence)} <small>{escape(result.document)}</small>"
+    for finding in result.findings:
+        known = f" <em>Known:</em> {escape(finding.known)}" if finding.known else ""
+        text += f'<p class="finding">{escape(str(finding))}.{known}</p>'
+    if result.reason:
+        text += f'<p class="finding">{escape(result.reason)}.</p>'
+    return text + "</li>"
+
+
+def _skipped(titles: Mapping[str, str], skipped: Mapping[str, str]) -> str:
+    items = "".join(f"<li>{escape(titles[name])}: {escape(reason)}.</li>" for name, reason in skipped.items())
+    return f'<section id="not-drawn"><h2>Figures that weren\'t drawn</h2><ul>{items}</ul></section>'
+
+
+def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
+    """The share of empty values of each column, from the statistics in the footers of the files."""
+    text = (
+        '<section id="nulls"><h2>Empty values per column</h2>'
+        "<p>From the footers of the files; lists are left out.</p>"
+    )
+    for facts in lake.manifest.tables:
+        files = ", ".join(_queries.text(file) for file in lake.files(facts.name))
+        rows = engine.rows(
+            facts.name,
+            f"""SELECT replace(path_in_schema, ', ', '.') AS name, sum(num_values) AS "values",
+                sum(stats_null_count) AS nulls
+            FROM parquet_metadata([{files}]) WHERE path_in_schema NOT LIKE '%, list, %'
+            GROUP BY path_in_schema ORDER BY min(column_id)""",
+            (),
+        )
+        if not any(row["values"] for row in rows):
+            continue
+        cells = [
+            [row["name"], _results.count(int(row["values"])), _results.count(int(row["nulls"] or 0)), _share(row)]
+            for row in rows
+        ]
+        table = _figures.table(f"Empty values of {facts.name}", ["column", "rows", "empty", "share"], cells)
+        most = max(rows, key=lambda row: (row["nulls"] or 0) / max(1, row["values"]))
+        summary = f"at most {_share(most)} empty (<code>{escape(most['name'])}</code>)"
+        if not most["nulls"]:
+            summary = "none with empty values"
+        text += (
+            f"<details><summary>{escape(facts.name)}: {len(rows)} columns, {summary}</summary>{table}</details>"
+        )
+    return text + "</section>"
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    share = 100 * (row["nulls"] or 0) / max(1, row["values"])
+    return "0 %" if share == 0 else f"{share:.3g} %"
+
+
+def _write(out: str, text: str) -> None:
+    directory = os.path.dirname(os.path.abspath(out))
+    descriptor, staged = tempfile.mkstemp(prefix=".tracelake-", suffix=".html", dir=directory)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        # The temporary file is for its owner alone; the page is as any other file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(staged, 0o666 & ~mask)
+        os.replace(staged, out)
+    except BaseException:
+        os.unlink(staged)
+        raise
+
+
+_STYLE = """
+:root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--soft:#57606a;--grid:#d8dde3;--band:#f4f6f8;
+--link:#0550ae;--s0:#0072b2;--s1:#c04a00;--s2:#00805a;--s3:#a8497f;--s4:#946200;--s5:#2f8fc4;--s6:#6f4fb0;
+--s7:#7a4a3a;--s8:#5c5c5c;--s9:#7a7f00;--s10:#b3261e;--good:#1a7f37;--bad:#b3261e;--known:#8a5a00;--rest:#57606a}
+@media screen and (prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e9ec;--soft:#a3abb4;--grid:#363c44;
+--band:#1d2126;--link:#79b8ff;--s0:#56b4e9;--s1:#ff9d5c;--s2:#3fcf9f;--s3:#ec9bc9;--s4:#f0c040;--s5:#9fd3f5;
+--s6:#b9a2f2;--s7:#d9a08c;--s8:#b8b8b8;--s9:#cdd34f;--s10:#ff8a80;--good:#56d364;--bad:#ff8a80;--known:#f0c040;
+--rest:#a3abb4}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:56rem;padding:1rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.25rem;margin:2.5rem 0 .5rem}
+a{color:var(--link)}a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--link);outline-offset:2px}
+.skip{position:absolute;left:-99rem}.skip:focus{left:1rem;top:.5rem;background:var(--paper);padding:.5rem}
+nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;padding:.75rem 1rem;margin:1rem 0;list-style:none;background:var(--band);border-radius:.4rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:1rem 0}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+figure{margin:1rem 0 .5rem}figure svg{width:100%;height:auto;display:block}
+figure svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif!important}
+figcaption{color:var(--soft);font-size:.9rem;margin-top:.5rem}
+.narrow{display:none}@media (max-width:38rem){.wide{display:none}.narrow{display:block}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:0 0 .5rem;font-size:.9rem}
+.legend .key{width:28px;height:10px;display:inline-block;margin-right:.4rem}
+details{margin:.5rem 0}summary{cursor:pointer;padding:.25rem 0}
+.scroll{overflow:auto;max-height:26rem;border:1px solid var(--grid);border-radius:.3rem}
+table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}
+th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
+th:first-child{text-align:left}.facts thead th{white-space:normal;vertical-align:bottom}.facts th,.facts td{padding:.25rem .45rem}thead th{position:sticky;top:0;background:var(--band)}tbody th{font-weight:normal}
+code{font-size:.9em;overflow-wrap:anywhere}small{color:var(--soft);display:block}
+.checks{padding-left:1.2rem}.checks li{margin:.5rem 0}.finding{margin:.2rem 0 .2rem 1rem;overflow-wrap:anywhere}
+.badge{display:inline-block;min-width:4.5rem;text-align:center;border:2px solid var(--rest);color:var(--rest);border-radius:.3rem;padding:0 .4rem;font-weight:600}
+.badge.failed{border-color:var(--bad);color:var(--bad)}.badge.passed{border-color:var(--good);color:var(--good)}
+.badge.known{border-color:var(--known);color:var(--known)}
+footer{color:var(--soft);font-size:.85rem;margin-top:3rem;border-top:1px solid var(--grid)}
+@media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--grid:#bbb;--band:#fff;--link:#000}body{max-width:none;padding:0;font-size:10pt}nav,.skip{display:none}
+figure,tr,li{break-inside:avoid}h2{break-after:avoid}.scroll{max-height:none;overflow:visible;border:0}
+.wide{display:block}.narrow{display:none}figure+details{display:none}th,td{white-space:normal;padding:.1rem .3rem}}
+"""

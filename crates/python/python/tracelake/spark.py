@@ -1,0 +1,268 @@
+"""Conversion on a Spark cluster: one task for each file, one commit by the driver.
+
+Every machine has to see SRC and OUT under the same paths, and to import ``tracelake``. Spark only starts
+the tasks: what they do is ``convert --shard`` of the program, so a task that Spark repeats, or starts a
+second time on another machine, does no harm.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from . import _results, _tracelake
+from ._errors import FailedError, RefusedError, TracelakeError, from_code
+from ._options import StrPath, convert_arguments, path
+from ._progress import Progress, Watcher
+
+__all__ = ["convert"]
+
+#: How often the driver looks for parts that are finished, in seconds.
+_POLL = 1.0
+
+#: How long the driver waits for tasks that Spark has given up, in seconds: a copy of a task that was
+#: started to be safe, or one whose machine Spark thinks is lost.
+_PATIENCE = 120
+
+#: How often Spark tries a task by default; an error that may go away is raised until then.
+_ATTEMPTS = 4
+
+#: What a task returns.
+_SCHEMA = "shard int, facts string, error string"
+
+
+def convert(
+    spark: Any,
+    src: StrPath,
+    out: StrPath,
+    *,
+    trace: str | None = None,
+    tables: str | Iterable[str] | None = None,
+    parts: str | int | Iterable[int] | None = None,
+    threads: int | None = 1,
+    memory: str | int | None = None,
+    on_bad_row: Literal["fail", "reject"] = "fail",
+    max_rejects: int | None = None,
+    allow_missing: bool = False,
+    layout: Literal["hive", "flat"] = "hive",
+    format: Literal["parquet", "arrow"] = "parquet",
+    compression: str = "zstd",
+    part_rows: int | None = None,
+    derive: str | Iterable[str] | None = None,
+    checksums: StrPath | None = None,
+    shards: int | None = None,
+    progress: Progress = None,
+) -> _results.Manifest:
+    """Converts a downloaded trace into a lake on the machines of a ``SparkSession``, or resumes.
+
+    The lake has the same bytes as one made by ``tracelake.convert``. Parts that are finished stay, whatever
+    fails; the same call resumes.
+
+    ``shards`` is the number of tasks, by default one for each file. ``threads`` is the number of threads of
+    a task; give as many as ``spark.task.cpus``. The other keyword arguments are those of
+    ``tracelake.convert``.
+    """
+    source, lake = _everywhere(src), _everywhere(out)
+    arguments = convert_arguments(
+        trace=trace,
+        tables=tables,
+        parts=parts,
+        threads=threads,
+        memory=memory,
+        on_bad_row=on_bad_row,
+        max_rejects=max_rejects,
+        allow_missing=allow_missing,
+        layout=layout,
+        format=format,
+        compression=compression,
+        part_rows=part_rows,
+        derive=derive,
+        checksums=None if checksums in (None, "none") else _everywhere(checksums),
+    )
+    if checksums == "none":
+        arguments.append("--checksums=none")
+    places = ["--", source, lake]
+    with Watcher(progress) as watch:
+        prepared = json.loads(_tracelake.prepare([*arguments, *places], shards, watch))
+        if prepared is not None:
+            watch("begun", bytes=prepared["bytes"])
+            task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
+            _run(spark, task, prepared["shards"], _Poll(lake, watch))
+        made = _tracelake.commit(lake, _PATIENCE, max_rejects, None)
+    return _results.manifest(lake, made, watch.warnings)
+
+
+def _everywhere(place: StrPath) -> str:
+    """A path that doesn't depend on the directory of a process."""
+    place = path(place)
+    return place if "://" in place else os.path.abspath(place)
+
+
+def _task(
+    arguments: list[str], places: list[str], shards: int, version: str
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What a task does. Spark sends this function by value, so that a machine without the package can
+    say so."""
+
+    def task(batches: Iterable[Any]) -> Iterator[Any]:
+        import importlib
+
+        arrow: Any = importlib.import_module("pyarrow")
+        schema = arrow.schema(
+            [("shard", arrow.int32()), ("facts", arrow.string()), ("error", arrow.string())]
+        )
+        for batch in batches:
+            for shard in batch.column(0).to_pylist():
+                try:
+                    from tracelake.spark import convert_shard
+                except ImportError as error:
+                    import socket
+
+                    reason = f"{socket.gethostname()} can't import tracelake: {error}"
+                    hint = "install the wheel on the executors, or send it with --archives"
+                    row = {"error": {"code": 1, "message": f"{reason}; {hint}", "hint": hint}}
+                else:
+                    row = convert_shard(arguments, places, shard, shards, version)
+                texts = {name: json.dumps(value) for name, value in row.items()}
+                rows = [{"shard": shard, "facts": None, "error": None, **texts}]
+                yield arrow.RecordBatch.from_pylist(rows, schema=schema)
+
+    return task
+
+
+def convert_shard(
+    arguments: list[str], places: list[str], shard: int, shards: int, version: str
+) -> dict[str, Any]:
+    """Converts one shard on an executor, and returns its facts or its error.
+
+    An error that another attempt may avoid is raised instead, unless it is the last attempt.
+    """
+    if version != _tracelake.__version__:
+        message = f"an executor has tracelake {_tracelake.__version__}, and the driver {version}"
+        hint = "install the same version everywhere"
+        return {"error": {"code": 6, "message": f"{message}; {hint}", "hint": hint}}
+    try:
+        made = _tracelake.convert([*arguments, f"--shard={shard}/{shards}", *places], None)
+    except TracelakeError as error:
+        if isinstance(error, FailedError) and _attempt() + 1 < _ATTEMPTS:
+            raise
+        return {"error": _described(error)}
+    return {"facts": json.loads(made)}
+
+
+def _attempt() -> int:
+    """The number of failed attempts before this one."""
+    pyspark: Any = importlib.import_module("pyspark")
+    context: Any = pyspark.TaskContext.get()
+    return 0 if context is None else int(context.attemptNumber())
+
+
+def _described(error: TracelakeError) -> dict[str, Any]:
+    fields = ("path", "line", "column", "field", "value", "hint")
+    described = {name: getattr(error, name) for name in fields}
+    return {"code": error.exit_code, "message": str(error), **described}
+
+
+class _Poll:
+    """Reports the parts that tasks have noted since the last look."""
+
+    def __init__(self, lake: str, watch: Watcher) -> None:
+        self._lake, self._watch = lake, watch
+        self._known: set[tuple[str, int]] = set()
+        self._read: dict[str, int] = {}
+        self.look("kept")
+
+    def look(self, kind: Literal["finished", "kept"]) -> None:
+        """Looks once."""
+        for part in json.loads(_tracelake.facts(self._lake)):
+            key = (part["table"], part["file_number"])
+            if key in self._known:
+                continue
+            self._known.add(key)
+            # Several parts may be cut from one file, of which each says how much was read.
+            read, source = part["source_bytes"], part["source"]
+            new = max(read - self._read.get(source, 0), 0)
+            self._read[source] = max(read, self._read.get(source, 0))
+            place = {"table": part["table"], "file_number": part["file_number"]}
+            if kind == "kept":
+                self._watch(kind, **place, rows=part["rows"], bytes=new)
+                continue
+            self._watch("read", bytes=new)
+            counts = {name: part[name] for name in ("rows", "rejected", "bytes")}
+            self._watch(kind, **place, **counts)
+
+
+def _run(spark: Any, task: Callable[..., Any], shards: int, poll: _Poll) -> None:
+    """Runs a task for each shard, and raises the error of the first shard that failed.
+
+    Spark works in a thread of its own, so that events are reported in this one.
+    """
+    rows: list[Any] = []
+    failed: list[BaseException] = []
+    tag = f"tracelake-{uuid.uuid4()}"
+
+    def work() -> None:
+        try:
+            _tagged(spark, tag)
+            frame = spark.range(0, shards, 1, shards)
+            rows.extend(frame.mapInArrow(task, _SCHEMA).collect())
+        except BaseException as error:
+            failed.append(error)
+
+    worker = threading.Thread(target=work, name="tracelake-spark", daemon=True)
+    worker.start()
+    try:
+        while worker.is_alive():
+            worker.join(_POLL)
+            poll.look("finished")
+    except BaseException:
+        _interrupt(spark, tag)
+        worker.join(_PATIENCE)
+        raise
+    errors = [json.loads(row["error"]) for row in sorted(rows, key=_shard) if row["error"]]
+    if errors:
+        error = errors[0]
+        raise from_code(error.pop("code"), error.pop("message"), **error)
+    if failed:
+        raise _of_spark(failed[0]) from failed[0]
+    if len(rows) < shards:
+        raise RefusedError(f"Spark returned {len(rows)} of {shards} results")
+
+
+def _tagged(spark: Any, tag: str) -> None:
+    """Marks the jobs of this thread, so that they can be interrupted."""
+    try:
+        spark.addTag(tag)
+    except Exception:
+        # Sessions of Spark 3.5 can't, unless they are remote, but their context can.
+        spark.sparkContext.addJobTag(tag)
+
+
+def _interrupt(spark: Any, tag: str) -> None:
+    try:
+        spark.interruptTag(tag)
+    except Exception:
+        spark.sparkContext.cancelJobsWithTag(tag)
+
+
+def _shard(row: Any) -> int:
+    return int(row["shard"])
+
+
+#: The line of a traceback that says what was raised.
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception): .+", re.MULTILINE)
+
+
+def _of_spark(error: BaseException) -> TracelakeError:
+    """An error of Spark or of Python on an executor, by the line that says what was raised."""
+    text = str(error).strip()
+    raised: list[str] = _RAISED.findall(text)
+    first = text.splitlines()[0] if text else type(error).__name__
+    reason = raised[-1] if raised else first
+    return FailedError(f"Spark failed: {reason.removeprefix('tracelake._errors.FailedError: ')}")

@@ -1,0 +1,289 @@
+"""One fault for each check: the parts that are edited, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lakes import Edit, Row, find
+
+AFTER = 2**63 - 1
+#: An id that no table has.
+NOBODY = 999_999_999_999
+
+#: A table, a file number and the change.
+Fault = list[tuple[str, int, Edit]]
+
+
+def put(name: str, value: Any, **where: Any) -> Edit:
+    """Sets a value of the first row with these values that has one there; a dot leads into a struct."""
+
+    def change(rows: list[Row]) -> None:
+        outer, _, last = name.rpartition(".")
+        for row in rows:
+            inner = row[outer] if outer else row
+            if inner is not None and all(row[one] == it for one, it in where.items()):
+                inner[last] = value
+                return
+        raise AssertionError(f"no row with {where}")
+
+    return change
+
+
+def swap(time: str, entity: str, *, within: bool = False) -> Edit:
+    """Swaps two neighbours with different times, of different things or within one."""
+
+    def change(rows: list[Row]) -> None:
+        for index in range(len(rows) - 1):
+            one, other = rows[index], rows[index + 1]
+            if (one[entity] == other[entity]) == within and 0 < one[time] < other[time] < AFTER:
+                rows[index], rows[index + 1] = other, one
+                return
+        raise AssertionError("no two such rows")
+
+    return change
+
+
+def again(rows: list[Row]) -> None:
+    """The first row twice."""
+    rows.insert(0, dict(rows[0]))
+
+
+def updated_twice(start: int, update: int) -> Edit:
+    """Two equal updates right after an event that allows them."""
+
+    def change(rows: list[Row]) -> None:
+        index = find(rows, event_type=start)
+        extra = dict(rows[index], event_type=update)
+        rows[index + 1 : index + 1] = [extra, dict(extra)]
+
+    return change
+
+
+def follow(name: str, before: int, after: int) -> Edit:
+    """An event right after the first one of a type during the trace."""
+
+    def change(rows: list[Row]) -> None:
+        index = next(i for i, row in enumerate(rows) if row[name] == before and 0 < row["time"] < AFTER)
+        values = {name: after, "time": rows[index]["time"] + 1}
+        # Where rows are sorted they stay so: another row may follow within the microsecond.
+        later = next((i for i, row in enumerate(rows) if i > index and row["time"] > values["time"]), len(rows))
+        rows.insert(later, dict(rows[index], **values))
+
+    return change
+
+
+def add(**values: Any) -> Edit:
+    """The last row once more, with other values, which may follow from it."""
+
+    def change(rows: list[Row]) -> None:
+        last = rows[-1]
+        given = {name: value(last) if callable(value) else value for name, value in values.items()}
+        rows.append(dict(last, **given))
+
+    return change
+
+
+def begins_with_schedule(name: str, task: tuple[str, ...], schedule: int, update: int) -> Edit:
+    """A life whose SUBMIT became its SCHEDULE, and its SCHEDULE an update."""
+
+    def change(rows: list[Row]) -> None:
+        lives: dict[tuple[Any, ...], list[Row]] = {}
+        for row in rows:
+            lives.setdefault(tuple(row[one] for one in task), []).append(row)
+        for life in lives.values():
+            if [row[name] for row in life[:2]] == [0, schedule] and life[0]["time"] > 0:
+                life[0][name], life[1][name] = schedule, update
+                return
+        raise AssertionError("no such life")
+
+    return change
+
+
+def first(**values: Any) -> Edit:
+    """Other values in the first row, which may follow from it."""
+
+    def change(rows: list[Row]) -> None:
+        row = rows[0]
+        row.update({name: value(row) if callable(value) else value for name, value in values.items()})
+
+    return change
+
+
+def last(**values: Any) -> Edit:
+    """Other values in the last row."""
+
+    def change(rows: list[Row]) -> None:
+        rows[-1].update(values)
+
+    return change
+
+
+def ends_early(rows: list[Row]) -> None:
+    """An end before the start."""
+    row = next(row for row in rows if (row["start_time"] or 0) > 10)
+    row["end_time"] = row["start_time"] - 1
+
+
+def nested(rows: list[Row]) -> None:
+    """An alloc set that runs in itself."""
+    row = rows[find(rows, collection_type=1)]
+    row["alloc_collection_id"] = row["collection_id"]
+
+
+def tasks(*names: str) -> Edit:
+    """A new job with these tasks."""
+
+    def change(rows: list[Row]) -> None:
+        model = dict(rows[-1], job_name="j_new")
+        rows.extend(dict(model, task_name=name) for name in names)
+
+    return change
+
+
+def observed(name: str, value: int) -> Edit:
+    """A synthesised record, with the first reason that there is."""
+
+    def change(rows: list[Row]) -> None:
+        next(row for row in rows if not row[name])[name] = value
+
+    return change
+
+
+def next_machine_event(name: str, added: int, removed: int) -> Edit:
+    """What the last machine of the table can't do next: come again, or go again."""
+    return add(
+        **{name: lambda row: removed if row[name] == removed else added},
+        time=lambda row: row["time"] + 1,
+    )
+
+
+def one(table: str, change: Edit, number: int = 0) -> Fault:
+    """A fault in one part."""
+    return [(table, number, change)]
+
+
+NEW_MACHINE = ("machine_events", 0, add(event_type=0, machine_id=NOBODY))
+
+GOOGLE: dict[str, Fault] = {
+    "job_events_sorted": one("job_events", swap("time", "job_id"), 1),
+    "task_events_sorted": one("task_events", swap("time", "job_id"), 1),
+    "machine_events_sorted": one("machine_events", swap("time", "machine_id")),
+    "machine_attributes_sorted": one("machine_attributes", swap("time", "machine_id")),
+    "task_constraints_sorted": one("task_constraints", swap("time", "job_id"), 1),
+    "task_usage_sorted": one("task_usage", swap("start_time", "job_id"), 1),
+    "file_numbers_share_times": one("job_events", first(time=601_000_000), 1),
+    "job_events_duplicates": one("job_events", updated_twice(1, 8)),
+    "task_events_duplicates": one("task_events", updated_twice(1, 8)),
+    "machine_events_duplicates": one("machine_events", updated_twice(0, 2)),
+    "machine_attributes_duplicates": one("machine_attributes", again),
+    "task_constraints_duplicates": one("task_constraints", again),
+    "task_usage_duplicates": one("task_usage", again),
+    "job_events_hashes": one("job_events", put("job_name", "x" * 43)),
+    "task_events_hashes": one("task_events", put("user", "x" * 43)),
+    "machine_events_hashes": one("machine_events", put("platform_id", "x" * 43)),
+    "machine_attributes_hashes": one("machine_attributes", put("attribute_value", "x" * 43)),
+    "task_constraints_hashes": one("task_constraints", put("attribute_name", "x" * 43)),
+    "job_events_codes": one("job_events", put("scheduling_class", 4)),
+    "task_events_codes": one("task_events", put("missing_info", 3, missing_info=None)),
+    "machine_events_codes": one("machine_events", add(event_type=3)),
+    "task_constraints_codes": one("task_constraints", put("comparison_operator", 4)),
+    "job_events_observed": one("job_events", observed("missing_info", 0)),
+    "task_events_observed": one("task_events", observed("missing_info", 0)),
+    "machine_life_cycle": one("machine_events", next_machine_event("event_type", 0, 1)),
+    "job_life_cycle": one("job_events", follow("event_type", 4, 5), 1),
+    "job_begins_with_submit": one("job_events", begins_with_schedule("event_type", ("job_id",), 1, 8), 1),
+    "task_life_cycle": one("task_events", follow("event_type", 4, 5), 1),
+    "task_begins_with_submit": one(
+        "task_events", begins_with_schedule("event_type", ("job_id", "task_index"), 1, 8), 1
+    ),
+    "job_ids_unique": one("job_events", follow("event_type", 4, 0), 1),
+    "jobs_have_tasks": one("job_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
+    "task_events_jobs_exist": one("task_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
+    "task_usage_tasks_exist": one("task_usage", put("task_index", 999_999)),
+    "task_events_machines_exist": one("task_events", put("machine_id", NOBODY, event_type=1)),
+    "task_usage_machines_exist": one("task_usage", put("machine_id", NOBODY)),
+    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", NOBODY)),
+    "task_events_machines_added": [NEW_MACHINE, ("task_events", 0, put("machine_id", NOBODY, event_type=1))],
+    "task_usage_machines_added": [NEW_MACHINE, ("task_usage", 0, put("machine_id", NOBODY))],
+    "task_constraints_have_events": one("task_constraints", put("task_index", 999_999)),
+    "task_usage_periods": one("task_usage", first(end_time=lambda row: row["start_time"] + 300_000_001)),
+    "machine_events_capacities": one("machine_events", put("cpus", 1.5)),
+    "task_events_requests": one("task_events", put("memory_request", -0.5)),
+    "task_usage_values": one("task_usage", put("cpu_rate", 1.5)),
+}
+
+ALIBABA: dict[str, Fault] = {
+    "machine_meta_sorted": one("machine_meta", swap("time_stamp", "machine_id", within=True)),
+    "machine_usage_sorted": one("machine_usage", swap("time_stamp", "machine_id", within=True)),
+    "container_meta_sorted": one("container_meta", swap("time_stamp", "container_id", within=True)),
+    "container_usage_sorted": one("container_usage", swap("time_stamp", "container_id", within=True)),
+    "machine_meta_duplicates": one("machine_meta", again),
+    "batch_task_duplicates": one("batch_task", again),
+    "machine_meta_values": one("machine_meta", put("mem_size", 102)),
+    "machine_usage_values": one("machine_usage", put("cpu_util_percent", 102)),
+    "container_meta_values": one("container_meta", put("mem_size", -2.0)),
+    "container_usage_values": one("container_usage", put("net_in", 101.5)),
+    "batch_task_values": one("batch_task", put("plan_mem", 101.0)),
+    "batch_instance_values": one("batch_instance", put("mem_max", 200.0)),
+    "machine_meta_times": one("machine_meta", last(time_stamp=800_000)),
+    "machine_usage_times": one("machine_usage", last(time_stamp=800_000)),
+    "container_meta_times": one("container_meta", last(time_stamp=800_000)),
+    "container_usage_times": one("container_usage", last(time_stamp=800_000)),
+    "batch_task_times": one("batch_task", put("end_time", 800_000)),
+    "batch_instance_times": one("batch_instance", put("end_time", 800_000)),
+    "batch_task_ends": one("batch_task", ends_early),
+    "batch_instance_ends": one("batch_instance", ends_early),
+    "batch_task_dependencies_exist": one("batch_task", tasks("M1", "R2_99")),
+    "batch_task_dependencies_end": one("batch_task", tasks("M1_3", "R2_1", "R3_2")),
+    "machine_usage_machines_exist": one("machine_usage", put("machine_id", "m_none")),
+    "container_meta_machines_exist": one("container_meta", put("machine_id", "m_none")),
+    "container_usage_machines_exist": one("container_usage", put("machine_id", "m_none")),
+    "batch_instance_machines_exist": one("batch_instance", put("machine_id", "m_none")),
+    "container_usage_named": one("container_usage", put("container_id", None)),
+    "container_usage_containers_exist": one("container_usage", put("container_id", "c_none")),
+    "batch_instance_tasks_exist": one("batch_instance", put("task_name", "M999")),
+}
+
+COLLECTION, INSTANCE = ("collection_id",), ("collection_id", "instance_index")
+TOO_LONG: Callable[[Row], int] = lambda row: row["start_time"] + 300_000_001  # noqa: E731
+
+BORG: dict[str, Fault] = {
+    "collection_events_codes": one("collection_events", put("scheduling_class", 4)),
+    "instance_events_codes": one("instance_events", put("scheduling_class", 4)),
+    "machine_events_codes": one("machine_events", add(type=4)),
+    "borg_traces_data_codes": one("borg_traces_data", put("scheduling_class", 4)),
+    "collection_events_observed": one("collection_events", observed("missing_type", 4)),
+    "instance_events_observed": one("instance_events", observed("missing_type", 4)),
+    "collection_life_cycle": one("collection_events", follow("type", 6, 7)),
+    "collection_begins_with_submit": one("collection_events", begins_with_schedule("type", COLLECTION, 3, 10), 1),
+    "instance_life_cycle": one("instance_events", follow("type", 6, 7)),
+    "instance_begins_with_submit": one("instance_events", begins_with_schedule("type", INSTANCE, 3, 10), 1),
+    "machine_life_cycle": one("machine_events", next_machine_event("type", 1, 2)),
+    "collection_events_alloc_sets_exist": one("collection_events", put("alloc_collection_id", NOBODY, collection_type=0)),
+    "instance_events_alloc_sets_exist": one("instance_events", put("alloc_collection_id", NOBODY)),
+    "instance_usage_alloc_sets_exist": one("instance_usage", put("alloc_collection_id", NOBODY)),
+    "alloc_sets_not_nested": one("collection_events", nested),
+    "collection_parents_exist": one("collection_events", put("parent_collection_id", NOBODY)),
+    "instance_events_collections_exist": one("instance_events", add(collection_id=NOBODY, type=0, missing_type=None), 1),
+    "instance_usage_instances_exist": one("instance_usage", put("instance_index", 999_999)),
+    "instance_events_machines_exist": one("instance_events", put("machine_id", NOBODY)),
+    "instance_usage_machines_exist": one("instance_usage", put("machine_id", NOBODY)),
+    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", NOBODY)),
+    "machine_events_capacities": one("machine_events", put("capacity.cpus", 1.5)),
+    "instance_events_requests": one("instance_events", put("resource_request.memory", -0.5)),
+    "instance_usage_periods": one("instance_usage", first(end_time=TOO_LONG)),
+    "borg_traces_data_periods": one("borg_traces_data", first(end_time=TOO_LONG)),
+    "instance_usage_values": one("instance_usage", put("average_usage.cpus", -1.0)),
+    "borg_traces_data_values": one("borg_traces_data", put("maximum_usage.memory", -1.0)),
+    "instance_usage_distributions": one("instance_usage", put("cpu_usage_distribution", [0.0] * 10)),
+    "borg_traces_data_distributions": one("borg_traces_data", put("tail_cpu_usage_distribution", [0.5] * 8 + [0.25])),
+    "borg_traces_data_types": one("borg_traces_data", put("collections_events_type", 9)),
+    "borg_traces_data_failed": one("borg_traces_data", first(failed=lambda row: not row["failed"])),
+}
+
+FAULTS: dict[str, dict[str, Fault]] = {
+    "google-2011-v2.1": GOOGLE,
+    "alibaba-2018": ALIBABA,
+    "borg-2019": BORG,
+}

@@ -1,0 +1,60 @@
+"""What the checks find in published rows is what docs/checks.md explains."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tracelake
+
+pytest.importorskip("duckdb")
+
+ROOT = Path(__file__).parents[3]
+ROWS = ROOT.parent / "shared" / "data"
+
+#: The name in the page, the folder, and files that get another name.
+SOURCES = [
+    ("Google, job and machine events", "google-2011", {}),
+    ("Google, task events, parts 12 and 13", "google-2011-task-events", {}),
+    ("Google, first 600 rows", "google-2011-heads", {}),
+    ("Alibaba, samples", "alibaba-2018", {}),
+    ("Alibaba, container usage", "alibaba-2018-head", {}),
+    (
+        "Borg, Kaggle file",
+        "borg-2019",
+        {
+            "borg_traces_data-60-records.csv": "borg_traces_data.csv",
+            "instance_usage-1-row.json": "instance_usage-000000000000.json",
+        },
+    ),
+]
+
+
+def explained() -> set[tuple[str, str, str, int]]:
+    """The rows of the table of findings."""
+    section = (ROOT / "docs" / "checks.md").read_text().split("## What the checks find in published rows")[1]
+    rows: set[tuple[str, str, str, int]] = set()
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and cells[0] != "rows":
+            rows.add((cells[0], cells[1].strip("`"), cells[2], int(cells[3].replace(",", ""))))
+    return rows
+
+
+@pytest.mark.skipif(not ROWS.is_dir(), reason="there are no published rows next to the project")
+def test_every_finding_is_explained() -> None:
+    found: set[tuple[str, str, str, int]] = set()
+    for name, folder, renamed in SOURCES:
+        source = ROWS / folder
+        if renamed:
+            source = Path(folder)
+            source.mkdir()
+            for old, new in renamed.items():
+                shutil.copy(ROWS / folder / old, source / new)
+        tracelake.convert(source, f"{folder}-lake", allow_missing=True)
+        report = tracelake.check(f"{folder}-lake")
+        assert report and report.having("passed"), report
+        found |= {(name, one.check, one.finding, one.violations) for one in report.findings}
+    assert found == explained()

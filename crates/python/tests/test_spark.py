@@ -1,0 +1,311 @@
+"""Conversion on a real Spark cluster: a standalone master and two workers on the loopback interface.
+
+The executors have no tracelake of their own: the wheel reaches them as an archive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelake
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Cluster:
+    """A master and two workers, each a process group of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        self.folder = folder
+        self.home = Path(pyspark.__file__).parent
+        self.port = free_port()
+        self.master = f"spark://127.0.0.1:{self.port}"
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        place = ["--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0"]
+        self.start("master", "127.0.0.1", "org.apache.spark.deploy.master.Master", *place)
+        self.wait_for("master", "I have been elected leader")
+        for name in ("worker-0", "worker-1"):
+            self.start_worker(name)
+
+    def start(self, name: str, host: str, *arguments: str) -> None:
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(self.home),
+            "SPARK_LOCAL_IP": host,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_WORKER_DIR": str(self.folder / f"{name}-work"),
+        }
+        # What this process can import must not reach the executors by accident.
+        environment.pop("PYTHONPATH", None)
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [self.home / "bin/spark-class", *arguments],
+                env=environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def start_worker(self, name: str) -> None:
+        # Spark never starts a copy of a task on the host of the first one.
+        host = f"127.0.0.{2 + int(name[-1])}"
+        place = ["--host", host, "--webui-port", "0", "--cores", "2", "--memory", "1g"]
+        self.start(name, host, "org.apache.spark.deploy.worker.Worker", *place, self.master)
+        self.wait_for(name, "Successfully registered with master")
+
+    def wait_for(self, name: str, text: str) -> None:
+        log = self.folder / f"{name}.log"
+        until = time.monotonic() + 120
+        while text not in log.read_text(errors="replace"):
+            assert self.processes[name].poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.1)
+
+    def kill(self, name: str) -> None:
+        """Kills a process with its executors, and waits for it."""
+        process = self.processes.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def session(self, archive: Path, **options: str) -> Any:
+        from pyspark.sql import SparkSession
+
+        # The driver decides which interpreter the executors start.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        builder = SparkSession.builder.master(self.master).appName("tracelake")
+        settings = {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.rolling.enabled": "false",
+            "spark.eventLog.dir": str(self.folder),
+            "spark.executor.cores": "1",
+            "spark.executor.memory": "512m",
+            # Copies of nearly every task that isn't among the fastest.
+            "spark.speculation": "true",
+            "spark.speculation.interval": "20ms",
+            "spark.speculation.multiplier": "1.01",
+            "spark.speculation.quantile": "0.1",
+            "spark.speculation.minTaskRuntime": "1ms",
+            "spark.archives": f"{archive}#wheel",
+            "spark.executorEnv.PYTHONPATH": "wheel",
+            **options,
+        }
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
+
+    def events(self, *says: str) -> int:
+        """How many events of Spark say all of this so far."""
+        logs = [path for path in self.folder.glob("app-*") if path.is_file()]
+        lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+        return sum(all(text in line for text in says) for line in lines)
+
+    def stop(self) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is in the wheel, as an archive that Spark unpacks."""
+    package = Path(tracelake.__file__).parent
+    name = tmp_path_factory.mktemp("archive") / "tracelake"
+    return Path(shutil.make_archive(str(name), "zip", package.parent, package.name))
+
+
+@pytest.fixture(scope="module")
+def spark(cluster: Cluster, archive: Path) -> Iterator[Any]:
+    session = cluster.session(archive)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of enough files to keep two workers busy for a while."""
+    path = tmp_path_factory.mktemp("large") / "trace"
+    tracelake.generate("google-2011-v2.1", path, parts=12, rows=120_000)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(large: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The lake of one machine."""
+    out = tmp_path_factory.mktemp("expected") / "lake"
+    tracelake.convert(large, out)
+    return digests(out)
+
+
+def digests(lake: Path) -> dict[str, str]:
+    """Every file below a directory, directories included, with its digest."""
+    return {
+        str(path.relative_to(lake)): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else "directory"
+        for path in sorted(lake.rglob("*"))
+    }
+
+
+def slow_at_first(task: Any) -> Any:
+    """A task that the first attempts at two shards begin late, so that Spark starts copies of them."""
+
+    def slow(batches: Any) -> Any:
+        import time
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context.partitionId() in (0, 1) and context.attemptNumber() == 0:
+            time.sleep(30)
+        yield from task(batches)
+
+    return slow
+
+
+def test_a_killed_worker_and_speculation_change_no_byte(
+    cluster: Cluster,
+    spark: Any,
+    large: Path,
+    expected: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = tracelake.spark._task
+    monkeypatch.setattr(tracelake.spark, "_task", lambda *given: slow_at_first(plain(*given)))
+    events: list[tracelake.Event] = []
+    killed: list[str] = []
+
+    def watch(event: tracelake.Event) -> None:
+        events.append(event)
+        # In the middle: parts are finished, and copies of tasks are at work.
+        if event.kind == "finished" and not killed and cluster.events('"Speculative":true'):
+            killed.append("worker-1")
+            cluster.kill("worker-1")
+
+    out = tmp_path / "lake"
+    lake = tracelake.spark.convert(spark, large, out, progress=watch)
+    assert killed, "the work was over before a worker could be killed"
+    assert digests(out) == expected
+    assert lake == tracelake.open(out)
+    kinds = [event.kind for event in events]
+    assert kinds.count("begun") == 1 and "finished" in kinds and "read" in kinds
+    copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
+    lost = cluster.events('"Event":"SparkListenerExecutorRemoved"')
+    print(
+        f"killed {killed}, {lost} executors lost, {copies} tasks started twice; "
+        f"{kinds.count('finished')} parts seen; {len(expected)} equal files"
+    )
+    assert lost == 2 and copies > 0
+    cluster.start_worker("worker-1")
+    # A second call finds the lake finished, and a plain verification nothing wrong.
+    assert tracelake.spark.convert(spark, large, out) == lake
+    assert digests(out) == expected
+    assert tracelake.verify(out, source=large)
+
+
+def test_fewer_shards_make_the_same_lake(
+    spark: Any, large: Path, expected: dict[str, str], tmp_path: Path
+) -> None:
+    tracelake.spark.convert(spark, large, tmp_path / "lake", shards=3, threads=2)
+    assert digests(tmp_path / "lake") == expected
+
+
+def test_a_bad_row_arrives_with_its_position(spark: Any, own_source: Path, tmp_path: Path) -> None:
+    part = own_source / "job_events/part-00001-of-00002.csv.gz"
+    whole = part.read_bytes()
+    import gzip
+
+    part.write_bytes(whole + gzip.compress(b"12x,,3418309,0,user,3,name,logical\n"))
+    out = tmp_path / "lake"
+    with pytest.raises(tracelake.BadRowError) as caught:
+        tracelake.spark.convert(spark, own_source, out)
+    error = caught.value
+    assert (error.path, error.column, error.field) == (str(part), 1, "job_events.time")
+    assert error.line is not None and error.line > 1
+    assert error.value == "12x" and error.exit_code == 4
+    assert not (out / "_tracelake/manifest.json").exists()
+    # The next run converts only what is missing.
+    events: list[tracelake.Event] = []
+    with pytest.raises(tracelake.RefusedError):
+        # The file has another size now, so the plan is another one.
+        part.write_bytes(whole)
+        tracelake.spark.convert(spark, own_source, out)
+    part.write_bytes(whole + gzip.compress(b"12x,,3418309,0,user,3,name,logical\n"))
+    lake = tracelake.spark.convert(
+        spark, own_source, out, on_bad_row="reject", progress=events.append
+    )
+    assert lake.rejected == 1
+    assert [event.kind for event in events].count("kept") > 0
+    one = tmp_path / "one"
+    tracelake.convert(own_source, one, on_bad_row="reject")
+    assert digests(out) == digests(one)
+
+
+def test_a_lake_that_is_in_use_is_refused(spark: Any, source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "lake"
+    tracelake.convert(source, out, tables="job_events")
+    # Another plan is at work there.
+    tracelake.spark.convert(spark, source, out, tables="machine_events")
+    with pytest.raises(tracelake.RefusedError, match="layout was hive and is now flat"):
+        tracelake.spark.convert(spark, source, out, layout="flat")
+
+
+def test_another_version_is_refused(
+    spark: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tracelake import _tracelake
+
+    version = tracelake.__version__
+    monkeypatch.setattr(_tracelake, "__version__", "9.9.9")
+    with pytest.raises(tracelake.RefusedError, match=f"has tracelake {version}, and the driver 9.9.9"):
+        tracelake.spark.convert(spark, source, tmp_path / "lake")
+    assert not (tmp_path / "lake/_tracelake/manifest.json").exists()
+
+
+def test_an_executor_without_the_wheel_says_so(
+    cluster: Cluster, spark: Any, archive: Path, source: Path, tmp_path: Path
+) -> None:
+    spark.stop()
+    if importlib.util.find_spec("tracelake", None) and "site-packages" in tracelake.__file__:
+        pytest.skip("tracelake is installed where the executors look")
+    bare = cluster.session(archive, **{"spark.executorEnv.PYTHONPATH": "nowhere"})
+    try:
+        with pytest.raises(tracelake.FailedError, match="can't import tracelake"):
+            tracelake.spark.convert(bare, source, tmp_path / "lake")
+    finally:
+        bare.stop()

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Submits a conversion to Slurm: an array of shards, and a commit that starts when all of them are done.
+#
+#   SRC=/scratch/clusterdata-2011-2 OUT=/scratch/lake SHARDS=16 sh docs/recipes/slurm.sh
+set -eu
+
+: "${SRC:?}" "${OUT:?}" "${SHARDS:?}"
+export SRC OUT SHARDS
+recipes=$(dirname "$0")
+
+# Fails here, and not in every task, if something is wrong with SRC or OUT.
+tracelake convert "$SRC" "$OUT" --shard "0/$SHARDS" --dry-run "$@" >/dev/null
+
+job=$(sbatch --parsable --array="0-$((SHARDS - 1))" "$recipes/shard.sh" "$@")
+sbatch --parsable --dependency="afterok:$job" "$recipes/commit.sh"
