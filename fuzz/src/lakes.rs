@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) {
     let directory = directory();
     let root = directory.path();
     copy(&lake().path().join("lake"), root);
-    let mut manifest = read_manifest(root).unwrap();
+    let mut manifest = read_manifest(&root.into()).unwrap();
     let mut parts = manifest
         .tables
         .iter_mut()
@@ -49,7 +49,12 @@ pub fn run(data: &[u8]) {
     let source = lake().path().join("source");
     for source in [None, Some(source.as_path())] {
         // Whatever it finds is right; a file can also stay what it was.
-        drop(verify(root, source.map(Into::into).as_ref(), 1, &|_| {}));
+        drop(verify(
+            &root.into(),
+            source.map(Into::into).as_ref(),
+            1,
+            &|_| {},
+        ));
     }
 }
 
@@ -104,13 +109,13 @@ fn lake() -> &'static TempDir {
             shard: None,
             stop: &Arc::new(AtomicUsize::new(0)),
         };
-        convert(&plan(&request).unwrap(), &out, conduct, &|_| {}).unwrap();
+        convert(&plan(&request).unwrap(), &(&out).into(), conduct, &|_| {}).unwrap();
         directory
     })
 }
 
 fn lake_files() -> usize {
-    let manifest = read_manifest(&lake().path().join("lake")).unwrap();
+    let manifest = read_manifest(&lake().path().join("lake").into()).unwrap();
     manifest.parts().count()
 }
 

@@ -69,7 +69,7 @@ pub fn run(data: &[u8]) {
         stop: &stop,
     };
     let lenient = plan(&request).unwrap();
-    let outcome = convert(&lenient, &out, conduct(1), &|_| {}).unwrap();
+    let outcome = convert(&lenient, &(&out).into(), conduct(1), &|_| {}).unwrap();
     outcome.manifest.check_counts().unwrap();
     let part = &outcome.manifest.tables[0].parts[0];
 
@@ -84,7 +84,7 @@ pub fn run(data: &[u8]) {
         None => assert!(plain.bad.is_empty()),
     }
 
-    let verdict = verify(&out, Some(&source.into()), 1, &|_| {}).unwrap();
+    let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
     let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(verdict.values, part.rows_out * table.columns.len() as u64);
@@ -93,7 +93,7 @@ pub fn run(data: &[u8]) {
     request.on_bad_row = OnBadRow::Fail;
     let strict = plan(&request).unwrap();
     let strictly = directory.path().join("strict");
-    match convert(&strict, &strictly, conduct(2), &|_| {}) {
+    match convert(&strict, &(&strictly).into(), conduct(2), &|_| {}) {
         Ok(strict) => {
             assert_eq!(part.rows_rejected, 0);
             // Digests included: the bytes do not depend on the threads either.

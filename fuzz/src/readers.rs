@@ -39,9 +39,9 @@ pub fn run(data: &[u8]) {
 fn manifest(root: &Path, bytes: &[u8]) {
     let bytes = sealed(bytes);
     let parsed = serde_json::from_slice::<Manifest>(&bytes).ok();
-    let lake = Lake::open(root).unwrap();
+    let lake = Lake::open(&root.into()).unwrap();
     fs::write(root.join("_tracelake/manifest.json"), bytes).unwrap();
-    assert_eq!(read_manifest(root).ok(), parsed);
+    assert_eq!(read_manifest(&root.into()).ok(), parsed);
     let progress = lake.progress().unwrap();
     let Some(manifest) = parsed else {
         assert!(progress.origin.is_none() && progress.parts.is_empty() && !progress.complete);
@@ -76,7 +76,7 @@ fn manifest(root: &Path, bytes: &[u8]) {
 }
 
 fn journal(root: &Path, bytes: &[u8]) {
-    let lake = Lake::open(root).unwrap();
+    let lake = Lake::open(&root.into()).unwrap();
     let path = root.join("_tracelake/journal.ndjson");
     fs::write(&path, bytes).unwrap();
     let progress = lake.progress().unwrap();
@@ -188,7 +188,9 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
         shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
-    let before = convert(&plan, &out, conduct, &|_| {}).unwrap().manifest;
+    let before = convert(&plan, &(&out).into(), conduct, &|_| {})
+        .unwrap()
+        .manifest;
     let home = out.join("_tracelake");
     let part = &before.tables[0].parts[0];
     let mut tampered = bytes.to_vec();
@@ -211,15 +213,15 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     if name != "manifest.json" {
         fs::remove_file(home.join("manifest.json")).unwrap();
     }
-    let outcome = convert(&plan, &out, conduct, &|_| {});
+    let outcome = convert(&plan, &(&out).into(), conduct, &|_| {});
     assert_eq!(fs::read(&beside).unwrap(), b"");
     assert!(source.join(&part.source.path).is_file());
     let Ok(outcome) = outcome else {
         return;
     };
-    assert_eq!(read_manifest(&out).unwrap(), outcome.manifest);
+    assert_eq!(read_manifest(&(&out).into()).unwrap(), outcome.manifest);
     outcome.manifest.check_counts().unwrap();
-    let verdict = verify(&out, Some(&source.into()), 1, &|_| {}).unwrap();
+    let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
     // Whoever knows the digest of an output can lie about it, and then it is verify that tells.
     if outcome.converted > 0 {
         let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();

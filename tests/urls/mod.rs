@@ -1,6 +1,7 @@
 //! Sources at URLs: a lake made from one equals a lake made from disk, whatever the server does.
 
 mod faults;
+mod lakes;
 mod messages;
 mod secrets;
 mod server;

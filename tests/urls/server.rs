@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +20,7 @@ pub(crate) struct Asked {
     pub(crate) query: String,
     /// With names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
     /// How many requests with this method and path came before.
     pub(crate) before: usize,
 }
@@ -69,6 +70,9 @@ type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 struct Shared {
     files: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Parts of objects that aren't complete, by the number of the upload.
+    uploads: Mutex<BTreeMap<usize, BTreeMap<usize, Vec<u8>>>>,
+    begun: AtomicUsize,
     rule: Rule,
     asked: Mutex<Vec<Asked>>,
     stopped: AtomicBool,
@@ -108,6 +112,8 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
             files: Mutex::new(files),
+            uploads: Mutex::default(),
+            begun: AtomicUsize::new(0),
             rule: Box::new(rule),
             asked: Mutex::default(),
             stopped: AtomicBool::new(false),
@@ -132,6 +138,21 @@ impl Server {
     /// `http://127.0.0.1:12345`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The objects below a prefix, by what follows it.
+    pub(crate) fn objects(&self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+        let files = self.shared.files.lock().unwrap();
+        let below = files.iter().filter_map(|(name, bytes)| {
+            let name = name.strip_prefix(prefix)?;
+            Some((name.to_owned(), bytes.clone()))
+        });
+        below.collect()
+    }
+
+    /// How many uploads were begun, and neither completed nor aborted.
+    pub(crate) fn uploads(&self) -> usize {
+        self.shared.uploads.lock().unwrap().len()
     }
 
     /// Every request so far.
@@ -190,8 +211,12 @@ impl Shared {
             path,
             query: query.to_owned(),
             headers,
+            body,
         };
-        known.push(asked.clone());
+        known.push(Asked {
+            body: Vec::new(),
+            ..asked.clone()
+        });
         Ok(Some(asked))
     }
 
@@ -213,6 +238,12 @@ impl Shared {
             let headers: Vec<_> = headers
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect();
+            respond(writer, status, &headers, body.len(), body.as_bytes())?;
+            return Ok(true);
+        }
+        if asked.method != "GET" && asked.method != "HEAD" {
+            let (status, body) = self.write(asked);
+            let headers = [("ETag".to_owned(), "\"1\"".to_owned())];
             respond(writer, status, &headers, body.len(), body.as_bytes())?;
             return Ok(true);
         }
@@ -270,6 +301,78 @@ impl Shared {
             _ => respond(writer, status, &headers, length, body)?,
         }
         Ok(true)
+    }
+
+    /// Carries out a request that changes something: the status, and the body of the answer.
+    fn write(&self, asked: &Asked) -> (u16, String) {
+        let mut files = self.files.lock().unwrap();
+        let mut uploads = self.uploads.lock().unwrap();
+        let query: BTreeMap<&str, &str> = asked
+            .query
+            .split('&')
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+            .collect();
+        let upload = query.get("uploadId").map(|id| id.parse::<usize>().unwrap());
+        let path = asked.path.clone();
+        match (&asked.method[..], upload) {
+            ("POST", None) if query.contains_key("uploads") => {
+                let id = self.begun.fetch_add(1, Ordering::Relaxed);
+                uploads.insert(id, BTreeMap::new());
+                let body = format!(
+                    "<InitiateMultipartUploadResult><UploadId>{id}</UploadId>\
+                     </InitiateMultipartUploadResult>"
+                );
+                return (200, body);
+            }
+            ("POST", None) if query.contains_key("delete") => {
+                let body = String::from_utf8(asked.body.clone()).unwrap();
+                let keys = body.split("<Key>").skip(1);
+                let mut deleted = "<DeleteResult>".to_owned();
+                for key in keys.map(|rest| rest.split_once("</Key>").unwrap().0) {
+                    files.remove(&format!("{}/{key}", path.trim_end_matches('/')));
+                    deleted += &format!("<Deleted><Key>{key}</Key></Deleted>");
+                }
+                return (200, deleted + "</DeleteResult>");
+            }
+            ("PUT", Some(id)) => {
+                let number = query["partNumber"].parse().unwrap();
+                match uploads.get_mut(&id) {
+                    Some(parts) => parts.insert(number, asked.body.clone()),
+                    None => return (404, String::new()),
+                };
+            }
+            ("POST", Some(id)) => {
+                let Some(parts) = uploads.remove(&id) else {
+                    return (404, String::new());
+                };
+                files.insert(path, parts.into_values().flatten().collect());
+                let body = "<CompleteMultipartUploadResult><ETag>\"1\"</ETag>\
+                            </CompleteMultipartUploadResult>";
+                return (200, body.to_owned());
+            }
+            ("DELETE", Some(id)) => {
+                uploads.remove(&id);
+                return (204, String::new());
+            }
+            ("PUT", None) => {
+                let headers = &asked.headers;
+                // S3, and Google's XML interface.
+                let is_new = headers.get("if-none-match").is_some_and(|tag| tag == "*")
+                    || headers
+                        .get("x-goog-if-generation-match")
+                        .is_some_and(|it| it == "0");
+                if is_new && files.contains_key(&path) {
+                    return (412, String::new());
+                }
+                files.insert(path, asked.body.clone());
+            }
+            ("DELETE", None) => {
+                files.remove(&path);
+                return (204, String::new());
+            }
+            other => panic!("{other:?} {path}"),
+        }
+        (200, String::new())
     }
 
     /// A list of the objects of a bucket, as S3 and Google write it.

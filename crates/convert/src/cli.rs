@@ -86,7 +86,8 @@ pub(crate) struct ConvertArgs {
     /// a URL that starts with s3://, gs://, az://, abfss://, https:// or http://
     #[arg(value_name = "SRC")]
     pub(crate) source: PathBuf,
-    /// The lake: a new or empty directory, or an existing lake to resume or add to
+    /// The lake: a new or empty directory, or an existing lake to resume or add to; also in a bucket
+    /// (s3://, gs://, az://, abfss://)
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
     #[arg(long, help_heading = INPUT, value_name = "NAME", help = format!(
@@ -399,14 +400,18 @@ impl ConvertArgs {
         })
     }
 
-    /// Refuses a lake at a URL.
-    pub(crate) fn check_out(&self) -> Result<()> {
-        match Location::parse(self.out.as_os_str())? {
-            Location::Disk(_) => Ok(()),
-            Location::Url(url) => Err(Error::new(ErrorKind::Usage, "OUT has to be on disk")
-                .at(url.to_string())
-                .hint("name a directory")),
+    /// Where the lake is.
+    pub(crate) fn out(&self) -> Result<Location> {
+        let out = Location::parse(self.out.as_os_str())?;
+        if self.overwrite && out.as_path().is_none() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "--overwrite can't replace a lake in a bucket",
+            )
+            .at(out)
+            .hint("use a new prefix"));
         }
+        Ok(out)
     }
 
     pub(crate) fn threads(&self) -> usize {

@@ -1,7 +1,6 @@
 //! Tables that are made of other tables of a lake: what the names of tasks say of their order.
 
 use std::io::Write;
-use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use tracelake_schema::{Derived, Rule};
@@ -9,6 +8,7 @@ use tracelake_schema::{Derived, Rule};
 use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{Batches, LakeFile};
+use crate::location::Location;
 use crate::output::{Encoding, Format, OutputFile, Rows};
 
 /// What became of the rows of the other table.
@@ -31,7 +31,7 @@ pub(crate) struct Made {
 /// The row group being encoded; not the size of the file.
 pub(crate) fn derive<W: Write + Send>(
     derived: &'static Derived,
-    input: &Path,
+    input: &Location,
     encoding: Encoding,
     out: W,
     tick: &dyn Fn() -> Result<()>,
@@ -65,7 +65,7 @@ pub(crate) fn derive<W: Write + Send>(
 }
 
 /// Reads the columns of a file that the derived table also has.
-fn open(derived: &Derived, input: &Path, format: Format) -> Result<Batches> {
+fn open(derived: &Derived, input: &Location, format: Format) -> Result<Batches> {
     let columns = derived.table.columns.iter().map(|column| column.name);
     let columns: Vec<&str> = columns.collect();
     LakeFile::open(input, format)?
@@ -73,7 +73,7 @@ fn open(derived: &Derived, input: &Path, format: Format) -> Result<Batches> {
         .map_err(|error| unreadable(input, &error.to_string()))
 }
 
-fn unreadable(input: &Path, reason: &str) -> Error {
+fn unreadable(input: &Location, reason: &str) -> Error {
     Error::new(ErrorKind::Failed, format!("cannot be read again: {reason}"))
         .at(input)
         .hint("remove the file and run the same command again")

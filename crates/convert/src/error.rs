@@ -94,6 +94,11 @@ impl Error {
     /// Wraps what the operating system said while `doing` something, and says what to do about it
     /// where that is known.
     pub(crate) fn disk(doing: &str, source: io::Error) -> Self {
+        // What a server failed with is an error of ours already.
+        let source = match source.downcast::<Self>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         let hint = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Some("free some space, then run the same command again")

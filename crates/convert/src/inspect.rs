@@ -6,7 +6,7 @@ use serde::Serialize;
 use tracelake_schema::{Table, Trace};
 
 use crate::error::Result;
-use crate::location::Location;
+use crate::location::{Listing, Location};
 use crate::manifest::{Manifest, PartFacts, TableFacts};
 use crate::plan::{ChecksumSource, Request, plan};
 use crate::plan_file::PlanFile;
@@ -102,10 +102,18 @@ pub struct TableInventory {
 /// When it is neither.
 pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
     let location = path.into();
-    let lake = location.as_path().filter(|path| path.join(HOME).is_dir());
-    let Some(path) = lake else {
-        return inspect_source(&location);
+    let is_lake = match &location {
+        Location::Disk(path) => path.join(HOME).is_dir(),
+        Location::Url(url) if url.is_bucket() => {
+            let entries = Listing::of(&location)?.entries("")?;
+            entries.iter().any(|entry| entry.name == HOME)
+        }
+        Location::Url(_) => false,
     };
+    if !is_lake {
+        return inspect_source(&location);
+    }
+    let path = &location;
     let mut progress = progress(path)?;
     let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
         return Ok(inspect_lake(read_manifest(path)?, true));

@@ -1,8 +1,6 @@
 //! A data file of a lake, read back by the crate of its format.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{max, min};
@@ -14,25 +12,26 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::{Location, RandomAccess, from_read};
 use crate::output::Format;
-use crate::source::open_file;
 
 /// The record batches of a file.
 pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 /// A file whose footer was read.
 pub(crate) enum LakeFile {
-    Parquet(ParquetRecordBatchReaderBuilder<File>),
+    Parquet(ParquetRecordBatchReaderBuilder<RandomAccess>),
     Arrow(ArrowLakeFile),
 }
 
 /// An Arrow file whose footer was read.
 pub(crate) struct ArrowLakeFile {
-    path: PathBuf,
-    file: File,
+    path: Location,
+    file: RandomAccess,
     schema: SchemaRef,
     rows: u64,
 }
@@ -43,8 +42,8 @@ impl LakeFile {
     /// # Errors
     /// [`ErrorKind::Corrupt`] when it isn't a file of the format, [`ErrorKind::Failed`] when the disk
     /// fails.
-    pub(crate) fn open(path: &Path, format: Format) -> Result<Self> {
-        let file = open_file(path)?;
+    pub(crate) fn open(path: &Location, format: Format) -> Result<Self> {
+        let file = RandomAccess::open(path)?;
         match format {
             Format::Parquet => ParquetRecordBatchReaderBuilder::try_new(file)
                 .map(Self::Parquet)
@@ -59,7 +58,7 @@ impl LakeFile {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] when it is negative.
-    pub(crate) fn rows(&self, path: &Path) -> Result<u64> {
+    pub(crate) fn rows(&self, path: &Location) -> Result<u64> {
         match self {
             Self::Parquet(file) => u64::try_from(file.metadata().file_metadata().num_rows())
                 .map_err(|_| {
@@ -143,11 +142,11 @@ impl LakeFile {
 }
 
 impl ArrowLakeFile {
-    fn open(path: &Path, file: File) -> std::result::Result<Self, ArrowError> {
-        let rows = rows(&file)?;
-        let schema = FileReader::try_new(&file, None)?.schema();
+    fn open(path: &Location, mut file: RandomAccess) -> std::result::Result<Self, ArrowError> {
+        let rows = rows(&mut file)?;
+        let schema = FileReader::try_new(file.try_clone()?, None)?.schema();
         Ok(Self {
-            path: path.to_owned(),
+            path: path.clone(),
             file,
             schema,
             rows,
@@ -157,7 +156,7 @@ impl ArrowLakeFile {
     fn batches(
         &self,
         columns: Option<&[&str]>,
-    ) -> std::result::Result<FileReader<File>, ArrowError> {
+    ) -> std::result::Result<FileReader<RandomAccess>, ArrowError> {
         let columns = columns.map(|columns| {
             let names = columns.iter();
             names
@@ -168,14 +167,34 @@ impl ArrowLakeFile {
     }
 }
 
+impl Length for RandomAccess {
+    fn len(&self) -> u64 {
+        self.len().unwrap_or_default()
+    }
+}
+
+impl ChunkReader for RandomAccess {
+    type T = BufReader<Self>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        let mut file = self.try_clone()?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(BufReader::new(file))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<bytes::Bytes> {
+        Ok(self.read_at(start, length)?)
+    }
+}
+
 /// The rows in all batches of an Arrow file. The headers of the batches have them, the footer only says
 /// where these are.
 ///
 /// Every place is checked here, because the crate's reader panics, or allocates what a header says,
 /// where one is outside of the file.
-fn rows(mut file: &File) -> std::result::Result<u64, ArrowError> {
+fn rows(file: &mut RandomAccess) -> std::result::Result<u64, ArrowError> {
     let broken = |what: &str| ArrowError::ParseError(what.to_owned());
-    let bytes = file.metadata()?.len();
+    let bytes = file.len()?;
     let mut trailer = [0; 10];
     if bytes < trailer.len() as u64 {
         return Err(broken("it is too short"));
@@ -236,22 +255,34 @@ fn place(block: &Block, footer_start: u64) -> Option<(u64, usize)> {
 }
 
 /// An error of the Parquet crate. One of the disk keeps its code.
-pub(crate) fn not_parquet(path: &Path, error: ParquetError) -> Error {
-    if let ParquetError::External(source) = &error
-        && let Some(disk) = source.downcast_ref::<io::Error>()
-        && let Some(code) = disk.raw_os_error()
-    {
-        return Error::io("read", path, io::Error::from_raw_os_error(code));
+pub(crate) fn not_parquet(path: &Location, error: ParquetError) -> Error {
+    if let ParquetError::External(source) = error {
+        return match source.downcast::<io::Error>() {
+            Ok(disk) if disk.raw_os_error().is_some() || is_ours(&disk) => {
+                from_read(*disk).at(path)
+            }
+            Ok(other) => not_parquet_at(path, ParquetError::External(other)),
+            Err(other) => not_parquet_at(path, ParquetError::External(other)),
+        };
     }
+    not_parquet_at(path, error)
+}
+
+/// Whether a server failed, and not what was read.
+fn is_ours(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<Error>())
+}
+
+fn not_parquet_at(path: &Location, error: ParquetError) -> Error {
     Error::new(ErrorKind::Corrupt, format!("is not Parquet: {error}"))
         .at(path)
         .because(error)
 }
 
 /// An error of the Arrow crates. One of the disk keeps its code.
-fn not_arrow(path: &Path, error: ArrowError) -> Error {
+fn not_arrow(path: &Location, error: ArrowError) -> Error {
     match error {
-        ArrowError::IoError(_, disk) => Error::io("read", path, disk),
+        ArrowError::IoError(_, disk) => from_read(disk).at(path),
         error => Error::new(ErrorKind::Corrupt, format!("is not an Arrow file: {error}"))
             .at(path)
             .because(error),
@@ -284,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_fails_is_not_a_broken_file() {
-        let kind = |error: io::Error| not_parquet(Path::new("x"), error.into()).kind();
+        let kind = |error: io::Error| not_parquet(&Location::Disk("x".into()), error.into()).kind();
         assert_eq!(kind(io::Error::from_raw_os_error(5)), ErrorKind::Failed);
         let short = io::Error::from(io::ErrorKind::UnexpectedEof);
         assert_eq!(kind(short), ErrorKind::Corrupt);
@@ -294,8 +325,8 @@ mod tests {
     fn an_arrow_file_is_read_back() {
         for codec in [Codec::None, Codec::DEFAULT] {
             let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("a.arrow");
-            std::fs::write(&path, arrow_file(codec)).unwrap();
+            let path = Location::from(directory.path().join("a.arrow"));
+            std::fs::write(path.as_path().unwrap(), arrow_file(codec)).unwrap();
             let file = LakeFile::open(&path, Format::Arrow).unwrap();
             assert_eq!(file.rows(&path).unwrap(), 4);
             assert_eq!(file.range("time").unwrap(), Some((-1, 9)));
@@ -311,11 +342,11 @@ mod tests {
     #[test]
     fn a_broken_arrow_file_is_read_or_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.arrow");
+        let path = Location::from(directory.path().join("a.arrow"));
         let whole = arrow_file(Codec::None);
         let mut refused = 0;
         let mut look = |bytes: &[u8]| {
-            std::fs::write(&path, bytes).unwrap();
+            std::fs::write(path.as_path().unwrap(), bytes).unwrap();
             match LakeFile::open(&path, Format::Arrow) {
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");

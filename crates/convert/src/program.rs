@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -90,8 +89,8 @@ fn wants_json(arguments: &[OsString]) -> bool {
 pub struct Conversion {
     /// What to convert.
     pub request: Request,
-    /// The directory of the lake.
-    pub out: PathBuf,
+    /// The lake.
+    pub out: Location,
     /// Threads, at least 1.
     pub threads: usize,
     /// Parts that are converted at a time, at least 1.
@@ -126,7 +125,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         shard: args.shard,
-        out: args.out,
+        out: args.out()?,
     })
 }
 
@@ -170,9 +169,9 @@ fn convert(args: &ConvertArgs) -> u8 {
 
 fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let request = args.request()?;
-    args.check_out()?;
+    let out = args.out()?;
     let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, args))?;
-    discover::refuse_inside(&request.source, &args.out)?;
+    discover::refuse_inside(&request.source, &out)?;
     let stop = stop_on_signals()?;
     let conduct = Conduct {
         threads: args.threads(),
@@ -188,7 +187,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let shared = shared.as_ref().zip(args.shard);
     if args.dry_run {
         warn(&plan, reporter);
-        let found = run::look(&plan, &args.out, conduct)?;
+        let found = run::look(&plan, &out, conduct)?;
         print(&report::plan_text(&plan, &found, shared))?;
         return Ok(DONE);
     }
@@ -204,7 +203,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         shard: args.shard,
     });
     warn(&plan, reporter);
-    let outcome = run::convert(&plan, &args.out, conduct, &|event| reporter.show(event))?;
+    let outcome = run::convert(&plan, &out, conduct, &|event| reporter.show(event))?;
     reporter.finish();
     report::close(reporter, &plan, &outcome);
     Ok(done(&outcome))
@@ -228,7 +227,7 @@ fn commit(args: &CommitArgs) -> u8 {
 
 fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let stop = stop_on_signals()?;
-    let commit = Commit::open(&args.out, Duration::ZERO)?;
+    let commit = Commit::open(&Location::parse(args.out.as_os_str())?, Duration::ZERO)?;
     reporter.start(Task {
         command: "commit",
         parts: None,
@@ -311,7 +310,8 @@ fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
     let source = source
         .map(|source| Location::parse(source.as_os_str()))
         .transpose()?;
-    let verification = Verification::open(&args.out, source.as_ref())?;
+    let verification =
+        Verification::open(&Location::parse(args.out.as_os_str())?, source.as_ref())?;
     reporter.start(Task {
         command: "verify",
         parts: Some(verification.parts()),
@@ -335,7 +335,12 @@ fn judged(verdict: &Verdict) -> u8 {
 fn release(args: &ReleaseArgs) -> Result<u8> {
     let reporter = Reporter::new(cli::ProgressArg::None);
     let watch = |event| reporter.show(event);
-    let verdict = release::release(&args.out, args.allow(), cli::all_threads(), &watch)?;
+    let verdict = release::release(
+        &Location::parse(args.out.as_os_str())?,
+        args.allow(),
+        cli::all_threads(),
+        &watch,
+    )?;
     report::verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);
     Ok(judged(&verdict))

@@ -1,9 +1,8 @@
 //! Makes a finished lake publishable: verifies it and writes the files of a release.
 
-use std::path::Path;
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventSink;
+use crate::location::Location;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
 use crate::verify::{Verdict, known_trace, verify_lake};
@@ -24,7 +23,12 @@ pub struct Allow {
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
 /// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
 /// somebody's file; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails.
-pub fn release(root: &Path, allow: Allow, threads: usize, watch: EventSink<'_>) -> Result<Verdict> {
+pub fn release(
+    root: &Location,
+    allow: Allow,
+    threads: usize,
+    watch: EventSink<'_>,
+) -> Result<Verdict> {
     read_manifest(root)?;
     let lake = Lake::open(root)?;
     if !lake.progress()?.complete {
@@ -50,7 +54,7 @@ pub fn release(root: &Path, allow: Allow, threads: usize, watch: EventSink<'_>) 
     Ok(verdict)
 }
 
-fn check_complete(root: &Path, completeness: &Completeness, allow: Allow) -> Result<()> {
+fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) -> Result<()> {
     if let Some(missing) = completeness.gaps.first().filter(|_| !allow.missing) {
         return Err(refused(missing.gap.describe())
             .at(root)

@@ -234,7 +234,22 @@ pub fn is_source(location: &Location) -> bool {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] when `out` is in the directory `source`; when a path can't be resolved.
-pub fn refuse_inside(source: &Location, out: &Path) -> Result<()> {
+pub fn refuse_inside(source: &Location, out: &Location) -> Result<()> {
+    let refused = || {
+        Error::new(ErrorKind::Refused, "OUT is inside SRC")
+            .at(out)
+            .hint("name a directory for the lake that is outside the source")
+    };
+    let out = match (source, out) {
+        (Location::Disk(_), Location::Disk(out)) => out,
+        (Location::Url(source), Location::Url(out)) => {
+            return match source.holds(out) {
+                true => Err(refused()),
+                false => Ok(()),
+            };
+        }
+        _ => return Ok(()),
+    };
     let Some(source) = source.as_path().filter(|source| source.is_dir()) else {
         return Ok(());
     };
@@ -251,9 +266,7 @@ pub fn refuse_inside(source: &Location, out: &Path) -> Result<()> {
     if !(whole.starts_with(&root) && whole != root || is_new_beside) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Refused, "OUT is inside SRC")
-        .at(out)
-        .hint("name a directory for the lake that is outside the source"))
+    Err(refused())
 }
 
 /// The error for a source that isn't there.

@@ -38,3 +38,68 @@ impl Download {
         Err(absent())
     }
 }
+
+/// An object that can't be read.
+#[derive(Debug)]
+pub(crate) struct RemoteFile;
+
+impl RemoteFile {
+    pub(super) fn open(url: &Url) -> Result<Self> {
+        Err(absent().at(url.to_string()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn len(&self) -> u64 {
+        0
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn read_at(&self, _: u64, _: u64) -> Result<bytes::Bytes> {
+        Err(absent())
+    }
+}
+
+/// An object that can't be written.
+#[derive(Debug)]
+pub(super) struct Upload;
+
+impl Upload {
+    pub(super) fn begin(url: &Url) -> Result<Self> {
+        Err(absent().at(url.to_string()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn write(&mut self, _: &[u8]) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn flush(&mut self) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn complete(self) -> Result<()> {
+        Err(absent())
+    }
+}
+
+pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn put(url: &Url, _: Vec<u8>) -> Result<()> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn put_new(url: &Url, _: Vec<u8>) -> Result<bool> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn remove(_: Vec<Url>) -> Result<()> {
+    Err(absent())
+}
+
+pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Vec<u8>>> {
+    Err(absent())
+}

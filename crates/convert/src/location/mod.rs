@@ -6,6 +6,7 @@
 #[cfg(not(feature = "urls"))]
 mod absent;
 mod listing;
+mod random;
 #[cfg(feature = "urls")]
 mod remote;
 mod url;
@@ -23,6 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use absent as remote;
 
 pub use listing::{Entry, Kind, Listing, SUMS_LIMIT, checksum_line};
+pub(crate) use random::RandomAccess;
 pub use url::Url;
 
 /// Asked before each read and while a server is waited for; an error ends the reading. So a run can be
@@ -32,6 +34,10 @@ pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 /// The most memory that an open object takes, in bytes: blocks that were asked for and the one being
 /// read, and what the connections have buffered of them. Files on disk take none of it.
 pub const OBJECT_MEMORY: u64 = 12 << 20;
+
+/// The most memory that an object being written takes, in bytes: the part that fills, and those that are
+/// being sent, each of which the connection may hold once more.
+pub const UPLOAD_MEMORY: u64 = 32 << 20;
 
 /// A path on disk, or a URL.
 ///
@@ -137,6 +143,17 @@ impl Location {
         }
     }
 
+    /// Whether there is a file here.
+    ///
+    /// # Errors
+    /// If that can't be found out.
+    pub(crate) fn is_there(&self) -> Result<bool> {
+        match self {
+            Self::Disk(path) => Ok(fs::symlink_metadata(path).is_ok()),
+            Self::Url(url) => Ok(remote::sizes(vec![url.clone()])?[0].is_some()),
+        }
+    }
+
     /// Opens the file to read it from front to back. The bytes of a URL are asked for by the first read,
     /// which also reports if there is no such object.
     ///
@@ -166,6 +183,67 @@ impl Location {
                 .hint("it is not what its name says: move it away"));
         }
         Ok(bytes)
+    }
+}
+
+/// What only a store of ours does: change what is in a bucket.
+impl Url {
+    /// Whether it can be written to, and listed.
+    pub(crate) fn is_bucket(&self) -> bool {
+        !self.is_web()
+    }
+
+    /// Puts a small object in the place of what has its name.
+    pub(crate) fn put(&self, bytes: Vec<u8>) -> Result<()> {
+        remote::put(self, bytes)
+    }
+
+    /// Puts a small object where there is none; false if there is one.
+    pub(crate) fn put_new(&self, bytes: Vec<u8>) -> Result<bool> {
+        remote::put_new(self, bytes)
+    }
+
+    /// Reads small objects below this one, in this order; those that are gone are left out.
+    pub(crate) fn read_all(&self, paths: Vec<String>, limit: u64) -> Result<Vec<Vec<u8>>> {
+        remote::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)
+    }
+
+    /// Removes objects below this one; that there are none is no error.
+    pub(crate) fn remove_all(&self, paths: &[String]) -> Result<()> {
+        remote::remove(paths.iter().map(|path| self.join(path)).collect())
+    }
+
+    /// All objects below this one: their paths relative to it, sorted, and their sizes.
+    pub(crate) fn list_all(&self) -> Result<Vec<(String, u64)>> {
+        let mut all = remote::list_all(self)?;
+        all.sort();
+        Ok(all)
+    }
+
+    /// Begins to write an object, which becomes visible when it is complete.
+    pub(crate) fn upload(&self) -> Result<Upload> {
+        remote::Upload::begin(self).map(Upload)
+    }
+}
+
+/// An object being written; if it is dropped before it is complete, nothing of it becomes visible.
+#[derive(Debug)]
+pub(crate) struct Upload(remote::Upload);
+
+impl Upload {
+    /// Adds bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.write(bytes)
+    }
+
+    /// Sends everything, as far as that doesn't make the object visible.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.0.flush()
+    }
+
+    /// Makes the object visible.
+    pub(crate) fn complete(self) -> Result<()> {
+        self.0.complete()
     }
 }
 
@@ -271,10 +349,7 @@ impl Read for Reader {
 /// What a [`Reader`] failed with; a path on disk isn't in it.
 #[must_use]
 pub fn from_read(error: io::Error) -> Error {
-    match error.downcast::<Error>() {
-        Ok(error) => error,
-        Err(error) => Error::disk("read", error),
-    }
+    Error::disk("read", error)
 }
 
 /// Opens a file on disk to read. Opening a pipe or a device could wait for ever, so these are refused.

@@ -178,7 +178,7 @@ impl Url {
         matches!(self.scheme, Scheme::Web(_))
     }
 
-    pub(super) fn join(&self, path: &str) -> Self {
+    pub(crate) fn join(&self, path: &str) -> Self {
         let path = match self.scheme {
             Scheme::Web(_) => encoded(path),
             _ => path.to_owned(),
@@ -189,6 +189,15 @@ impl Url {
             path: format!("{}{separator}{}", self.path, path.trim_end_matches('/')),
             ..self.clone()
         }
+    }
+
+    /// Whether another URL is this one, or is below it.
+    pub(crate) fn holds(&self, other: &Self) -> bool {
+        let rest = other.path.strip_prefix(&self.path);
+        self.root() == other.root()
+            && rest.is_some_and(|rest| {
+                self.path.is_empty() || rest.is_empty() || rest.starts_with('/')
+            })
     }
 
     pub(super) fn name(&self) -> Option<&str> {

@@ -1,7 +1,6 @@
 //! The last step of a lake: facts to a manifest, once everything that it names is there.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, table_a
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
+use crate::location::Location;
 use crate::manifest::{Manifest, Origin, PartFacts, TableFacts};
 use crate::output::Format;
 use crate::plan::table_names;
@@ -46,7 +46,7 @@ impl Commit {
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when there is no lake, or a process works on it; when the disk fails.
-    pub fn open(out: &Path, patience: Duration) -> Result<Self> {
+    pub fn open(out: &Location, patience: Duration) -> Result<Self> {
         let lake = Lake::existing(out, patience)?;
         let progress = lake.progress()?;
         Ok(Self { lake, progress })
@@ -216,7 +216,7 @@ fn is_planned_source(
 }
 
 /// Refuses files that look like parts of the lake, but that no facts name.
-fn nothing_unnamed(root: &Path, parts: &Parts) -> Result<()> {
+fn nothing_unnamed(root: &Location, parts: &Parts) -> Result<()> {
     let files = files(root, &table_names())?;
     let facts = parts.values();
     let named: BTreeSet<&str> = facts

@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
-        Error::io("write", &self.lake.root().join(&part.rejects), error)
+        Error::disk("write", error).at(self.lake.root().join(&part.rejects))
     }
 
     /// Puts a staged part under its name and notes it. The first one takes the manifest away.

@@ -1,7 +1,6 @@
 //! The parts that an earlier run finished: checked against the disk and the source, and kept or made again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -9,6 +8,7 @@ use rayon::prelude::*;
 use super::{Parts, Run, digest, rank_of, table_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::location::{Kind, Location};
 use crate::manifest::{FileFacts, PartFacts};
 use crate::plan::{PartPlan, StreamPlan};
 use crate::source::{self, Fingerprint, Interrupt};
@@ -152,13 +152,11 @@ impl Run<'_> {
 }
 
 /// Whether an output exists with the bytes that were committed.
-pub(super) fn is_whole(root: &Path, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
+pub(super) fn is_whole(root: &Location, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
     let path = inside(root, &output.path)?;
-    if !path
-        .metadata()
-        .is_ok_and(|found| found.is_file() && found.len() == output.bytes)
-    {
+    let bytes = output.bytes;
+    if path.kind()? != Some(Kind::File { bytes }) {
         return Ok(false);
     }
-    Ok(digest(&path.into(), interrupt)? == output.sha256)
+    Ok(digest(&path, interrupt)? == output.sha256)
 }

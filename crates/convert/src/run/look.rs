@@ -1,10 +1,10 @@
 //! What a run would find in OUT, without changing anything there.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::{Conduct, Run};
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::plan::Plan;
 use crate::store::{Lake, Progress};
 
@@ -27,7 +27,7 @@ impl Found {
 ///
 /// # Errors
 /// Whatever [`super::convert`] would refuse before its work begins.
-pub fn look(plan: &Plan, out: &Path, conduct: Conduct<'_>) -> Result<Found> {
+pub fn look(plan: &Plan, out: &Location, conduct: Conduct<'_>) -> Result<Found> {
     let progress = match Lake::peek(out)? {
         None => Progress::default(),
         Some(lake) => {

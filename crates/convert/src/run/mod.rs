@@ -17,7 +17,6 @@ mod share;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -61,7 +60,7 @@ type Parts = BTreeMap<(usize, u32), PartFacts>;
 /// The first one in the order of the plan; parts finished until then stay for the next run.
 pub fn convert(
     plan: &Plan,
-    out: &Path,
+    out: &Location,
     conduct: Conduct<'_>,
     watch: EventSink<'_>,
 ) -> Result<Outcome> {
@@ -95,7 +94,7 @@ pub fn convert(
 /// As [`convert`], before it converts anything.
 pub fn prepare(
     plan: &Plan,
-    out: &Path,
+    out: &Location,
     conduct: Conduct<'_>,
     watch: EventSink<'_>,
 ) -> Result<Option<PlanFile>> {

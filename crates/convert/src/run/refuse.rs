@@ -1,10 +1,10 @@
 //! What a run refuses to change, while the lake is still as it was.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::Run;
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::manifest::REJECTS;
 use crate::plan::table_names;
 use crate::plan_file::PlanFile;
@@ -112,7 +112,7 @@ const FOREIGN_SHOWN: usize = 4;
 
 /// Refuses a lake whose table directories hold files that no run of ours can have made: every
 /// reader would take them for data, and they may be somebody's only copy.
-pub(super) fn nothing_foreign(root: &Path) -> Result<()> {
+pub(super) fn nothing_foreign(root: &Location) -> Result<()> {
     let mut foreign = foreign_files(root, &table_names())?;
     foreign.truncate(1 + FOREIGN_SHOWN);
     let Some((first, others)) = foreign.split_first() else {

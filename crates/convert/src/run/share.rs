@@ -1,7 +1,6 @@
 //! How workers share a lake: the first one prepares it and writes the plan, and every other one
 //! compares the plan with its own before it writes anything.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use super::refuse::same_plan;
 use super::{Conduct, Run};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventSink;
+use crate::location::Location;
 use crate::plan::Plan;
 use crate::plan_file::PlanFile;
 use crate::store::{Lake, Progress};
@@ -37,7 +37,7 @@ enum Found {
 pub(super) fn join(
     plan: &Plan,
     agreed: &PlanFile,
-    out: &Path,
+    out: &Location,
     conduct: Conduct<'_>,
     watch: EventSink<'_>,
 ) -> Result<Lake> {

@@ -6,8 +6,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind as Io;
 use std::path::{Component, Path, PathBuf};
 
+use super::bucket;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::manifest::{MOST_BYTES, REJECTS};
 use crate::source::{open_small, read_small};
 
@@ -174,13 +176,27 @@ pub(super) fn sync_directory(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`].
-pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
+pub fn inside(root: &Location, path: &str) -> Result<Location> {
+    if let Location::Url(_) = root {
+        let is_name = |component| matches!(component, Component::Normal(_));
+        return match Path::new(path).components().all(is_name) {
+            true => Ok(root.join(path)),
+            false => Err(leads_out(path)),
+        };
+    }
+    inside_directory(&PathBuf::from(root), path).map(Location::Disk)
+}
+
+fn leads_out(path: &str) -> Error {
+    Error::new(ErrorKind::Refused, "a path that leads out of the lake").at(path)
+}
+
+/// The same on disk.
+pub(super) fn inside_directory(root: &Path, path: &str) -> Result<PathBuf> {
     let mut place = root.to_owned();
     for component in Path::new(path).components() {
         let Component::Normal(name) = component else {
-            return Err(
-                Error::new(ErrorKind::Refused, "a path that leads out of the lake").at(path),
-            );
+            return Err(leads_out(path));
         };
         place.push(name);
         refuse_symlink(&place)?;
@@ -189,9 +205,9 @@ pub fn inside(root: &Path, path: &str) -> Result<PathBuf> {
 }
 
 /// The extensions of outputs, in any format.
-const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+pub(super) const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
 
-fn ends_in(name: &str, suffixes: &[&str]) -> bool {
+pub(super) fn ends_in(name: &str, suffixes: &[&str]) -> bool {
     suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
 
@@ -200,10 +216,14 @@ fn ends_in(name: &str, suffixes: &[&str]) -> bool {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let root = match root {
+        Location::Disk(root) => root,
+        Location::Url(root) => return bucket::files(root, tables),
+    };
     let mut files = Vec::new();
     let mut list = |directory: &str, suffixes: &[&str]| -> Result<()> {
-        let parts = names(&inside(root, directory)?)?.into_iter();
+        let parts = names(&inside_directory(root, directory)?)?.into_iter();
         let parts = parts.filter(|name| name.starts_with("part-") && ends_in(name, suffixes));
         files.extend(parts.map(|name| format!("{directory}/{name}")));
         Ok(())
@@ -211,7 +231,7 @@ pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     for table in tables {
         list(table, OUTPUTS)?;
         list(&format!("{REJECTS}/{table}"), &[".ndjson"])?;
-        for name in names(&inside(root, table)?)? {
+        for name in names(&inside_directory(root, table)?)? {
             if name.starts_with("file_number=") {
                 list(&format!("{table}/{name}"), OUTPUTS)?;
             }
@@ -225,12 +245,16 @@ pub fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// When the disk fails; [`ErrorKind::Refused`] for a symbolic link.
-pub fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let root = match root {
+        Location::Disk(root) => root,
+        Location::Url(root) => return bucket::foreign_files(root, tables),
+    };
     let mut foreign = Vec::new();
     for table in tables {
         let mut directories = vec![(*table).to_owned()];
         while let Some(directory) = directories.pop() {
-            let path = inside(root, &directory)?;
+            let path = inside_directory(root, &directory)?;
             for name in all_names(&path)? {
                 let shown = name.to_string_lossy();
                 let file = format!("{directory}/{shown}");

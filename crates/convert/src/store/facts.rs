@@ -9,15 +9,20 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use super::bucket::{self, FACTS, KEPT, ORIGIN};
 use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::{Location, Url};
 use crate::manifest::{Origin, PartFacts, check_bytes};
 use crate::plan_file::PlanFile;
-use crate::source::Fingerprint;
+use crate::source::{Fingerprint, hex};
 
 /// The journal of whoever has the lake alone; those of shards have a number before the dot.
 const JOURNAL: &str = "journal.ndjson";
@@ -105,7 +110,12 @@ impl Lake {
     /// # Errors
     /// When the disk fails; [`ErrorKind::Refused`] when there is a plan that can't be read.
     pub fn progress(&self) -> Result<Progress> {
-        progress(self.root())
+        let progress = progress(self.root())?;
+        if self.root().as_path().is_none() && progress.complete {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.clone_from(&progress.parts);
+        }
+        Ok(progress)
     }
 
     /// Takes the manifest away, so that the lake counts as not finished while it changes, and
@@ -123,6 +133,16 @@ impl Lake {
                 facts: facts.clone(),
             })?);
         }
+        if let Location::Url(root) = self.root() {
+            let home = root.join(HOME);
+            self.nothing_happened(origin)?;
+            if !kept.is_empty() {
+                home.join(FACTS).join(KEPT).put(lines)?;
+            }
+            home.remove_all(&[MANIFEST.to_owned()])?;
+            self.is_begun.store(true, Ordering::Relaxed);
+            return Journal::in_bucket(root, origin);
+        }
         self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
         for (number, name) in journals(&self.home(""))? {
             if number > 0 {
@@ -130,11 +150,36 @@ impl Lake {
             }
         }
         remove_file(&self.home(MANIFEST))?;
-        sync_directory(&self.root().join(HOME))?;
+        sync_directory(&self.home(""))?;
         let path = self.home(JOURNAL);
         let file = OpenOptions::new().append(true).open(&path);
         let file = file.map_err(|error| Error::io("open", &path, error))?;
-        Ok(Journal { path, file })
+        Ok(Journal(Entries::Disk { path, file }))
+    }
+
+    /// In a bucket, which has no lock: refuses to go on when another run has begun or finished something
+    /// else since this one looked.
+    fn nothing_happened(&self, origin: &Origin) -> Result<()> {
+        let Location::Url(root) = self.root() else {
+            return Ok(());
+        };
+        let refused = |reason: &str| {
+            Err(Error::new(ErrorKind::Refused, reason)
+                .at(self.root())
+                .hint("run the same command again once nothing else works on this lake"))
+        };
+        let place = root.join(HOME).join(FACTS).join(ORIGIN);
+        place.put_new(line(&Line::Origin(origin.clone()))?)?;
+        let now = progress(self.root())?;
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.complete && now.parts != *seen {
+            return refused("another run has finished this lake");
+        }
+        let began = now.origin.filter(|_| !now.complete);
+        if began.is_some_and(|began| began.difference_but_policy(origin).is_some()) {
+            return refused("another run has begun this lake with other options");
+        }
+        Ok(())
     }
 
     /// Starts a journal beside those of other workers.
@@ -142,13 +187,16 @@ impl Lake {
     /// # Errors
     /// When the disk fails.
     pub fn join_in(&self, origin: &Origin) -> Result<Journal> {
+        if let Location::Url(root) = self.root() {
+            return Journal::in_bucket(root, origin);
+        }
         let mut number = 1_u64;
         loop {
             let path = self.home(&format!("journal-{number}.ndjson"));
             let file = OpenOptions::new().append(true).create_new(true).open(&path);
             match file {
                 Ok(file) => {
-                    let mut journal = Journal { path, file };
+                    let mut journal = Journal(Entries::Disk { path, file });
                     journal.write(&Line::Origin(origin.clone()))?;
                     return Ok(journal);
                 }
@@ -166,6 +214,11 @@ impl Lake {
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
         let json = plan.to_json();
         check_bytes(json.len() as u64).map_err(|error| error.at(self.root()))?;
+        if let Location::Url(root) = self.root() {
+            // If there is one, whoever put it looks at it before it works by it.
+            let place = root.join(&format!("{HOME}/{PLAN}"));
+            return place.put_new(json).map(|_| ());
+        }
         self.write_whole(&format!("{HOME}/{PLAN}"), &json)
     }
 
@@ -174,16 +227,23 @@ impl Lake {
     /// # Errors
     /// When the disk fails.
     pub fn remove_plan(&self) -> Result<()> {
+        if let Location::Url(root) = self.root() {
+            return root.join(HOME).remove_all(&[PLAN.to_owned()]);
+        }
         let path = self.home(PLAN);
         if path.symlink_metadata().is_err() {
             return Ok(());
         }
         remove_file(&path)?;
-        sync_directory(&self.root().join(HOME))
+        sync_directory(&self.home(""))
     }
 
     /// Removes all facts and then the plan, which a finished lake doesn't need.
     pub(super) fn remove_facts(&self) -> Result<()> {
+        if let Location::Url(root) = self.root() {
+            bucket::remove_facts(root)?;
+            return self.remove_plan();
+        }
         for (_, name) in journals(&self.home(""))? {
             refuse_symlink(&self.home(&name))?;
             remove_file(&self.home(&name))?;
@@ -197,7 +257,7 @@ impl Lake {
 ///
 /// # Errors
 /// As [`Lake::progress`].
-pub fn progress(root: &Path) -> Result<Progress> {
+pub fn progress(root: &Location) -> Result<Progress> {
     let home = root.join(HOME);
     let mut progress = Progress::default();
     match manifest_at(&home.join(MANIFEST))? {
@@ -214,15 +274,29 @@ pub fn progress(root: &Path) -> Result<Progress> {
         }
         Some(Err(error)) => progress.damaged = Some(error),
     }
-    if let Some(json) = read_if_there(&home.join(PLAN))? {
+    let plan = match &home {
+        Location::Disk(home) => read_if_there(&home.join(PLAN))?,
+        Location::Url(_) => bucket::read_if_there(&home.join(PLAN))?,
+    };
+    if let Some(json) = plan {
         let plan = PlanFile::from_json(&json).map_err(|error| error.at(home.join(PLAN)))?;
         progress.origin = Some(plan.origin.clone());
         progress.plan = Some(plan);
     }
-    for (_, name) in journals(&home)? {
-        if let Some(journal) = read_if_there(&home.join(name))? {
-            read_journal(&journal, &mut progress);
+    match (&home, root) {
+        (Location::Disk(home), _) => {
+            for (_, name) in journals(home)? {
+                if let Some(journal) = read_if_there(&home.join(name))? {
+                    read_journal(&journal, &mut progress);
+                }
+            }
         }
+        (_, Location::Url(root)) => {
+            for journal in bucket::journals(root)? {
+                read_journal(&journal, &mut progress);
+            }
+        }
+        (Location::Url(_), Location::Disk(_)) => {}
     }
     for cut in &progress.cut {
         cut.complete(&mut progress.parts);
@@ -270,12 +344,24 @@ fn read_journal(journal: &[u8], progress: &mut Progress) {
 
 /// The list of the parts that one process has finished.
 #[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
+pub struct Journal(Entries);
+
+#[derive(Debug)]
+enum Entries {
+    /// Lines of a file.
+    Disk { path: PathBuf, file: File },
+    /// An object for each.
+    Bucket { facts: Url, origin: Vec<u8> },
 }
 
 impl Journal {
+    fn in_bucket(root: &Url, origin: &Origin) -> Result<Self> {
+        Ok(Self(Entries::Bucket {
+            facts: root.join(HOME).join(FACTS),
+            origin: line(&Line::Origin(origin.clone()))?,
+        }))
+    }
+
     /// Notes a finished part.
     ///
     /// # Errors
@@ -297,9 +383,30 @@ impl Journal {
 
     fn write(&mut self, one: &Line) -> Result<()> {
         let line = line(one)?;
-        self.file
-            .write_all(&line)
-            .map_err(|error| Error::io("write", &self.path, error))
+        match &mut self.0 {
+            Entries::Disk { path, file } => file
+                .write_all(&line)
+                .map_err(|error| Error::io("write", path, error)),
+            Entries::Bucket { facts, origin } => {
+                let name = match one {
+                    Line::Origin(_) => return Ok(()),
+                    Line::Part { table, facts } => {
+                        format!("{table}-{:05}.ndjson", facts.file_number)
+                    }
+                    Line::Cut(cut) => {
+                        let digest = hex(&Sha256::digest(&cut.source));
+                        format!("cut-{}.ndjson", &digest[..16])
+                    }
+                };
+                let place = facts.join(&name);
+                let journal = [&origin[..], &line].concat();
+                // What is there is of an earlier lake, or the same.
+                match place.put_new(journal.clone())? {
+                    true => Ok(()),
+                    false => place.put(journal),
+                }
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The lake on disk: stage, fsync, rename, lock. The only module that changes the disk.
+//! The lake: on disk, stage, fsync, rename, lock; in a bucket, put. The only module that changes either.
 //!
 //! ```text
 //! OUT/<table>/file_number=17/part-00017-of-00500.parquet    appears whole, by a rename
@@ -11,6 +11,7 @@
 //! OUT/SHA256SUMS and its like                               of a release; gone when the lake changes
 //! ```
 
+mod bucket;
 mod disk;
 mod facts;
 mod peek;
@@ -21,15 +22,17 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::Manifest;
+use crate::location::Location;
+use crate::manifest::{Manifest, PartFacts};
 use disk::{
-    Access, is_output, lock, make_all, make_directory, open_if_there, refuse_symlink, remove_all,
-    remove_file, sync_directory,
+    Access, inside_directory, is_output, lock, make_all, make_directory, open_if_there,
+    refuse_symlink, remove_all, remove_file, sync_directory,
 };
 
 pub use disk::{files, foreign_files, inside};
@@ -56,8 +59,12 @@ const LOCK_POLL: Duration = Duration::from_millis(25);
 /// A lake that no process changes in another way than this one, until it is dropped.
 #[derive(Debug)]
 pub struct Lake {
-    root: PathBuf,
-    /// Holds the lock.
+    root: Location,
+    /// Whether this process has withdrawn the manifest, or found none.
+    is_begun: AtomicBool,
+    /// In a bucket, the parts of the manifest that was there when this process looked.
+    seen: Mutex<Vec<(String, PartFacts)>>,
+    /// Holds the lock, on disk.
     lock: Option<File>,
     access: Access,
     /// Directories that were made to open the lake, outermost first.
@@ -73,7 +80,7 @@ pub struct Lake {
 /// # Errors
 /// [`ErrorKind::Refused`] if there is none, or the file isn't one; [`ErrorKind::Corrupt`] if it is
 /// damaged.
-pub fn read_manifest(root: &Path) -> Result<Manifest> {
+pub fn read_manifest(root: &Location) -> Result<Manifest> {
     let found = manifest_at(&root.join(HOME).join(MANIFEST))?;
     found.unwrap_or_else(|| {
         Err(Error::new(
@@ -86,11 +93,18 @@ pub fn read_manifest(root: &Path) -> Result<Manifest> {
 }
 
 /// The manifest at `path`, or why it can't be believed; `None` if there is no such file.
-fn manifest_at(path: &Path) -> Result<Option<Result<Manifest>>> {
-    let Some(file) = open_if_there(path)? else {
+fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
+    let read = match path {
+        Location::Disk(path) => open_if_there(path)?.map(Manifest::read),
+        Location::Url(_) => {
+            let json = bucket::read_if_there(path)?;
+            json.map(|json| Manifest::read(std::io::Cursor::new(json)))
+        }
+    };
+    let Some(read) = read else {
         return Ok(None);
     };
-    match Manifest::read(file).map_err(|error| error.at(path)) {
+    match read.map_err(|error| error.at(path)) {
         Err(error) if error.kind() == ErrorKind::Failed => Err(error),
         read => Ok(Some(read.map_err(|error| {
             error.hint("run convert again to write it again")
@@ -104,12 +118,35 @@ impl Lake {
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when `root` is something else or another process works on it.
-    pub fn open(root: &Path) -> Result<Self> {
-        let made = make_home(root)?;
-        match Self::locked(root, Access::Alone)? {
+    pub fn open(root: &Location) -> Result<Self> {
+        let Some(path) = root.as_path() else {
+            return Self::in_bucket(root);
+        };
+        let made = make_home(path)?;
+        match Self::locked(path, Access::Alone)? {
             Some(lake) => Ok(Self { made, ..lake }),
             None => Err(busy(root)),
         }
+    }
+
+    /// The lake in a bucket. There is no lock: whoever works on it counts as alone until it shares.
+    fn in_bucket(root: &Location) -> Result<Self> {
+        bucket::look(root)?;
+        Ok(Self {
+            root: root.clone(),
+            is_begun: AtomicBool::new(false),
+            seen: Mutex::default(),
+            lock: None,
+            access: Access::Alone,
+            made: Vec::new(),
+            left_behind: 0,
+            staging: Mutex::default(),
+        })
+    }
+
+    /// The directory of a lake on disk.
+    fn directory(&self) -> &Path {
+        self.root.as_path().expect("a lake on disk")
     }
 
     /// Opens or makes the lake at `root` for one of several workers: alone if no other is there, so
@@ -117,12 +154,15 @@ impl Lake {
     ///
     /// # Errors
     /// As [`Lake::open`]; another worker may be at work, but no run that needs the lake alone.
-    pub fn join(root: &Path) -> Result<Self> {
-        let made = make_home(root)?;
+    pub fn join(root: &Location) -> Result<Self> {
+        let Some(path) = root.as_path() else {
+            return Self::in_bucket(root);
+        };
+        let made = make_home(path)?;
         let begun = Instant::now();
         loop {
             for access in [Access::Alone, Access::Shared] {
-                if let Some(lake) = Self::locked(root, access)? {
+                if let Some(lake) = Self::locked(path, access)? {
                     return Ok(Self { made, ..lake });
                 }
             }
@@ -139,15 +179,22 @@ impl Lake {
     ///
     /// # Errors
     /// As [`Lake::open`]; [`ErrorKind::Refused`] when there is no lake.
-    pub fn existing(root: &Path, patience: Duration) -> Result<Self> {
-        if fs::symlink_metadata(root.join(HOME)).is_err() {
+    pub fn existing(root: &Location, patience: Duration) -> Result<Self> {
+        let is_lake = match root {
+            Location::Disk(path) => fs::symlink_metadata(path.join(HOME)).is_ok(),
+            Location::Url(_) => bucket::look(root)?,
+        };
+        if !is_lake {
             return Err(Error::new(ErrorKind::Refused, "not a lake")
                 .at(root)
                 .hint("name the directory that the shards were converted into"));
         }
+        let Some(path) = root.as_path() else {
+            return Self::in_bucket(root);
+        };
         let begun = Instant::now();
         loop {
-            match Self::locked(root, Access::Alone)? {
+            match Self::locked(path, Access::Alone)? {
                 Some(lake) => return Ok(lake),
                 None if begun.elapsed() >= patience => return Err(busy(root)),
                 None => thread::sleep(LOCK_POLL),
@@ -161,7 +208,9 @@ impl Lake {
             return Ok(None);
         };
         let mut lake = Self {
-            root: root.to_owned(),
+            root: root.into(),
+            is_begun: AtomicBool::new(false),
+            seen: Mutex::default(),
             lock: Some(file),
             access,
             made: Vec::new(),
@@ -185,6 +234,10 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] if a run that needs the lake alone takes it first.
     pub fn share(&mut self) -> Result<()> {
+        if self.root.as_path().is_none() {
+            self.access = Access::Shared;
+            return Ok(());
+        }
         // Without the lock, the staging directory belongs to whoever has it.
         self.clear_own_staging();
         let path = self.home(LOCK);
@@ -207,9 +260,9 @@ impl Lake {
         }
     }
 
-    /// The directory of the lake.
+    /// The directory of the lake, or its prefix in a bucket.
     #[must_use]
-    pub fn root(&self) -> &Path {
+    pub fn root(&self) -> &Location {
         &self.root
     }
 
@@ -221,6 +274,9 @@ impl Lake {
 
     /// Removes whatever is in the staging directory; returns how many files it had.
     fn clear_staging(&self) -> Result<usize> {
+        if self.root.as_path().is_none() {
+            return Ok(0);
+        }
         self.clear_own_staging();
         let staging = self.home(STAGING);
         refuse_symlink(&staging)?;
@@ -233,8 +289,9 @@ impl Lake {
         Ok(files)
     }
 
+    /// A path in the home of a lake on disk.
     fn home(&self, name: &str) -> PathBuf {
-        self.root.join(HOME).join(name)
+        self.directory().join(HOME).join(name)
     }
 
     /// Finishes the lake: removes outputs of `tables` that the manifest doesn't name (of a killed run, or
@@ -253,7 +310,15 @@ impl Lake {
         }
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
-        self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
+        match &self.root {
+            Location::Disk(_) => {
+                self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
+            }
+            Location::Url(root) => {
+                let may_replace = !self.is_begun.load(Ordering::Relaxed);
+                bucket::put_manifest(root, manifest, may_replace)?;
+            }
+        }
         self.tidy()?;
         Ok(strays)
     }
@@ -265,17 +330,24 @@ impl Lake {
     pub fn tidy(&self) -> Result<()> {
         self.remove_facts()?;
         self.clear_staging()?;
-        sync_directory(&self.root.join(HOME))
+        match self.root.as_path() {
+            Some(root) => sync_directory(&root.join(HOME)),
+            None => Ok(()),
+        }
     }
 
     fn remove_stray(&self, stray: &str) -> Result<()> {
-        let file = inside(&self.root, stray)?;
+        if let Location::Url(root) = &self.root {
+            return root.remove_all(&[stray.to_owned()]);
+        }
+        let root = self.directory();
+        let file = inside_directory(root, stray)?;
         remove_file(&file)?;
         // A directory goes with its last file; where others have put something, it stays.
         for directory in file
             .ancestors()
             .skip(1)
-            .take_while(|parent| *parent != self.root)
+            .take_while(|parent| *parent != root)
         {
             if fs::remove_dir(directory).is_err() {
                 break;
@@ -291,6 +363,9 @@ impl Lake {
 
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
+        if self.root.as_path().is_none() {
+            return;
+        }
         // Best effort: the error that made us give up is the one to tell.
         if self.access == Access::Shared {
             return self.clear_own_staging();
@@ -320,7 +395,7 @@ fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
         let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
         // Another worker may just have made the directory.
         if names.iter().any(|name| name != HOME) {
-            return Err(something_else(root));
+            return Err(something_else(&root.into()));
         }
     }
     if make_directory(&home)? {
@@ -329,13 +404,13 @@ fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-fn something_else(root: &Path) -> Error {
+fn something_else(root: &Location) -> Error {
     Error::new(ErrorKind::Refused, "the directory holds something else")
         .at(root)
         .hint("name an empty or new directory for the lake")
 }
 
-fn busy(root: &Path) -> Error {
+fn busy(root: &Location) -> Error {
     Error::new(
         ErrorKind::Refused,
         "another tracelake is working on this lake",
@@ -388,7 +463,7 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("a/lake");
-        let lake = Lake::open(&root).unwrap();
+        let lake = Lake::open(&(&root).into()).unwrap();
         let path = "jobs/file_number=0/part-0.parquet";
         let mut staging = lake.stage(path).unwrap();
         staging.write_all(b"half").unwrap();
@@ -407,7 +482,7 @@ mod tests {
     fn giving_up_leaves_out_as_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("new/lake");
-        let lake = Lake::open(&root).unwrap();
+        let lake = Lake::open(&(&root).into()).unwrap();
         drop(lake.stage("jobs/part-0.parquet").unwrap());
         lake.abandon();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -416,23 +491,26 @@ mod tests {
     #[test]
     fn one_run_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let lake = Lake::open(directory.path()).unwrap();
-        let error = Lake::open(directory.path()).unwrap_err();
+        let lake = Lake::open(&directory.path().into()).unwrap();
+        let error = Lake::open(&directory.path().into()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         drop(lake);
-        Lake::open(directory.path()).unwrap();
+        Lake::open(&directory.path().into()).unwrap();
     }
 
     #[test]
     fn workers_share_a_lake_that_was_prepared() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("lake");
-        let mut first = Lake::join(&root).unwrap();
+        let mut first = Lake::join(&(&root).into()).unwrap();
         assert!(first.is_alone());
         first.share().unwrap();
-        let second = Lake::join(&root).unwrap();
+        let second = Lake::join(&(&root).into()).unwrap();
         assert!(!first.is_alone() && !second.is_alone());
-        assert_eq!(Lake::open(&root).unwrap_err().kind(), ErrorKind::Refused);
+        assert_eq!(
+            Lake::open(&(&root).into()).unwrap_err().kind(),
+            ErrorKind::Refused
+        );
         // Each stages its files in a directory of its own, and leaves the other's alone.
         let path = "jobs/part-0.parquet";
         let (one, other) = (first.stage(path).unwrap(), second.stage(path).unwrap());
@@ -441,14 +519,14 @@ mod tests {
         assert_eq!(names(&root.join("_tracelake/staging")).unwrap(), ["1"]);
         second.leave();
         assert_eq!(names(&root.join("_tracelake")).unwrap(), ["lock"]);
-        assert!(Lake::join(&root).unwrap().is_alone());
+        assert!(Lake::join(&(&root).into()).unwrap().is_alone());
     }
 
     #[test]
     fn something_else_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("thesis.tex"), "x").unwrap();
-        let error = Lake::open(directory.path()).unwrap_err();
+        let error = Lake::open(&directory.path().into()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert_eq!(names(directory.path()).unwrap(), ["thesis.tex"]);
     }
@@ -456,7 +534,7 @@ mod tests {
     #[test]
     fn a_torn_journal_is_believed_up_to_the_tear() {
         let directory = tempfile::tempdir().unwrap();
-        let lake = Lake::open(directory.path()).unwrap();
+        let lake = Lake::open(&directory.path().into()).unwrap();
         let facts = commit(&lake, "jobs/part-0.parquet", b"x");
         let mut journal = lake.begin(&origin(), &[]).unwrap();
         journal.note("jobs", &facts).unwrap();
@@ -474,12 +552,12 @@ mod tests {
     fn nothing_leads_out_of_the_lake() {
         let directory = tempfile::tempdir().unwrap();
         for path in ["../x", "/etc/passwd", "a/../../x"] {
-            assert!(inside(directory.path(), path).is_err(), "{path}");
+            assert!(inside(&directory.path().into(), path).is_err(), "{path}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink("/tmp", directory.path().join("jobs")).unwrap();
-            assert!(inside(directory.path(), "jobs/part-0.parquet").is_err());
+            assert!(inside(&directory.path().into(), "jobs/part-0.parquet").is_err());
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A lake looked at without changing it: what `--dry-run` and `inspect` need.
 
 use std::fs::{self, TryLockError};
-use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
+use super::bucket;
 use super::disk::{Access, refuse_symlink};
 use super::{HOME, LOCK, Lake, busy, something_else};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 
 impl Lake {
     /// Opens the lake at `root` without changing anything; `None` where there is no lake yet.
@@ -15,7 +17,13 @@ impl Lake {
     /// # Errors
     /// As [`Lake::open`]: [`ErrorKind::Refused`] when `root` is something else or another process
     /// works on it.
-    pub fn peek(root: &Path) -> Result<Option<Self>> {
+    pub fn peek(location: &Location) -> Result<Option<Self>> {
+        let Some(root) = location.as_path() else {
+            return match bucket::look(location)? {
+                true => Self::in_bucket(location).map(Some),
+                false => Ok(None),
+            };
+        };
         if !root.exists() {
             return Ok(None);
         }
@@ -28,7 +36,7 @@ impl Lake {
             let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
             return match names.is_empty() {
                 true => Ok(None),
-                false => Err(something_else(root)),
+                false => Err(something_else(location)),
             };
         }
         let path = root.join(HOME).join(LOCK);
@@ -37,7 +45,7 @@ impl Lake {
             Ok(file) => {
                 match file.try_lock_shared() {
                     Ok(()) => {}
-                    Err(TryLockError::WouldBlock) => return Err(busy(root)),
+                    Err(TryLockError::WouldBlock) => return Err(busy(location)),
                     Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
                 }
                 Some(file)
@@ -45,7 +53,9 @@ impl Lake {
             Err(_) => None,
         };
         Ok(Some(Self {
-            root: root.to_owned(),
+            root: location.clone(),
+            is_begun: AtomicBool::new(false),
+            seen: Mutex::default(),
             lock,
             access: Access::Shared,
             made: Vec::new(),

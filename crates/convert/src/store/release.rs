@@ -5,13 +5,14 @@
 //! such and never touched, and a release that is not whole does not pass `sha256sum --check`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::bucket;
 use super::disk::{read_if_there, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::manifest::FileFacts;
 use crate::source::{fingerprint, hex};
 
@@ -37,7 +38,7 @@ pub fn sums_line(sha256: &str, path: &str) -> String {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn manifest_facts(root: &Path) -> Result<FileFacts> {
+pub fn manifest_facts(root: &Location) -> Result<FileFacts> {
     file_facts(root, &format!("{HOME}/{MANIFEST}"))
 }
 
@@ -45,7 +46,7 @@ pub fn manifest_facts(root: &Path) -> Result<FileFacts> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn file_facts(root: &Path, path: &str) -> Result<FileFacts> {
+pub fn file_facts(root: &Location, path: &str) -> Result<FileFacts> {
     let found = fingerprint(root.join(path))?;
     Ok(FileFacts {
         path: path.to_owned(),
@@ -58,12 +59,16 @@ pub fn file_facts(root: &Path, path: &str) -> Result<FileFacts> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn release_sums(root: &Path) -> Result<Option<String>> {
+pub fn release_sums(root: &Location) -> Result<Option<String>> {
     let path = root.join(SUMS);
-    if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
-        return Ok(None);
-    }
-    let Some(bytes) = read_if_there(&path)? else {
+    let bytes = match &path {
+        Location::Disk(path) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
+            None
+        }
+        Location::Disk(path) => read_if_there(path)?,
+        Location::Url(_) => bucket::read_if_there(&path)?,
+    };
+    let Some(bytes) = bytes else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -90,7 +95,7 @@ impl Lake {
         for (name, bytes) in all() {
             let path = self.root().join(name);
             let other = || Ok(fingerprint(&path)?.sha256 != hex(&Sha256::digest(bytes)));
-            if fs::symlink_metadata(&path).is_ok() && other()? {
+            if path.is_there()? && other()? {
                 return Err(Error::new(ErrorKind::Refused, "is not of a release")
                     .at(path)
                     .hint("move it away, then run the same command again"));
@@ -108,27 +113,32 @@ impl Lake {
     /// As [`Lake::release_files`]; when the disk fails.
     pub(super) fn withdraw_release(&self) -> Result<()> {
         let files = self.release_files()?;
+        if let Location::Url(root) = self.root() {
+            return files
+                .iter()
+                .try_for_each(|file| root.remove_all(&[(*file).to_owned()]));
+        }
         for file in &files {
-            remove_file(file)?;
+            remove_file(&self.directory().join(file))?;
         }
         if files.is_empty() {
             return Ok(());
         }
-        sync_directory(self.root())
+        sync_directory(self.directory())
     }
 
     /// The existing files of a release, [`SUMS`] last; none where there is no release.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when one of them was changed since: somebody's work would be lost.
-    pub fn release_files(&self) -> Result<Vec<PathBuf>> {
+    pub fn release_files(&self) -> Result<Vec<&'static str>> {
         let Some(sums) = release_sums(self.root())? else {
             return Ok(Vec::new());
         };
         let mut files = Vec::new();
         for name in RELEASE {
             let path = self.root().join(name);
-            if fs::symlink_metadata(&path).is_err() {
+            if !path.is_there()? {
                 continue;
             }
             let line = sums_line(&fingerprint(&path)?.sha256, name);
@@ -139,9 +149,9 @@ impl Lake {
                         .hint("move it away, then run the same command again"),
                 );
             }
-            files.push(path);
+            files.push(name);
         }
-        files.push(self.root().join(SUMS));
+        files.push(SUMS);
         Ok(files)
     }
 }

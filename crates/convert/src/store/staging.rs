@@ -7,9 +7,10 @@ use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 
-use super::disk::{inside, make_directory, sync_directory};
+use super::disk::{inside_directory, make_directory, sync_directory};
 use super::{Lake, STAGING};
 use crate::error::{Error, Result};
+use crate::location::{Location, Upload};
 use crate::manifest::FileFacts;
 use crate::source::hex;
 
@@ -19,6 +20,14 @@ impl Lake {
     /// # Errors
     /// When it cannot be made.
     pub fn stage(&self, path: &str) -> Result<Staging> {
+        if let Location::Url(root) = self.root() {
+            return Ok(Staging {
+                target: path.to_owned(),
+                file: Target::Bucket(Box::new(root.join(path).upload()?)),
+                digest: Sha256::new(),
+                bytes: 0,
+            });
+        }
         let staged = self.staging_directory()?.join(path.replace('/', "-"));
         let file = OpenOptions::new()
             .write(true)
@@ -27,8 +36,7 @@ impl Lake {
         let file = file.map_err(|error| Error::io("make", &staged, error))?;
         Ok(Staging {
             target: path.to_owned(),
-            staged: TempPathGuard(Some(staged)),
-            file,
+            file: Target::Disk(TempPathGuard(Some(staged)), file),
             digest: Sha256::new(),
             bytes: 0,
         })
@@ -61,6 +69,9 @@ impl Lake {
 
     /// Removes what this process has staged.
     pub(super) fn clear_own_staging(&self) {
+        if self.root().as_path().is_none() {
+            return;
+        }
         let own = self.staging.lock();
         if let Some(directory) = own.unwrap_or_else(PoisonError::into_inner).take() {
             // Best effort: whoever has the lake alone next clears all of the staging directory. The last
@@ -74,24 +85,31 @@ impl Lake {
     ///
     /// # Errors
     /// When the disk fails; the file is then not there, or whole.
-    pub fn commit(&self, mut staged: Staged) -> Result<Committed> {
-        let target = inside(self.root(), &staged.facts.path)?;
+    pub fn commit(&self, staged: Staged) -> Result<Committed> {
+        let Staged { facts, file } = staged;
+        let mut path = match file {
+            StagedFile::Disk(path) => path,
+            StagedFile::Bucket(upload) => {
+                upload.complete()?;
+                return Ok(Committed { facts });
+            }
+        };
+        let root = self.directory();
+        let target = inside_directory(root, &facts.path)?;
         let parents: Vec<_> = target.ancestors().skip(1).collect();
         let within = parents
             .iter()
             .rev()
-            .skip_while(|parent| **parent != self.root())
+            .skip_while(|parent| **parent != root)
             .skip(1);
         for directory in within {
             if make_directory(directory)? {
-                sync_directory(directory.parent().unwrap_or(self.root()))?;
+                sync_directory(directory.parent().unwrap_or(root))?;
             }
         }
-        staged.path.rename(&target)?;
-        sync_directory(target.parent().unwrap_or(self.root()))?;
-        Ok(Committed {
-            facts: staged.facts,
-        })
+        path.rename(&target)?;
+        sync_directory(target.parent().unwrap_or(root))?;
+        Ok(Committed { facts })
     }
 
     /// Writes a file, whole or not at all; the path is relative to the lake.
@@ -99,7 +117,7 @@ impl Lake {
         let mut staging = self.stage(path)?;
         staging
             .write_all(bytes)
-            .map_err(|error| Error::io("write", &self.root().join(path), error))?;
+            .map_err(|error| Error::disk("write", error).at(self.root().join(path)))?;
         self.commit(staging.close()?)?;
         Ok(())
     }
@@ -109,10 +127,15 @@ impl Lake {
 #[derive(Debug)]
 pub struct Staging {
     target: String,
-    staged: TempPathGuard,
-    file: File,
+    file: Target,
     digest: Sha256,
     bytes: u64,
+}
+
+#[derive(Debug)]
+enum Target {
+    Disk(TempPathGuard, File),
+    Bucket(Box<Upload>),
 }
 
 impl Staging {
@@ -121,32 +144,46 @@ impl Staging {
     /// # Errors
     /// When the disk fails; a failed fsync is final, the file is given up.
     pub fn close(self) -> Result<Staged> {
-        self.file
-            .sync_all()
-            .map_err(|error| Error::io("fsync", &self.staged.path(), error))?;
+        let file = match self.file {
+            Target::Disk(path, file) => {
+                file.sync_all()
+                    .map_err(|error| Error::io("fsync", &path.path(), error))?;
+                StagedFile::Disk(path)
+            }
+            Target::Bucket(mut upload) => {
+                upload.flush()?;
+                StagedFile::Bucket(upload)
+            }
+        };
         let sha256 = hex(&self.digest.finalize());
         let facts = FileFacts {
             path: self.target,
             bytes: self.bytes,
             sha256,
         };
-        Ok(Staged {
-            facts,
-            path: self.staged,
-        })
+        Ok(Staged { facts, file })
     }
 }
 
 impl Write for Staging {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = match &mut self.file {
+            Target::Disk(_, file) => file.write(bytes)?,
+            Target::Bucket(upload) => {
+                upload.write(bytes).map_err(io::Error::other)?;
+                bytes.len()
+            }
+        };
         self.digest.update(&bytes[..written]);
         self.bytes += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match &mut self.file {
+            Target::Disk(_, file) => file.flush(),
+            Target::Bucket(_) => Ok(()),
+        }
     }
 }
 
@@ -154,7 +191,14 @@ impl Write for Staging {
 #[derive(Debug)]
 pub struct Staged {
     facts: FileFacts,
-    path: TempPathGuard,
+    file: StagedFile,
+}
+
+#[derive(Debug)]
+enum StagedFile {
+    Disk(TempPathGuard),
+    /// Sent, but not visible yet.
+    Bucket(Box<Upload>),
 }
 
 /// A file under its name; made by [`Lake::commit`] alone.

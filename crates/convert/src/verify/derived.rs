@@ -1,7 +1,5 @@
 //! A derived table against the table it is derived from, by code of its own.
 
-use std::path::Path;
-
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use csv::ByteRecord;
@@ -10,6 +8,7 @@ use tracelake_schema::{Derived, Rule};
 use super::output::Output;
 use super::{AGAIN, corrupt, verify_file};
 use crate::error::Result;
+use crate::location::Location;
 use crate::manifest::PartFacts;
 
 /// A dependency: job, task, the task's number, and the number of the task it waits for.
@@ -17,7 +16,7 @@ type Edge = (Option<String>, Option<String>, i64, i64);
 
 /// Compares every value of a part of a derived table with the file of the lake it is derived from.
 pub(super) fn verify_derived(
-    root: &Path,
+    root: &Location,
     derived: &'static Derived,
     part: &PartFacts,
     output: Output,

@@ -16,7 +16,6 @@ mod values;
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
@@ -24,11 +23,11 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
-use crate::location::Location;
+use crate::location::{Location, from_read};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::output::Format;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
-use crate::source::{self, open_file};
+use crate::source;
 use crate::store::{files, inside, read_manifest};
 use catch::catch;
 use derived::verify_derived;
@@ -69,7 +68,7 @@ impl Verdict {
 /// A lake that is about to be verified.
 #[derive(Debug)]
 pub struct Verification {
-    root: PathBuf,
+    root: Location,
     manifest: Manifest,
     trace: &'static Trace,
     plan: Option<Plan>,
@@ -81,7 +80,7 @@ impl Verification {
     /// # Errors
     /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
     /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
-    pub fn open(root: &Path, source: Option<&Location>) -> Result<Self> {
+    pub fn open(root: &Location, source: Option<&Location>) -> Result<Self> {
         let manifest = read_manifest(root)?;
         let trace = known_trace(root, &manifest)?;
         Ok(Self {
@@ -139,7 +138,7 @@ impl Verification {
 /// # Errors
 /// As those two.
 pub fn verify(
-    root: &Path,
+    root: &Location,
     source: Option<&Location>,
     threads: usize,
     watch: EventSink<'_>,
@@ -151,7 +150,7 @@ pub fn verify(
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if this version doesn't know it.
-pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static Trace> {
+pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<&'static Trace> {
     tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
         Error::new(
@@ -168,7 +167,7 @@ pub(crate) fn known_trace(root: &Path, manifest: &Manifest) -> Result<&'static T
 /// # Errors
 /// If threads can't be started or a directory can't be listed.
 pub(crate) fn verify_lake(
-    root: &Path,
+    root: &Location,
     manifest: Manifest,
     trace: &'static Trace,
     plan: Option<&Plan>,
@@ -228,21 +227,21 @@ fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
 
 /// Files in the directories of tables that the manifest doesn't name. Whoever reads a whole directory
 /// reads them too.
-fn strays(root: &Path, manifest: &Manifest) -> Result<Vec<Error>> {
+fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
     let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
     let strays = files(root, &table_names())?
         .into_iter()
         .filter(|path| !named.contains(&path[..]));
     let finding = |path: String| {
         corrupt("is not in the manifest")
-            .at(root.join(path))
+            .at(root.join(&path))
             .hint("move it out of the lake")
     };
     Ok(strays.map(finding).collect())
 }
 
 /// What the manifest says about tables and parts that can't be true.
-fn contradictions(root: &Path, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
+fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     for facts in &manifest.tables {
@@ -281,7 +280,7 @@ fn corrupt(reason: impl Into<String>) -> Error {
 
 /// What every part is checked against.
 struct LakeView<'a> {
-    root: &'a Path,
+    root: &'a Location,
     trace: &'static Trace,
     format: Format,
     manifest: &'a Manifest,
@@ -331,9 +330,9 @@ impl<'a> LakeView<'a> {
             Some(rejects) => Some(verify_file(self.root, rejects)?),
             None => None,
         };
-        verify_rejects(part, rejects.as_deref())?;
+        verify_rejects(part, rejects.as_ref())?;
         let values =
-            catch(|| self.verify_output(table, part, &path, rejects.as_deref(), of_source, source))
+            catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
                 .map_err(|error| error.or_at(path))?;
         (self.watch)(Event::Verified {
             table: table.name,
@@ -348,8 +347,8 @@ impl<'a> LakeView<'a> {
         &self,
         table: &'static Table,
         part: &PartFacts,
-        path: &Path,
-        rejects: Option<&Path>,
+        path: &Location,
+        rejects: Option<&Location>,
         of_source: &[&PartFacts],
         source: &mut Option<SourceFile<'a>>,
     ) -> Result<u64> {
@@ -387,7 +386,7 @@ impl<'a> LakeView<'a> {
 }
 
 /// Compares the number of lines of a rejects file with the manifest.
-fn verify_rejects(part: &PartFacts, rejects: Option<&Path>) -> Result<()> {
+fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
     let lines = match rejects {
         None => 0,
         Some(path) => count_lines(path)?,
@@ -403,13 +402,13 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Path>) -> Result<()> {
 }
 
 /// Counts the lines of a file, however long they are; the last one may lack its line end.
-fn count_lines(path: &Path) -> Result<u64> {
-    let mut file = open_file(path)?;
+fn count_lines(path: &Location) -> Result<u64> {
+    let mut file = path.open()?;
     let mut buffer = vec![0; 1 << 16];
     let (mut lines, mut last) = (0, b'\n');
     loop {
         let read = file.read(&mut buffer);
-        let read = read.map_err(|error| Error::io("read", path, error))?;
+        let read = read.map_err(|error| from_read(error).at(path))?;
         let Some(end) = buffer[..read].last() else {
             return Ok(lines + u64::from(last != b'\n'));
         };
@@ -422,7 +421,7 @@ fn count_lines(path: &Path) -> Result<u64> {
 const AGAIN: &str = "run convert again to make it anew";
 
 /// Checks that a file has the bytes it was committed with.
-fn verify_file(root: &Path, facts: &FileFacts) -> Result<PathBuf> {
+fn verify_file(root: &Location, facts: &FileFacts) -> Result<Location> {
     let path = inside(root, &facts.path)?;
     let found = source::fingerprint(&path).map_err(|error| {
         // A file that is missing is damage; one that is there and can't be read is a failure.

@@ -1,8 +1,6 @@
 //! An output file of a lake, opened to be checked.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
@@ -12,30 +10,30 @@ use super::legacy::old_bounds_are_right;
 use super::statistics::check_statistics;
 use crate::error::{Error, Result};
 use crate::lake_file::LakeFile;
+use crate::location::{Location, RandomAccess};
 use crate::output::Format;
-use crate::source::open_file;
 
 /// The largest Parquet footer that is read, in bytes: some ten thousand row groups.
 const LARGEST_FOOTER: u64 = 64 << 20;
 
 /// An output file whose footer was read.
 pub(super) struct Output {
-    pub(super) path: PathBuf,
+    pub(super) path: Location,
     pub(super) format: Format,
     file: LakeFile,
 }
 
 impl Output {
     /// Opens a file and reads its footer.
-    pub(super) fn open(path: &Path, format: Format) -> Result<Self> {
+    pub(super) fn open(path: &Location, format: Format) -> Result<Self> {
         if format == Format::Parquet {
-            let mut file = open_file(path)?;
+            let mut file = RandomAccess::open(path)?;
             check_footer_size(&mut file)
-                .map_err(|error| Error::io("read", path, error))?
+                .map_err(|error| Error::disk("read", error).at(path))?
                 .map_err(|reason| corrupt(reason).at(path))?;
         }
         Ok(Self {
-            path: path.to_owned(),
+            path: path.clone(),
             format,
             file: LakeFile::open(path, format)?,
         })
@@ -61,7 +59,7 @@ impl Output {
         if self.format != Format::Parquet {
             return Ok(());
         }
-        let failed = |error| Error::io("read", &self.path, error);
+        let failed = |error| Error::disk("read", error).at(&self.path);
         let footer = read_footer(&self.path).map_err(failed)?;
         if old_bounds_are_right(&footer) != Some(true) {
             let reason = "the statistics for old readers differ from those for new ones";
@@ -80,8 +78,8 @@ impl Output {
 }
 
 /// The footer of a file whose size was checked before.
-fn read_footer(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+fn read_footer(path: &Location) -> io::Result<Vec<u8>> {
+    let mut file = RandomAccess::open(path).map_err(io::Error::other)?;
     file.seek(SeekFrom::End(-8))?;
     let mut length = [0; 4];
     file.read_exact(&mut length)?;
@@ -93,7 +91,7 @@ fn read_footer(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Refuses a footer that a hostile file makes large: it is read whole.
-fn check_footer_size(file: &mut File) -> io::Result<std::result::Result<(), String>> {
+fn check_footer_size(file: &mut RandomAccess) -> io::Result<std::result::Result<(), String>> {
     let bytes = file.seek(SeekFrom::End(0))?;
     let mut end = [0; 8];
     if bytes >= 8 {
@@ -121,7 +119,9 @@ mod tests {
         let mut end = file.as_file();
         end.seek(SeekFrom::End(0)).unwrap();
         io::Write::write_all(&mut end, b"\0\0\0\x3ePAR1").unwrap();
-        let error = Output::open(file.path(), Format::Parquet).err().unwrap();
+        let error = Output::open(&file.path().into(), Format::Parquet)
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("has a footer of"), "{error}");
     }
 }

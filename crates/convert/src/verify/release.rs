@@ -1,12 +1,11 @@
 //! The files of a release against what would be written again.
 
-use std::path::Path;
-
 use sha2::{Digest, Sha256};
 use tracelake_schema::Trace;
 
 use super::corrupt;
 use crate::error::{Error, ErrorKind, Result};
+use crate::location::Location;
 use crate::manifest::Manifest;
 use crate::release_files::{release_files, sums};
 use crate::source::hex;
@@ -20,13 +19,13 @@ const AGAIN: &str = "run release again to make it anew";
 /// # Errors
 /// When the manifest cannot be described, or the disk fails.
 pub(super) fn verify_release(
-    root: &Path,
+    root: &Location,
     trace: &Trace,
     manifest: &Manifest,
 ) -> Result<Vec<Error>> {
     let Some(found) = release_sums(root)? else {
         let path = root.join(CROISSANT);
-        if path.exists() {
+        if path.is_there()? {
             let finding = corrupt(format!("there is no {SUMS} that names it"));
             return Ok(vec![finding.at(path).hint(AGAIN)]);
         }

@@ -2,7 +2,6 @@
 //! index and bloom filters. A reader that trusts a forged maximum skips rows without a word.
 
 use std::cmp::Ordering;
-use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::BoundaryOrder;
@@ -25,7 +24,7 @@ use parquet::file::statistics::Statistics;
 use super::corrupt;
 use crate::error::Result;
 use crate::lake_file::not_parquet;
-use crate::source::open_file;
+use crate::location::{Location, RandomAccess};
 
 /// Values read at a time.
 const BATCH: usize = 1 << 16;
@@ -53,8 +52,8 @@ fn claim(reason: impl Into<String>) -> Wrong {
 ///
 /// # Memory
 /// The footer with the page index, and a batch of one column's values.
-pub(super) fn check_statistics(path: &Path) -> Result<()> {
-    let file = Arc::new(open_file(path)?);
+pub(super) fn check_statistics(path: &Location) -> Result<()> {
+    let file = Arc::new(RandomAccess::open(path)?);
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Optional)
         .parse_and_finish(&*file)
@@ -103,7 +102,7 @@ pub(super) fn check_statistics(path: &Path) -> Result<()> {
 }
 
 fn check_chunk(
-    file: &Arc<std::fs::File>,
+    file: &Arc<RandomAccess>,
     reader: &dyn RowGroupReader,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
@@ -197,7 +196,7 @@ fn check_chunk(
 
 /// Checks that pages are where the offset index says, and have as many values.
 fn check_locations(
-    file: &Arc<std::fs::File>,
+    file: &Arc<RandomAccess>,
     chunk: &ColumnChunkMetaData,
     locations: &[PageLocation],
     rows: u64,

@@ -4,10 +4,9 @@
 //! A blank line is a row too. A row has at most [`LONGEST`] bytes, so a file that inflates to one huge
 //! line doesn't fill the memory.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,8 +18,8 @@ use tracelake_schema::Syntax;
 use super::corrupt;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::location::{Location, from_read};
-use crate::source::{ARCHIVES, open_file};
+use crate::location::{Location, Reader, from_read};
+use crate::source::ARCHIVES;
 
 /// The longest row in bytes, without its line end.
 const LONGEST: usize = 1 << 20;
@@ -287,7 +286,7 @@ impl<'a> PartRows<'a> {
         text: &'a mut SourceText,
         layout: &Layout,
         rows: Range<u64>,
-        rejects: Option<&Path>,
+        rejects: Option<&Location>,
     ) -> Result<Self> {
         let mut row = Vec::new();
         while text.rows < rows.start && text.next(&mut row)? {}
@@ -354,8 +353,8 @@ impl<'a> PartRows<'a> {
 
 /// A rejects file, line by line.
 struct Rejects {
-    path: PathBuf,
-    file: BufReader<File>,
+    path: Location,
+    file: BufReader<Reader>,
     next: Option<Reject>,
 }
 
@@ -379,9 +378,9 @@ impl Reject {
 }
 
 impl Rejects {
-    fn open(path: &Path) -> Result<Self> {
-        let file = BufReader::new(open_file(path)?);
-        let path = path.to_owned();
+    fn open(path: &Location) -> Result<Self> {
+        let file = BufReader::new(path.open()?);
+        let path = path.clone();
         let mut rejects = Self {
             path,
             file,
@@ -398,7 +397,7 @@ impl Rejects {
             .by_ref()
             .take(LONGEST_REJECT)
             .read_until(b'\n', &mut line);
-        read.map_err(|error| failed(&*self.path, error))?;
+        read.map_err(|error| failed(&self.path, error))?;
         self.next = None;
         if !line.is_empty() {
             let reject = serde_json::from_slice(&line);
@@ -451,7 +450,8 @@ mod tests {
         let table = &tracelake_schema::TRACES[0].tables[0];
         let layout = Layout::built_in(table, "here");
         let mut text = SourceText::open(&path.as_path().into(), &layout).unwrap();
-        let mut rows = PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&rejects)).unwrap();
+        let mut rows =
+            PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&rejects.into())).unwrap();
         assert!(rows.advance().unwrap());
         assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
         assert_eq!((rows.line(), rows.rejected()), (2, 1));
@@ -508,7 +508,13 @@ mod tests {
         ] {
             std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
             let mut text = source(text);
-            let mut rows = PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&path)).unwrap();
+            let mut rows = PartRows::new(
+                &mut text,
+                &layout,
+                0..u64::MAX,
+                Some(&path.as_path().into()),
+            )
+            .unwrap();
             let error = rows.advance().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }

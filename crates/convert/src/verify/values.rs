@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
@@ -130,7 +129,7 @@ pub(super) fn verify_values(
     table: &'static Table,
     part: &PartFacts,
     output: Output,
-    rejects: Option<&Path>,
+    rejects: Option<&Location>,
 ) -> Result<u64> {
     let length = part.digested(file.is_cut);
     let now = file.fingerprints.get(&length).map(|now| &now.sha256);
@@ -180,7 +179,7 @@ fn compare_rows(
             };
             mapped += compared.map_err(|(column, reason)| {
                 let row = seen + 1;
-                corrupt(format!("{reason}, in row {row} of {}", place.display()))
+                corrupt(format!("{reason}, in row {row} of {}", place))
                     .at(path)
                     .line(rows.line(), None)
                     .field(format!("{}.{}", table.name, column.name))
@@ -432,7 +431,7 @@ mod tests {
                 part_rows: None,
                 text: None,
             };
-            let output = Output::open(&path("lake"), Format::Parquet).unwrap();
+            let output = Output::open(&path("lake").into(), Format::Parquet).unwrap();
             output.check_statistics().unwrap();
             let rejects = path("rejects");
             verify_values(
@@ -440,7 +439,7 @@ mod tests {
                 self.layout.table,
                 &self.part,
                 output,
-                Some(&rejects),
+                Some(&rejects.clone().into()),
             )
         }
     }

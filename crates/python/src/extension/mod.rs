@@ -120,7 +120,7 @@ fn prepare(
 #[pyfunction]
 fn commit(
     py: Python<'_>,
-    lake: PathBuf,
+    lake: OsString,
     patience: u32,
     max_rejects: Option<u64>,
     threads: Option<usize>,
@@ -132,7 +132,7 @@ fn commit(
             stop: progress.stop_flag(),
         };
         let patience = Duration::from_secs(patience.into());
-        let commit = Commit::open(&lake, patience)?;
+        let commit = Commit::open(&Location::parse(&lake)?, patience)?;
         let outcome = commit.finish(options, &|event| progress.show(event))?;
         text(outcome.manifest.to_json()?)
     })
@@ -140,9 +140,9 @@ fn commit(
 
 /// What the workers of an unfinished lake have noted so far: its parts as JSON.
 #[pyfunction]
-fn facts(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
+fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
-        let parts = progress(&lake)?.parts;
+        let parts = progress(&Location::parse(&lake)?)?.parts;
         let parts: Vec<_> = parts
             .iter()
             .map(|(table, facts)| {
@@ -159,9 +159,9 @@ fn facts(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
 
 /// Reads the manifest of a finished lake, as JSON.
 #[pyfunction]
-fn manifest(py: Python<'_>, lake: PathBuf) -> PyResult<String> {
+fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
-        text(read_manifest(&lake)?.to_json()?)
+        text(read_manifest(&Location::parse(&lake)?)?.to_json()?)
     })
 }
 
@@ -182,7 +182,7 @@ type Found = (String, Vec<Py<PyAny>>);
 #[pyfunction]
 fn verify_lake(
     py: Python<'_>,
-    lake: PathBuf,
+    lake: OsString,
     source: Option<OsString>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
@@ -191,7 +191,7 @@ fn verify_lake(
     let verdict = work(py, watch.as_ref(), Interrupted::Leave, move |progress| {
         let watch = |event| progress.show_or_end(event);
         let source = source.as_deref().map(Location::parse).transpose()?;
-        verify::verify(&lake, source.as_ref(), threads, &watch)
+        verify::verify(&Location::parse(&lake)?, source.as_ref(), threads, &watch)
     })?;
     found(py, &verdict)
 }
@@ -200,7 +200,7 @@ fn verify_lake(
 #[pyfunction]
 fn release_lake(
     py: Python<'_>,
-    lake: PathBuf,
+    lake: OsString,
     allow_missing: bool,
     allow_rejects: bool,
     threads: Option<usize>,
@@ -211,7 +211,9 @@ fn release_lake(
         missing: allow_missing,
     };
     let verdict = work(py, None, Interrupted::Wait, move |progress| {
-        release::release(&lake, allow, threads, &|event| progress.show_or_end(event))
+        release::release(&Location::parse(&lake)?, allow, threads, &|event| {
+            progress.show_or_end(event)
+        })
     })?;
     found(py, &verdict)
 }

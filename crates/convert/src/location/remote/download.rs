@@ -176,7 +176,7 @@ impl Answer {
 
 /// An object of one version, whose blocks may be asked for in any order.
 #[derive(Debug)]
-struct Transfer {
+pub(super) struct Transfer {
     object: Object,
     version: Version,
     /// The one answer of a server that doesn't give ranges, which has to be read in order.
@@ -196,6 +196,21 @@ impl std::fmt::Debug for Whole {
 }
 
 impl Transfer {
+    /// Learns of an object's size and version, to read blocks of it.
+    pub(super) async fn find(object: Object) -> Result<Self> {
+        let found = object.version().await?;
+        Ok(Self {
+            version: Version::of(&found),
+            object,
+            whole: None,
+        })
+    }
+
+    /// The size of the object.
+    pub(super) fn size(&self) -> u64 {
+        self.version.size
+    }
+
     /// Asks for the first block, and learns of the object's size and version by that.
     async fn begin(object: Object) -> Result<(Self, Vec<u8>, u64)> {
         let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
@@ -240,7 +255,7 @@ impl Transfer {
         Ok((transfer, block, size))
     }
 
-    async fn block(&self, range: Range<u64>) -> Result<Vec<u8>> {
+    pub(super) async fn block(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let Some(whole) = &self.whole else {
             return self.fill(range, &mut None).await;
         };

@@ -222,6 +222,17 @@ fn unreachable(url: &Url, doing: &str, error: &HttpError) -> (String, String) {
     (format!("cannot {doing}: {reason}"), hint)
 }
 
+/// The error for a store that is written to without credentials.
+pub(super) fn no_credentials(url: &Url) -> Error {
+    let names = environment(url.scheme);
+    Error::new(ErrorKind::Failed, "there are no credentials to write with")
+        .at(url.to_string())
+        .hint(format!(
+            "set {}; docs/object-stores.md lists all that is read",
+            names.credentials
+        ))
+}
+
 /// The error for an environment that no store can be made from.
 pub(super) fn misconfigured(url: &Url, error: &object_store::Error) -> Error {
     // A builder names what is missing, but may also repeat what it can't parse.

@@ -6,7 +6,9 @@
 mod client;
 mod download;
 mod explain;
+mod random;
 mod store;
+mod upload;
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -22,6 +24,8 @@ use crate::error::{Error, ErrorKind, Result};
 use store::{Object, Stores};
 
 pub(super) use download::Download;
+pub(crate) use random::RemoteFile;
+pub(super) use upload::Upload;
 
 /// How long an answer is waited for before the next look at whether to stop.
 const POLL: Duration = Duration::from_millis(50);
@@ -187,5 +191,47 @@ pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
         });
         let sizes: Vec<Result<Option<u64>>> = sizes.buffered(AT_A_TIME).collect().await;
         sizes.into_iter().collect()
+    })
+}
+
+/// All objects below a prefix of a bucket, and their sizes.
+pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
+    let url = url.clone();
+    ask(|network| async move { network.stores.open(&url).await?.list_all().await })
+}
+
+/// Puts a small object in the place of what has its name.
+pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
+    let url = url.clone();
+    ask(|network| async move { network.stores.create(&url).await?.put(bytes).await })
+}
+
+/// Puts a small object where there is none; false if there is one.
+pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
+    let url = url.clone();
+    ask(|network| async move { network.stores.create(&url).await?.put_new(bytes).await })
+}
+
+/// Removes objects; that there are none is no error.
+pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
+    ask(|network| async move {
+        let removed = futures_util::stream::iter(urls).map(|url| {
+            let network = Arc::clone(&network);
+            async move { network.stores.create(&url).await?.remove().await }
+        });
+        let removed: Vec<Result<()>> = removed.buffered(AT_A_TIME).collect().await;
+        removed.into_iter().collect()
+    })
+}
+
+/// Reads small objects; those that are gone are left out.
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
+    ask(|network| async move {
+        let read = futures_util::stream::iter(urls).map(|url| {
+            let network = Arc::clone(&network);
+            async move { network.stores.open(&url).await?.read(limit).await }
+        });
+        let read: Vec<Result<Option<Vec<u8>>>> = read.buffered(AT_A_TIME).collect().await;
+        read.into_iter().filter_map(Result::transpose).collect()
     })
 }

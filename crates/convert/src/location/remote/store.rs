@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientOptions, GetOptions, GetRange, GetResult, HeaderValue, ObjectStore,
-    RetryConfig, StaticCredentialProvider,
+    BackoffConfig, ClientOptions, GetOptions, GetRange, GetResult, HeaderValue, MultipartUpload,
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, RetryConfig, StaticCredentialProvider,
 };
 use tokio::sync::Mutex;
 use tracelake_schema::TRACES;
@@ -23,7 +24,7 @@ use tracelake_schema::TRACES;
 use super::super::url::Scheme;
 use super::super::{Entry, Kind, Url};
 use super::client::Connector;
-use super::explain::{Failure, explain, misconfigured};
+use super::explain::{Failure, explain, misconfigured, no_credentials};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long the metadata service of a cloud machine may take to hand out credentials.
@@ -157,6 +158,15 @@ struct Store {
 }
 
 impl Stores {
+    /// The object at a URL, to be written.
+    pub(super) async fn create(&self, url: &Url) -> Result<Object> {
+        let object = self.open(url).await?;
+        if object.store.unsigned && Signing::of(url) == Signing::AskMetadata {
+            return Err(no_credentials(url));
+        }
+        Ok(object)
+    }
+
     /// The object at a URL, which need not exist.
     pub(super) async fn open(&self, url: &Url) -> Result<Object> {
         if let Scheme::Web(_) = url.scheme {
@@ -381,6 +391,99 @@ impl Object {
     pub(super) async fn get(&self, options: GetOptions) -> std::result::Result<GetResult, Failure> {
         let found = self.store.objects.get_opts(&self.path, options).await;
         found.map_err(Failure::of)
+    }
+
+    /// Its size, tag and time of the last change.
+    pub(super) async fn version(&self) -> Result<ObjectMeta> {
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..1)));
+        let found = self.get(first).await;
+        Ok(found.map_err(|failure| self.error("read", failure))?.meta)
+    }
+
+    /// Reads all of it; `None` if there is no such object.
+    pub(super) async fn read(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+        let answer = match self.get(GetOptions::new()).await {
+            Ok(answer) => answer,
+            Err(Failure::Missing) => return Ok(None),
+            Err(failure) => return Err(self.error("read", failure)),
+        };
+        if answer.meta.size > limit {
+            let reason = format!("is larger than {limit} bytes, which it never is by nature");
+            return Err(Error::new(ErrorKind::Corrupt, reason)
+                .at(self.url.to_string())
+                .hint("it is not what its name says: move it away"));
+        }
+        let bytes = answer.bytes().await;
+        let bytes = bytes.map_err(|error| self.failed("read", error))?;
+        Ok(Some(bytes.into()))
+    }
+
+    /// Puts bytes in its place.
+    pub(super) async fn put(&self, bytes: Vec<u8>) -> Result<()> {
+        let put = self
+            .store
+            .objects
+            .put_opts(&self.path, bytes.into(), PutMode::Overwrite.into());
+        put.await
+            .map(|_| ())
+            .map_err(|error| self.failed("write", error))
+    }
+
+    /// Puts bytes where there is no object yet; false if there is one.
+    pub(super) async fn put_new(&self, bytes: Vec<u8>) -> Result<bool> {
+        let put = self
+            .store
+            .objects
+            .put_opts(&self.path, bytes.into(), PutMode::Create.into());
+        match put.await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(object_store::Error::Precondition { .. }) => Ok(false),
+            Err(error) => Err(self.failed("write", error)),
+        }
+    }
+
+    /// Begins to put an object part by part.
+    pub(super) async fn begin_parts(&self) -> Result<Box<dyn MultipartUpload>> {
+        let begun = self
+            .store
+            .objects
+            .put_multipart_opts(&self.path, Default::default());
+        begun.await.map_err(|error| self.failed("write", error))
+    }
+
+    /// Removes it; that there is none is no error.
+    pub(super) async fn remove(&self) -> Result<()> {
+        match self.store.objects.delete(&self.path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed("remove", error)),
+        }
+    }
+
+    /// All objects below it: their paths relative to it, and their sizes.
+    pub(super) async fn list_all(&self) -> Result<Vec<(String, u64)>> {
+        let prefix = (!self.path.as_ref().is_empty()).then_some(&self.path);
+        let depth = self.path.parts().count();
+        let mut listed = self.store.objects.list(prefix);
+        let mut all = Vec::new();
+        while let Some(object) = listed.next().await {
+            let object = object.map_err(|error| self.failed("list", error))?;
+            let names: Vec<String> = object
+                .location
+                .parts()
+                .skip(depth)
+                .map(|part| part.as_ref().to_owned())
+                .collect();
+            if !names.is_empty() {
+                all.push((names.join("/"), object.size));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The error of the store.
+    pub(super) fn failed(&self, doing: &str, error: object_store::Error) -> Error {
+        self.error(doing, Failure::of(error))
     }
 
     /// The names below it.

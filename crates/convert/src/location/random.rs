@@ -1,0 +1,94 @@
+//! A file that is read at any place, and not from front to back.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Location, open_file, remote};
+use crate::error::Result;
+
+/// A file on disk or an object, and a position in it.
+#[derive(Debug)]
+pub(crate) enum RandomAccess {
+    Disk(File),
+    Url(Arc<remote::RemoteFile>, u64),
+}
+
+impl RandomAccess {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// If there is no such file, or it can't be opened.
+    pub(crate) fn open(location: &Location) -> Result<Self> {
+        match location {
+            Location::Disk(path) => open_file(path).map(Self::Disk),
+            Location::Url(url) => Ok(Self::Url(Arc::new(remote::RemoteFile::open(url)?), 0)),
+        }
+    }
+
+    /// Its size.
+    pub(crate) fn len(&self) -> io::Result<u64> {
+        match self {
+            Self::Disk(file) => Ok(file.metadata()?.len()),
+            Self::Url(file, _) => Ok(file.len()),
+        }
+    }
+
+    /// The same file; on disk, with the same position.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Disk(file) => file.try_clone().map(Self::Disk),
+            Self::Url(file, _) => Ok(Self::Url(Arc::clone(file), 0)),
+        }
+    }
+
+    /// Reads this many bytes.
+    pub(crate) fn read_at(&self, start: u64, length: usize) -> io::Result<Bytes> {
+        match self {
+            Self::Disk(file) => {
+                let mut bytes = vec![0; length];
+                let mut file = file;
+                file.seek(SeekFrom::Start(start))?;
+                file.read_exact(&mut bytes)?;
+                Ok(bytes.into())
+            }
+            Self::Url(file, _) => file.read_at(start, length as u64).map_err(io::Error::other),
+        }
+    }
+}
+
+impl Read for RandomAccess {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Disk(file) => file.read(into),
+            Self::Url(file, at) => {
+                let left = file.len().saturating_sub(*at);
+                let length = left.min(into.len() as u64);
+                let bytes = file.read_at(*at, length).map_err(io::Error::other)?;
+                into[..bytes.len()].copy_from_slice(&bytes);
+                *at += length;
+                Ok(bytes.len())
+            }
+        }
+    }
+}
+
+impl Seek for RandomAccess {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::Disk(file) => file.seek(to),
+            Self::Url(file, at) => {
+                let target = match to {
+                    SeekFrom::Start(start) => Some(start),
+                    SeekFrom::End(by) => file.len().checked_add_signed(by),
+                    SeekFrom::Current(by) => at.checked_add_signed(by),
+                };
+                let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+                *at = target.ok_or_else(outside)?;
+                Ok(*at)
+            }
+        }
+    }
+}
