@@ -1,7 +1,7 @@
 //! Draws jobs: sizes, requests, constraints, placement and usage.
 
 use crate::job::{Class, FINISH, Job, Lanes, Lives, Placement, State, Task};
-use crate::job_rows::{Constraint, Elders, JobFacts, Relatives, Request};
+use crate::job_rows::{Constraint, JobFacts, JobLinks, RecentJobs, Request};
 use crate::machine::{Attribute, Machines};
 use crate::number::Amount;
 use crate::profile;
@@ -18,7 +18,7 @@ pub(crate) struct Draws {
     cpu: Balance,
     life: [Balance; 2],
     apart: Balance,
-    elders: Elders,
+    recent_jobs: RecentJobs,
     /// The share of constraints without a value, in 2^-32.
     no_value: u64,
 }
@@ -92,9 +92,9 @@ impl Draws {
             name,
             logical_name,
             different_machines: matches!(placement, Placement::Apart(_)),
-            relatives: Relatives::default(),
+            links: JobLinks::default(),
         };
-        facts.relatives = self.elders.relate(&facts);
+        facts.links = self.recent_jobs.link(&facts);
         Job {
             facts,
             request: Request {

@@ -44,51 +44,51 @@ pub(crate) struct JobFacts {
     pub(crate) name: u64,
     pub(crate) logical_name: u64,
     pub(crate) different_machines: bool,
-    pub(crate) relatives: Relatives,
+    pub(crate) links: JobLinks,
 }
 
 /// The earlier jobs that a job is connected with.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Relatives {
+pub(crate) struct JobLinks {
     pub(crate) parent: Option<u64>,
     /// The alloc set that its tasks run in.
     pub(crate) alloc_set: Option<u64>,
     pub(crate) starts_after: [Option<u64>; 2],
 }
 
-/// The last jobs that were drawn: the relatives of later ones.
+/// The last jobs that were drawn, which later ones are linked to.
 #[derive(Debug, Default)]
-pub(crate) struct Elders {
+pub(crate) struct RecentJobs {
     jobs: Vec<u64>,
     alloc_sets: Vec<u64>,
 }
 
-impl Elders {
+impl RecentJobs {
     /// How many jobs are remembered, and how many alloc sets.
     const MOST: usize = 64;
 
-    /// The relatives of a job, which is remembered for later ones.
+    /// The links of a job, which is remembered for later ones.
     ///
     /// They follow from the id alone, so that a trace without such columns is drawn as if there were
     /// none.
-    pub(crate) fn relate(&mut self, job: &JobFacts) -> Relatives {
+    pub(crate) fn link(&mut self, job: &JobFacts) -> JobLinks {
         let is_set = job.pick(1, &profile::COLLECTION_TYPE) == 1;
         let waits = job.pick(3, &profile::START_AFTER);
-        let elder = |list: &[u64], what: u64, holds: bool| {
+        let recent = |list: &[u64], what: u64, holds: bool| {
             let count = u64::try_from(list.len()).unwrap_or(0);
             let place = usize::try_from(scale(mix(job.id, what), count)).ok()?;
             list.get(place).copied().filter(|_| holds)
         };
-        let relatives = Relatives {
-            parent: elder(&self.jobs, 2, job.happens(2, profile::CHILDREN)),
-            alloc_set: elder(
+        let links = JobLinks {
+            parent: recent(&self.jobs, 2, job.happens(2, profile::CHILDREN)),
+            alloc_set: recent(
                 &self.alloc_sets,
                 6,
                 !is_set && job.happens(6, profile::IN_ALLOCS),
             ),
             starts_after: [
-                elder(&self.jobs, 30, waits > 0),
-                elder(&self.jobs, 31, waits > 1),
+                recent(&self.jobs, 30, waits > 0),
+                recent(&self.jobs, 31, waits > 1),
             ],
         };
         let list = if is_set {
@@ -100,7 +100,7 @@ impl Elders {
             list.remove(0);
         }
         list.push(job.id);
-        relatives
+        links
     }
 }
 
@@ -170,11 +170,11 @@ impl JobFacts {
             decimal(out, job.pick(1, &profile::COLLECTION_TYPE));
         }),
         ("collection.parent", |job, out| {
-            let parent = job.relatives.parent;
+            let parent = job.links.parent;
             parent.into_iter().for_each(|id| decimal(out, id));
         }),
         ("collection.start_after", |job, out| {
-            let earlier = job.relatives.starts_after.into_iter().flatten();
+            let earlier = job.links.starts_after.into_iter().flatten();
             for (turn, id) in (0..).zip(earlier) {
                 separate(out, turn);
                 decimal(out, id);
@@ -194,7 +194,7 @@ impl JobFacts {
             flag(out, (3..6).contains(&job.priority));
         }),
         ("alloc.collection", |job, out| {
-            decimal(out, job.relatives.alloc_set.unwrap_or(0));
+            decimal(out, job.links.alloc_set.unwrap_or(0));
         }),
     ];
 
@@ -212,7 +212,7 @@ impl JobFacts {
 
 /// Appends the number of the alloc instance that a task runs in, or -1.
 pub(crate) fn alloc_index(out: &mut Vec<u8>, job: &JobFacts, index: u32) {
-    match job.relatives.alloc_set {
+    match job.links.alloc_set {
         Some(_) => decimal(out, u64::from(index)),
         None => out.extend_from_slice(b"-1"),
     }

@@ -85,7 +85,7 @@ def test_every_version_has_the_same_checks() -> None:
     assert names("google-2011-v2") == names("google-2011-v2.1")
 
 
-def test_known_anomalies_are_told_from_new_ones(lakes: dict[str, Path], tmp_path: Path) -> None:
+def test_known_findings_are_separate_from_new_ones(lakes: dict[str, Path], tmp_path: Path) -> None:
     lake = copy_of(lakes["google-2011-v2.1"], tmp_path)
 
     def reuse(job: int) -> None:

@@ -200,7 +200,7 @@ def test_checks_are_on_the_page(pages: Pages) -> None:
     assert all(f"<code>{result.name}</code>" in text for result in report.checks)
 
 
-def test_missing_tables_and_parts_are_said(source: Path) -> None:
+def test_missing_tables_and_parts_are_named(source: Path) -> None:
     tracelake.convert(source, "lake", tables=["task_events"], parts="1", allow_missing=True)
     report = tracelake.report("lake", "report.html")
     assert report.skipped["cpu"] == "the lake has no task_usage"
