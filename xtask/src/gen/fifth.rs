@@ -163,7 +163,7 @@ fn a_fifth_trace_takes_one_description() {
         shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
-    let outcome = convert(&plan, &out, conduct, &|_| {}).unwrap();
+    let outcome = convert(&plan, &out.as_path().into(), conduct, &|_| {}).unwrap();
     let tables = outcome.manifest.tables.iter();
     let counts: Vec<(&str, usize, u64)> = tables
         .map(|table| (&table.name[..], table.parts.len(), table.rows))
