@@ -281,7 +281,10 @@ fn missing(source: &Location) -> Error {
             "check the URL; tracelake schema TRACE prints where a trace is published",
         ),
     };
-    Error::new(ErrorKind::Failed, reason).at(source).hint(hint)
+    Error::new(ErrorKind::Failed, reason)
+        .at(source)
+        .hint(hint)
+        .because(std::io::Error::from(std::io::ErrorKind::NotFound))
 }
 
 /// Skips parts that no directory gives a table, where there are tables beside them.

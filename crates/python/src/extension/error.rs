@@ -45,9 +45,16 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error).unwrap_or_else(|instead| instead)
 }
 
+/// The number of [`io::ErrorKind::NotFound`], from which Python makes a `FileNotFoundError`, on all systems.
+const ENOENT: i32 = 2;
+
 /// What the operating system said, as Python would say it.
 fn operating_system(error: &Error) -> Option<PyErr> {
     let cause = error.source()?.downcast_ref::<io::Error>()?;
-    let number = cause.raw_os_error()?;
+    let number = match (cause.raw_os_error(), cause.kind()) {
+        (Some(number), _) => number,
+        (None, io::ErrorKind::NotFound) => ENOENT,
+        (None, _) => return None,
+    };
     Some(PyOSError::new_err((number, cause.to_string())))
 }
