@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -286,6 +287,8 @@ sys.exit(_commands.run(["check", {str(lakes["alibaba-2018"])!r}]))
 """
     program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert program.stdout is not None and program.stdout.readline() == "running\n"
+    # DuckDB may miss a signal while it plans a query, which takes milliseconds; this one runs by then.
+    time.sleep(1)
     program.send_signal(number)
     _, said = program.communicate(timeout=60)
     assert (program.returncode, said) == (128 + number, "tracelake: error: stopped\n")
