@@ -5,11 +5,10 @@
 
 use std::io::{BufWriter, Write};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::column::Codec;
 use crate::error::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
 use tracelake_schema::{Derived, Rule};
 
 use crate::cell::{Cell, Row};

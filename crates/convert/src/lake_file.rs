@@ -2,12 +2,11 @@
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::compute::{max, min};
-use arrow::datatypes::{Int64Type, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::types::Int64Type;
+use arrow_array::{RecordBatch, cast::AsArray};
 use arrow_ipc::reader::{FileReader, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
@@ -15,6 +14,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
+use crate::batch::range_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, RandomAccess, from_read};
 use crate::output::Format;
@@ -105,7 +105,7 @@ impl LakeFile {
                     let batch = batch.map_err(failed)?;
                     let values = batch.column_by_name(column);
                     let values = values.and_then(|values| values.as_primitive_opt::<Int64Type>());
-                    let found = values.and_then(|values| min(values).zip(max(values)));
+                    let found = values.and_then(range_of);
                     range = range.into_iter().chain(found).reduce(wider);
                 }
                 Ok(range)
@@ -293,8 +293,8 @@ fn not_arrow(path: &Location, error: ArrowError) -> Error {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, Int64Array};
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow_array::{Array, Int64Array};
+    use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
     use crate::arrow_file::ArrowFile;

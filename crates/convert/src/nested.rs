@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow_array::Array;
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };

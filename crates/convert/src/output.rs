@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter};
 use std::io::Write;
 use std::str::FromStr;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use tracelake_schema::Table;
 
 use crate::arrow_file::{self, ArrowFile};
@@ -342,6 +342,6 @@ fn encode_parquet(error: parquet::errors::ParquetError) -> Error {
     parquet_file::wrap(error, "encode")
 }
 
-fn encode_arrow(error: arrow::error::ArrowError) -> Error {
+fn encode_arrow(error: arrow_schema::ArrowError) -> Error {
     arrow_file::wrap(error, "encode")
 }

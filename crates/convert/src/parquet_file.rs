@@ -5,7 +5,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::ParquetError;

@@ -5,8 +5,8 @@ mod syntax;
 use std::io::Write;
 use std::ops::Range;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use tracelake_schema::Syntax;
 
 use crate::error::{Error, ErrorKind, Result};

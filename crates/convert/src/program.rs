@@ -20,6 +20,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracelake_generate::{Error as GenerateError, generate_until};
 use tracelake_schema::render;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
     Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs,
@@ -40,10 +44,13 @@ const DONE: u8 = 0;
 /// signal handlers, so call it from nothing but a front end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     // Silent unless asked for: RUST_LOG=debug shows what the libraries say.
-    let filter = tracing_subscriber::EnvFilter::from_default_env();
-    let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+    let asked = std::env::var("RUST_LOG")
+        .ok()
+        .filter(|asked| !asked.is_empty());
+    let filter: Option<Targets> = asked.and_then(|asked| asked.parse().ok());
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let logging = tracing_subscriber::registry()
+        .with(lines.with_filter(filter.unwrap_or_default()))
         .try_init();
     if let Err(error) = logging {
         // Another logger of the same process stays in place.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use tracelake_schema::{Column, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
@@ -433,7 +433,7 @@ mod tests {
 
     use std::sync::Mutex;
 
-    use arrow::compute::concat_batches;
+    use arrow_select::concat::concat_batches;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use proptest::prelude::*;
     use tracelake_schema::{Kind, Syntax, TRACES, Table};

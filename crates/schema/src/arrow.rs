@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, Metadata, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Metadata, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 

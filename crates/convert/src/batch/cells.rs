@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use rayon::prelude::*;
 
 use crate::cell::{Cell, Row};

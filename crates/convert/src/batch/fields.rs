@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, PrimitiveBuilder, RecordBatch,
-    StringBuilder, new_null_array,
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BooleanArray, RecordBatch,
+    builder::{BooleanBuilder, PrimitiveBuilder, StringBuilder},
+    new_null_array,
 };
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use rayon::prelude::*;
 use tracelake_schema::{Column, Kind, arrow::data_type};
 

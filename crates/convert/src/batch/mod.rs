@@ -3,10 +3,10 @@
 mod cells;
 mod fields;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::{BatchCoalescer, max, min};
-use arrow::datatypes::{Int64Type, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::coalesce::BatchCoalescer;
 
 use crate::cell::Row;
 use crate::layout::Layout;
@@ -89,7 +89,7 @@ impl Batches {
     fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
         let times = self.time.map(|time| batch.column(time));
         if let Some(times) = times.and_then(|times| times.as_primitive_opt::<Int64Type>())
-            && let (Some(first), Some(last)) = (min(times), max(times))
+            && let Some((first, last)) = range_of(times)
         {
             let (low, high) = self.range.unwrap_or((first, last));
             self.range = Some((low.min(first), high.max(last)));
@@ -129,6 +129,12 @@ impl Batches {
     pub(crate) fn time(&self) -> Option<(i64, i64)> {
         self.range
     }
+}
+
+/// The smallest and the largest of some numbers, NULLs left out.
+pub(crate) fn range_of(values: &Int64Array) -> Option<(i64, i64)> {
+    let pairs = values.iter().flatten().map(|value| (value, value));
+    pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
 }
 
 /// The bytes that the values of a batch take.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 use tracelake_schema::Syntax;
 

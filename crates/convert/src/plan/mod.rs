@@ -6,7 +6,7 @@ mod shards;
 
 use std::collections::BTreeSet;
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
 
 use crate::discover::checksums::Checksums;

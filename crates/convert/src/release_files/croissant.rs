@@ -1,6 +1,6 @@
 //! The description as ML Commons Croissant 1.1.
 
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use serde_json::{Map, Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, render};

@@ -1,6 +1,6 @@
 //! The description as a data package, version 2.
 
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use serde_json::{Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};

@@ -1,7 +1,7 @@
 //! A derived table against the table it is derived from, by code of its own.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow_array::types::Int64Type;
+use arrow_array::{RecordBatch, cast::AsArray};
 use csv::ByteRecord;
 use tracelake_schema::{Derived, Rule};
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 
 use super::corrupt;
 use super::legacy::old_bounds_are_right;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, cast::AsArray};
 use csv::ByteRecord;
 use serde::de::IgnoredAny;
 use tracelake_schema::{Column, Kind, Syntax};

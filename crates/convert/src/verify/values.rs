@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch, cast::AsArray};
+use arrow_schema::DataType;
 use csv::ByteRecord;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
@@ -270,13 +271,37 @@ fn compare_parsed(
 
 /// Describes a value of the source that isn't that of the lake.
 fn difference(source: &[u8], array: &dyn Array, row: usize) -> String {
-    let shown = arrow::util::display::array_value_to_string(array, row);
-    let lake = if array.is_null(row) {
-        "NULL".to_owned()
-    } else {
-        escape(shown.unwrap_or_default().as_bytes(), 80)
-    };
+    let lake = escape(shown(array, row).as_bytes(), 80);
     format!("the source has '{}', the lake {lake}", escape(source, 80))
+}
+
+/// A value of the lake as a person reads it. (Arrow has this too, in a crate that takes more time to
+/// build than all others but Parquet.)
+fn shown(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return "NULL".to_owned();
+    }
+    match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
+        DataType::Float64 => format!("{:?}", array.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            let items: Vec<_> = (0..items.len()).map(|item| shown(&items, item)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DataType::Struct(fields) => {
+            let columns = array.as_struct().columns();
+            let members = fields.iter().zip(columns);
+            let members: Vec<_> = members
+                .map(|(field, column)| format!("{}: {}", field.name(), shown(column, row)))
+                .collect();
+            format!("{{{}}}", members.join(", "))
+        }
+        other => format!("a value of type {other}"),
+    }
 }
 
 /// Whether a field that isn't empty has the value of an array.

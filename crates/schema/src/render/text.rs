@@ -208,10 +208,9 @@ mod tests {
             texts.extend(trace.tables.iter().map(|table| text(trace, Some(table))));
         }
         for line in texts.iter().flat_map(|text| text.lines()) {
-            assert!(
-                line.chars().count() <= WIDTH && !line.ends_with(' '),
-                "{line:?}"
-            );
+            // A URL can't be broken.
+            let fits = line.chars().count() <= WIDTH || line.contains("://");
+            assert!(fits && !line.ends_with(' '), "{line:?}");
         }
     }
 
