@@ -272,23 +272,26 @@ def test_a_missing_package_is_named(package: str, call: str, hint: str, lakes: d
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("delay", [0.0, 0.002, 0.005, 0.01, 0.5])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_a_query_without_a_traceback(number: signal.Signals, lakes: dict[str, Path]) -> None:
+def test_a_signal_stops_a_query_without_a_traceback(
+    number: signal.Signals, delay: float, lakes: dict[str, Path]
+) -> None:
     code = f"""
 import signal, sys
 from tracelake import _commands, _queries
 signal.signal(signal.SIGINT, signal.default_int_handler)
-execute = _queries.Engine.execute
+rows = _queries.Engine.rows
 def slow(self, what, sql, needs, numbers=None):
     print("running", flush=True)
-    return execute(self, what, "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", needs, numbers)
-_queries.Engine.execute = slow
+    return rows(self, what, "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", needs, numbers)
+_queries.Engine.rows = slow
 sys.exit(_commands.run(["check", {str(lakes["alibaba-2018"])!r}]))
 """
     program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert program.stdout is not None and program.stdout.readline() == "running\n"
-    # DuckDB may miss a signal while it plans a query, which takes milliseconds; this one runs by then.
-    time.sleep(1)
+    # Before the query is planned, while it is, or while it runs.
+    time.sleep(delay)
     program.send_signal(number)
     _, said = program.communicate(timeout=60)
     assert (program.returncode, said) == (128 + number, "tracelake: error: stopped\n")

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import tracelake
@@ -51,13 +51,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tracelake")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    check = commands.add_parser(
+    check = _command(
+        commands,
         "check",
-        help="compare the rows of a lake with what its documents promise",
-        description="Compare the rows of a lake with what its documents promise.",
+        _check,
+        "compare the rows of a lake with what its documents promise",
         epilog="Exit codes: 0 nothing to fail on, 4 something to fail on, 1, 2 and 6 as in tracelake --help.",
     )
-    check.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
     check.add_argument("--only", metavar="NAMES", help="make only these checks, for example task_life_cycle")
     check.add_argument(
         "--fail-on",
@@ -66,52 +66,48 @@ def _parser() -> argparse.ArgumentParser:
         help="exit with 4 on new findings, known findings or skipped checks: new, known, skipped, several "
         "of them separated by commas, or none [default: new]",
     )
-    check.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="make checks even if parts that they need are missing; the gaps may cause findings",
-    )
+    _allow_missing(check, "make checks even if parts that they need are missing; the gaps may cause findings")
     check.add_argument("--json", action="store_true", help="print JSON")
-    _limits(check)
-    check.set_defaults(run=_check)
 
-    report = commands.add_parser(
-        "report",
-        help="draw what is in a lake as one HTML page",
-        description="Draw what is in a lake as one HTML page, which needs no network.",
+    report = _command(
+        commands, "report", _report, "draw what is in a lake as one HTML page, which needs no network"
     )
-    report.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
     report.add_argument(
         "-o", "--out", metavar="FILE", default="report.html", help="the page [default: report.html]"
     )
-    _limits(report)
-    report.set_defaults(run=_report)
 
-    derive = commands.add_parser(
-        "derive",
-        help="make task lifetimes and machine usage from a lake",
-        description="Make tables that everyone computes again, such as the lifetimes of tasks.",
+    derive = _command(
+        commands, "derive", _derive, "make tables that everyone computes again, such as the lifetimes of tasks"
     )
-    derive.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
     derive.add_argument("out", metavar="OUT", help="a new or empty directory")
     derive.add_argument("--tables", metavar="NAMES", help="make only these tables [default: all]")
-    derive.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="make tables even if parts that they need are missing",
-    )
-    _limits(derive)
-    derive.set_defaults(run=_derive)
+    _allow_missing(derive, "make tables even if parts that they need are missing")
     return parser
 
 
-def _limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    purpose: str,
+    epilog: str | None = None,
+) -> argparse.ArgumentParser:
+    """A command on a lake, with the limits that all of them have."""
+    description = f"{purpose[0].upper()}{purpose[1:]}."
+    command = commands.add_parser(name, help=purpose, description=description, epilog=epilog)
+    command.set_defaults(run=run)
+    command.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
+    command.add_argument(
         "--threads", metavar="N", type=int, help="number of threads [default: one per processor]"
     )
-    parser.add_argument(
+    command.add_argument(
         "--memory", metavar="SIZE", help="memory limit of DuckDB, for example 2GiB [default: 1200MB]"
     )
+    return command
+
+
+def _allow_missing(command: argparse.ArgumentParser, meaning: str) -> None:
+    command.add_argument("--allow-missing", action="store_true", help=meaning)
 
 
 def _check(asked: argparse.Namespace) -> int:

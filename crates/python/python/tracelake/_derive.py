@@ -153,10 +153,10 @@ def _write(said: Mapping[str, Any], engine: _queries.Engine, out: str, facts: Ma
         f"COPY ({said['sql']}) TO {_queries.text(file)} "
         f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{pairs}}})"
     )
-    row = engine.execute(name, sql, _queries.needs(said)).fetchone()
-    with open(file, "rb") as written:
-        digest = hashlib.file_digest(written, "sha256") if hasattr(hashlib, "file_digest") else _digest(written)
-    rows = 0 if row is None else int(row[0])
+    written = engine.rows(name, sql, _queries.needs(said))
+    with open(file, "rb") as made:
+        digest = hashlib.file_digest(made, "sha256") if hasattr(hashlib, "file_digest") else _digest(made)
+    rows = int(written[0]["Count"])
     return DerivedTable(name, rows, path, os.path.getsize(file), digest.hexdigest())
 
 

@@ -6,16 +6,20 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _results, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
     import duckdb
+
+T = TypeVar("T")
 
 #: Checks, reports and derived tables stay below this, and below 2 GB with what DuckDB doesn't count.
 MEMORY = "1200MB"
@@ -134,29 +138,49 @@ class Engine:
         self._shown: dict[str, set[int] | None] = {}
 
     def rows(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None) -> list[dict[str, Any]]:
-        """The rows of a query, as dictionaries."""
-        cursor = self.execute(what, sql, needs, numbers)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-    def execute(
-        self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None
-    ) -> duckdb.DuckDBPyConnection:
-        """Runs a query on all parts, or on those with these numbers."""
+        """The rows of a query on all parts, or on those with these numbers, as dictionaries."""
         import duckdb
 
-        try:
+        def query() -> list[dict[str, Any]]:
             for need in needs:
                 self._show(need.table, numbers)
-            return self.connection.execute(sql)
+            cursor = self.connection.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+        try:
+            return self._stoppable(query)
         except duckdb.OutOfMemoryException as error:
             raise _failed(what, error, "allow more memory") from error
         except duckdb.Error as error:
             raise _failed(what, error, "verify the lake") from error
-        except RuntimeError as error:
-            # What DuckDB makes of an exception of a signal handler.
-            if "interrupted" in str(error):
-                raise KeyboardInterrupt from error
+
+    def _stoppable(self, query: Callable[[], T]) -> T:
+        """Runs a query beside this thread, which a signal can then interrupt at any time.
+
+        DuckDB looks for signals itself, but misses one that arrives while it plans a query.
+        """
+        outcome: Future[T] = Future()
+
+        def run() -> None:
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(query())
+                except BaseException as error:
+                    outcome.set_exception(error)
+
+        try:
+            Thread(target=run).start()
+            # On Windows, only a wait with an end can be interrupted.
+            while wait([outcome], timeout=0.2).not_done:
+                pass
+            return outcome.result()
+        except BaseException:
+            # An interrupt that comes before DuckDB has begun the query is forgotten, so one isn't enough.
+            while not (outcome.done() or outcome.cancel()):
+                with suppress(KeyboardInterrupt):
+                    self.connection.interrupt()
+                    wait([outcome], timeout=0.05)
             raise
 
     def _show(self, table: str, numbers: set[int] | None) -> None:

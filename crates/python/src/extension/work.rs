@@ -21,7 +21,7 @@ use super::panics;
 /// seldom enough to cost nothing.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The signal that Ctrl-C stands for.
+/// The signal that Ctrl-C sends.
 const SIGINT: usize = 2;
 
 /// What to do with work that was interrupted.
