@@ -1,5 +1,5 @@
 //! Rows whose values may hold others, JSON lines and quoted CSV, on the way to Parquet: the counting
-//! law, rejects that stand in the text where they say, the same rows whole and in parts, and every
+//! law, rejects that are in the text where they say, the same rows whole and in parts, and every
 //! value what serde_json and the csv crate read.
 //!
 //! Input: a byte of options, then the text of a file; of quoted CSV without the header, unless an
@@ -9,8 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{directory, options};
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch, cast::AsArray};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -189,7 +189,7 @@ fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result
             .unwrap()
             .map(|batch| batch.unwrap())
             .collect();
-        let rows = arrow::compute::concat_batches(&schema, &batches).unwrap();
+        let rows = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
         assert_eq!(converted.rows_out as usize, rows.num_rows());
         parts.push(Part {
             rows_in: converted.rows_in as usize,

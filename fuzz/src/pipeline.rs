@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::{directory, options, trace};
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, cast::AsArray};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, write::GzEncoder};
@@ -104,7 +104,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(error.kind(), ErrorKind::Misfit, "{error}");
             assert_eq!(error.place().line, plain.bad.first().map(|bad| bad.line));
             assert!(!error.to_string().contains(char::is_control), "{error}");
-            assert!(!strictly.exists(), "a failed run left something behind");
+            assert!(!strictly.exists(), "a failed run left files");
         }
     }
 }

@@ -163,7 +163,7 @@ fn checksums(path: &Path, bytes: &[u8]) {
     }
 }
 
-/// A run goes on from a lake of which a file was tampered with. In it, `$1` and `$2` stand for size
+/// A run resumes a lake of which a file was tampered with. In it, `$1` and `$2` are placeholders for size
 /// and digest of the source, `$3` and `$4` for those of the output, `$5` and `$6` for trace
 /// and version, `$7` for the fingerprint of the schema.
 fn resume(root: &Path, name: &str, bytes: &[u8]) {
@@ -222,7 +222,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     assert_eq!(read_manifest(&(&out).into()).unwrap(), outcome.manifest);
     outcome.manifest.check_counts().unwrap();
     let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
-    // Whoever knows the digest of an output can lie about it, and then it is verify that tells.
+    // Whoever knows the digest of an output can change it too, and then only verify notices.
     if outcome.converted > 0 {
         let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
         assert!(
@@ -243,9 +243,9 @@ fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
     let (mut replaced, mut rest) = (Vec::new(), bytes);
     while let Some(&first) = rest.first() {
         match rest.strip_prefix(token) {
-            Some(behind) => {
+            Some(after) => {
                 replaced.extend_from_slice(value);
-                rest = behind;
+                rest = after;
             }
             None => {
                 replaced.push(first);

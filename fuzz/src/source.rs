@@ -82,14 +82,14 @@ pub fn run(data: &[u8]) {
 /// All chunks, joined.
 fn ours(mut source: Source) -> Result<(Vec<u8>, Fingerprint), Error> {
     let (mut text, mut chunks) = (Vec::new(), [Chunk::default(), Chunk::default()]);
-    // Two in turn, as a part has them: what another chunk left behind must not matter.
+    // Two in turn, as a part has them: what an earlier chunk left must not matter.
     while source.next_chunk(&mut chunks[0])? {
         let lines = chunks[0].lines();
         assert_eq!(lines.last(), Some(&b'\n'), "a chunk of half a line");
         text.extend_from_slice(lines);
         chunks.swap(0, 1);
     }
-    assert!(chunks[0].lines().is_empty(), "lines behind the end");
+    assert!(chunks[0].lines().is_empty(), "lines after the end");
     let more = source.next_chunk(&mut chunks[1])?;
     assert!(!more, "a chunk after the last");
     Ok((text, source.fingerprint()))
@@ -130,7 +130,7 @@ fn plain(file: &[u8]) -> (Vec<u8>, bool) {
 /// The most that deflate data are let to become, in bytes.
 const MOST: usize = 1 << 18;
 
-/// A member with these deflate data, so that a wrong text cannot hide behind a wrong CRC.
+/// A member with these deflate data, so that a wrong CRC cannot hide a wrong text.
 fn framed(deflate: &[u8]) -> Vec<u8> {
     let mut file = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
     let (mut inflate, mut crc) = (Decompress::new(false), Crc::new());

@@ -1,6 +1,6 @@
 //! `Records::split` against the csv crate: the same good records, the same malformed ones, for any
 //! bytes, any number of fields and both line endings; and the same again for any cut into chunks.
-//! `Records::refuse_first` is called as a part calls it, for a text behind a byte order mark.
+//! `Records::refuse_first` is called as a part calls it, for a text after a byte order mark.
 //!
 //! Input: a byte for the number of fields, a byte for the cuts, the text.
 
@@ -27,7 +27,7 @@ pub fn run(data: &[u8]) {
     let crlf = first.is_some_and(|line| line.ends_with(b"\r\n"));
     assert_eq!(LineEnding::of(text) == LineEnding::CrLf, crlf);
     let mut records = Records::default();
-    // What another chunk left behind must not matter.
+    // What an earlier chunk left must not matter.
     records.split(b"left,behind\n,\n\n,,\nunfinished,", fields, LineEnding::Lf);
     for ending in [LineEnding::Lf, LineEnding::CrLf] {
         let plain = plain(text, fields, ending);

@@ -48,7 +48,7 @@ fn plain_float(field: &[u8]) -> Result<f64, Fault> {
     }
 }
 
-/// UTF-8 without control characters and quotes; what is not UTF-8 is told first.
+/// UTF-8 without control characters and quotes; what is not UTF-8 is reported first.
 fn plain_text(field: &[u8]) -> Result<&str, Fault> {
     let invalid = field
         .utf8_chunks()

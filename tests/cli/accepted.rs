@@ -439,7 +439,7 @@ fn every_codec_and_layout_gives_the_same_values() {
     }
 }
 
-/// Nothing but Parquet lies in a table's directory.
+/// Nothing but Parquet is in a table's directory.
 #[test]
 fn only_parquet_lies_beside_parquet() {
     let scratch = Scratch::with_sample(2, 5);

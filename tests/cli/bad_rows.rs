@@ -298,7 +298,7 @@ fn the_first_bad_row_deep_in_a_file_is_named() {
     refused("deep", &scratch, &refusal);
 }
 
-/// Of several bad parts the first in the order of the plan is told, whatever finished first.
+/// Of several bad parts the first in the order of the plan is reported, whatever finished first.
 #[test]
 fn of_several_bad_parts_the_first_is_told() {
     let scratch = Scratch::new();

@@ -191,7 +191,7 @@ const CASES: &[Case] = &[
         says: &[JOBS, "after member 1"],
     },
     Case {
-        name: "garbage behind the padding",
+        name: "garbage after the padding",
         source: |s| part(s, &[&gzip(&jobs())[..], &[0; 600], b"x"].concat()),
         arguments: &[],
         code: 5,

@@ -1,4 +1,4 @@
-//! Tables that are whole are held against the counts that were published.
+//! Whole tables are compared with the published counts.
 
 use std::path::Path;
 

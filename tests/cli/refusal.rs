@@ -8,7 +8,7 @@ use crate::support::{Scratch, assert_same_tree, copy, finished_lake, tree};
 pub(crate) struct Refusal<'a> {
     pub(crate) arguments: &'a [&'a str],
     pub(crate) code: i32,
-    /// All of these stand in the message.
+    /// The message has all of these.
     pub(crate) says: &'a [&'a str],
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn refused(name: &str, scratch: &Scratch, refusal: &Refusal<'_>) {
         for says in refusal.says {
             assert!(message.contains(says), "{what}: lacks {says:?}");
         }
-        // A message that says what to do has it behind a semicolon; rows say where to look.
+        // A message that says what to do has it after a semicolon; rows say where to look.
         let place = message.split(": ").next().unwrap();
         let line_given = place
             .rsplit(':')

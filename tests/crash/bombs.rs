@@ -23,7 +23,7 @@ fn line(byte: u8, length: usize) -> Vec<u8> {
     line
 }
 
-/// A row of job events with a text of so many bytes.
+/// A row of job events with a text of `length` bytes.
 fn wide(length: usize) -> Vec<u8> {
     let row = good_row("job_events").replace("usr=", &"u".repeat(length));
     format!("{row}\n").into_bytes()

@@ -39,7 +39,7 @@ pub(crate) fn busy() -> &'static Scratch {
     })
 }
 
-/// A run of `convert` that tells its events as JSON lines.
+/// A run of `convert` that reports its events as JSON lines.
 pub(crate) struct Working {
     child: Child,
     stderr: BufReader<PipeReader>,
@@ -77,7 +77,7 @@ impl Working {
         }
     }
 
-    /// Fills the pipe that the program tells its events to: what it says next holds it for as long
+    /// Fills the pipe that the program reports its events to: what it says next holds it for as long
     /// as nobody reads, and it cannot end without saying something.
     pub(crate) fn hold(&self) {
         let mut writer = self.writer.try_clone().unwrap();

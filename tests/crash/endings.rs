@@ -57,7 +57,7 @@ fn a_reader_that_leaves_is_no_failure() {
     score.close();
 }
 
-/// What cannot be written is told, where somebody can be told.
+/// Output that can't be written is reported, where anyone can read it.
 #[test]
 fn a_full_stdout_is_one_clear_error() {
     for arguments in [

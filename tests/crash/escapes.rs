@@ -108,7 +108,7 @@ fn names_of_files_are_escaped() {
         let what = hostile.escape_ascii().to_string();
         let hostile = OsStr::from_bytes(hostile);
         let bad = format!("{}\nbad\n", good_row("job_events"));
-        // Beside the parts: passed over with a warning.
+        // Beside the parts: skipped with a warning.
         let scratch = Scratch::new();
         scratch.only("job_events", good_row("job_events").as_bytes());
         fs::write(scratch.src().join("job_events").join(hostile), "").unwrap();

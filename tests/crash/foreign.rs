@@ -71,7 +71,7 @@ fn what_readers_skip_is_left_alone() {
 }
 
 #[test]
-fn leavings_of_a_killed_run_are_removed_and_reported() {
+fn leftovers_of_a_killed_run_are_removed_and_reported() {
     let scratch = finished();
     let expected = tree(&scratch.out());
     let out = scratch.out();

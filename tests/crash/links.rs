@@ -120,7 +120,7 @@ fn paths(neighbours: &Neighbours) -> Vec<String> {
 #[test]
 fn a_manifest_cannot_name_what_lies_outside() {
     let neighbours = neighbours();
-    let mut score = Score::new("manifests that name what lies outside");
+    let mut score = Score::new("manifests that name files outside");
     for place in ["output", "rejects"] {
         for path in paths(&neighbours) {
             let out = neighbours.scratch.path().join("hostile");
@@ -253,7 +253,7 @@ fn links_refused(neighbours: &Neighbours, out: &Path) -> Result<(), String> {
     ensure(refusals > 0, || "was not refused".to_owned())
 }
 
-/// What leads out of a source: where the link lies, and what it leads to.
+/// Links out of a source: where the link is, and its target.
 const SOURCE_LINKS: &[(&str, &str, i32)] = &[
     (
         "job_events/part-00001-of-00002.csv.gz",

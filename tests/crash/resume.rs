@@ -138,7 +138,7 @@ const DAMAGES: &[Damage] = &[
     ("an output is another part's", |out, _| {
         fs::copy(out.join(output_path("machine_events", 0, 1)), output(out)).unwrap();
     }),
-    ("leavings of a killed run", |out, _| {
+    ("leftovers of a killed run", |out, _| {
         let staging = out.join("_tracelake/staging");
         fs::create_dir_all(&staging).unwrap();
         for name in [
@@ -157,7 +157,7 @@ const DAMAGES: &[Damage] = &[
 /// A name, the exit code, and what is done to a finished lake, with a place to put things aside.
 type Obstacle = (&'static str, i32, fn(&Path, &Path));
 
-/// What stands in the way of a run; it is refused or fails with one line, nothing is lost, and when
+/// What is in the way of a run; it is refused or fails with one line, nothing is lost, and when
 /// it is taken away the next run makes the lake right.
 const OBSTACLES: &[Obstacle] = &[
     ("an output is a directory", 1, |out, _| {

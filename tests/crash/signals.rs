@@ -221,7 +221,7 @@ fn asked_twice(
     resumed(out)
 }
 
-/// A caller that ignores a signal, as `nohup` does, wants the run to go on.
+/// A caller that ignores a signal, as `nohup` does, wants the run to continue.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_was_ignored_stays_ignored() {
@@ -252,7 +252,7 @@ fn a_signal_that_was_ignored_stays_ignored() {
     score.close();
 }
 
-/// Held by a pipe that nobody reads, at the next event that it tells.
+/// Held by a pipe that nobody reads, at the next event that it reports.
 #[test]
 fn a_second_signal_ends_a_run_that_nobody_listens_to() {
     let mut score = Score::new("second signals while stderr is full");

@@ -79,7 +79,7 @@ fn any_number_of_threads_with_row_groups_and_rejects() {
             0..40_000 => format!("{:0>40x}=", row * 7_919),
             _ => format!("u{}", dice.below(300)),
         };
-        // Every fault stands behind a value that occurs nowhere else, which must leave no trace.
+        // Every fault follows a value that occurs nowhere else, which must leave no trace.
         let (event, more) = match dice.below(5_000) {
             0 => ("x", ""),
             1 => ("", ""),

@@ -101,7 +101,7 @@ const DISTURBANCES: &[Disturbance] = &[
         PARTS,
     ),
     (
-        "staged leavings",
+        "staged leftovers",
         |out| {
             fs::create_dir_all(out.join("_tracelake/staging")).unwrap();
             fs::write(out.join("_tracelake/staging/half.parquet"), "half").unwrap();

@@ -1,4 +1,4 @@
-//! What is told of a lake, read back from its files.
+//! Facts about a lake, read back from its files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use tracelake_schema::arrow::fingerprint;
 
 use crate::support::{read_output, sha256, tree};
 
-/// What is told of a lake, in the order of its page.
+/// The facts about a lake, in the order of its page.
 pub(crate) type Facts = Vec<Fact>;
 
-/// One thing that is told of one place.
+/// One fact about one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) place: Place,
@@ -92,10 +92,10 @@ pub(crate) fn of_lake(lake: &Path) -> Facts {
     facts
 }
 
-/// The column, what is told of it, and the value.
+/// The column, the name of the fact, and the value.
 type Told = (String, &'static str, String);
 
-/// What is told of each column of a file; a struct or a list is told by what is in it.
+/// The facts about each column of a file; those of a struct or a list are about what is in it.
 fn of_columns(batch: &RecordBatch) -> Vec<Told> {
     let mut told = Vec::new();
     let schema = batch.schema();
@@ -112,7 +112,7 @@ fn of_column(name: &str, array: &ArrayRef, told: &mut Vec<Told>) {
         DataType::Struct(fields) => {
             let nulls = is_null(array).unwrap();
             for (field, inner) in fields.iter().zip(array.as_struct().columns()) {
-                // Where the struct is NULL, so is what is in it, whatever lies there.
+                // Where the struct is NULL, so is what is in it, whatever its array holds.
                 let inner = nullif(inner, &nulls).unwrap();
                 of_column(&format!("{name}.{}", field.name()), &inner, told);
             }
@@ -199,7 +199,7 @@ fn shortest(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A checksum of values in the order of their rows: it tells of what no sum and no range tells.
+/// A checksum of values in the order of their rows: it changes where no sum and no range does.
 fn crc32<B: AsRef<[u8]>>(values: impl Iterator<Item = Option<B>>) -> String {
     let mut crc = crc32fast::Hasher::new();
     for value in values {
@@ -212,7 +212,7 @@ fn crc32<B: AsRef<[u8]>>(values: impl Iterator<Item = Option<B>>) -> String {
     format!("{:08x}", crc.finalize())
 }
 
-/// What is told otherwise than before, one line each.
+/// The facts that changed, one line each.
 pub(crate) fn differences(before: &Facts, now: &Facts) -> Vec<String> {
     let mut old: BTreeMap<(&Place, &str), &str> = BTreeMap::new();
     old.extend(
@@ -292,7 +292,7 @@ mod tests {
     fn nested_columns_are_told_by_their_leaves() {
         let items = Arc::new(Int32Array::from(vec![Some(1), Some(2), None, Some(9)]));
         let item = Arc::new(Field::new("item", DataType::Int32, true));
-        // Two lists, none, and one that is NULL although an item lies there.
+        // Two lists, none, and one that is NULL although its array holds an item.
         let list = ListArray::new(
             item,
             OffsetBuffer::new(vec![0, 1, 3, 3, 4].into()),

@@ -1,5 +1,5 @@
 //! The lakes of fixed inputs are what they were: every value by counts, ranges and sums, every file
-//! by its digest. What they were stands in this directory, one file for each lake.
+//! by its digest. This directory has what they were, one file for each lake.
 //!
 //! `cargo xtask golden` runs this; `cargo xtask golden --update` writes the files anew.
 

@@ -4,7 +4,7 @@
     clippy::panic,
     clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise, and tells what it measured"
+    reason = "a test stops at the first surprise, and prints what it measured"
 )]
 
 #[path = "../support/mod.rs"]

@@ -109,7 +109,7 @@ impl Part {
     }
 }
 
-/// Converts a file of a table in parts of so many rows, with the bad rows set aside.
+/// Converts a file of a table in parts of `part_rows` rows, with the bad rows rejected.
 pub(crate) fn convert(
     path: &Path,
     table: &'static Table,

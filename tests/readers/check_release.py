@@ -1,5 +1,5 @@
 """Reads a released lake as its users would: each table with Hugging Face datasets by the card alone,
-and with mlcroissant by croissant.json alone; both are held against pyarrow's reading of the files.
+and with mlcroissant by croissant.json alone; both are compared with pyarrow's reading of the files.
 
 In and out as in check.py, with one more key in: "lake", the directory of the lake.
 """

@@ -24,7 +24,7 @@ fn python() -> PathBuf {
     named.unwrap_or_else(|| target.join("readers/bin/python"))
 }
 
-/// What a script is told of a lake and its source.
+/// What a script gets to know about a lake and its source.
 fn describe(source: &Path, out: &Path) -> Value {
     let source = source.canonicalize().unwrap();
     let manifest = manifest(out);
@@ -241,7 +241,7 @@ fn a_release_is_read_by_its_descriptions_alone() {
     }
 }
 
-/// What a script is told of an Arrow lake and the Parquet lake of the same source.
+/// What a script gets to know about an Arrow lake and the Parquet lake of the same source.
 fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
     let [one, other] = [parquet, arrow].map(manifest);
     let trace = tracelake_schema::trace(one["trace"].as_str().unwrap()).unwrap();

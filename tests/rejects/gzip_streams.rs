@@ -92,7 +92,7 @@ fn broken() -> Vec<(String, Vec<u8>, &'static str)> {
         b"\0\x1f\x8b",
         b"\x8b\x1f",
     ] {
-        let name = format!("{} behind", garbage.escape_ascii());
+        let name = format!("{} after the end", garbage.escape_ascii());
         push(
             name,
             &[&member[..], garbage].concat(),

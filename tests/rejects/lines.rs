@@ -377,7 +377,7 @@ fn a_file_of_another_table_is_refused() {
 /// Every seventh row of every table is broken: the law holds per part and in total.
 #[test]
 fn the_counting_law_holds_for_every_table() {
-    let mut score = Score::new("parts held against the counting law");
+    let mut score = Score::new("parts checked against the counting law");
     let scratch = Scratch::new();
     let mut texts = Vec::new();
     for table in trace().tables {

@@ -168,7 +168,7 @@ fn verify_finds_a_release_that_is_not_as_it_was_written() {
                 None => fs::remove_file(&path).unwrap(),
             }
             let run = verify();
-            // Without the list of checksums, Croissant is what tells that there was a release.
+            // Without the list of checksums, only Croissant shows that there was a release.
             let named = match what {
                 "missing" if name == "SHA256SUMS" => "croissant.json",
                 _ => name,

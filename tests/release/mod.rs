@@ -41,7 +41,7 @@ fn released(tables: &[&str]) -> Scratch {
     scratch
 }
 
-/// The files of a release that are there.
+/// The existing files of a release.
 fn there(out: &Path) -> Vec<&'static str> {
     let files = FILES.into_iter();
     files.filter(|name| out.join(name).exists()).collect()

@@ -102,7 +102,7 @@ fn killed_workers_and_committers_leave_what_the_next_ones_finish() {
     score.close();
 }
 
-/// What a committer that was killed may leave behind, next to a manifest or instead of it.
+/// What a killed committer may leave, next to a manifest or instead of it.
 #[test]
 fn facts_and_a_plan_beside_a_manifest_are_left_over() {
     let scratch = Scratch::with_sample(2, 30);

@@ -49,8 +49,8 @@ fn tasks_of_an_array_and_of_an_indexed_job_convert_their_shard() {
     assert!(!out.exists());
 }
 
-/// Stands in for sbatch: it runs each task of the array at once, and a job that depends on others after
-/// them, as Slurm does. It prints the number of the job.
+/// A small sbatch: like Slurm's, it runs the tasks of an array at once, runs a job after those it depends
+/// on, and prints the number of the job.
 const SBATCH: &str = r#"#!/bin/sh
 set -eu
 array= ; script=

@@ -10,7 +10,7 @@ use crate::support::{
     Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, suites, tree,
 };
 
-/// The outputs of a lake: what lies in the directories of its tables.
+/// The outputs of a lake: what is in the directories of its tables.
 fn outputs(out: &Path) -> Option<std::collections::BTreeMap<String, Option<Vec<u8>>>> {
     let mut tree = tree(out)?;
     tree.retain(|path, _| !path.starts_with("_tracelake"));
@@ -121,7 +121,7 @@ fn archives_that_do_not_fit_are_refused() {
     let path = format!("{table}.csv");
     let good = (&path[..], text.as_bytes());
     let broken = (&path[..], &b"1,2\n"[..]);
-    let behind = |bytes: &[u8]| [&tar(&[good])[..], bytes].concat();
+    let with_end = |bytes: &[u8]| [&tar(&[good])[..], bytes].concat();
     for (what, archive, code, message) in [
         (
             "twice",
@@ -137,7 +137,7 @@ fn archives_that_do_not_fit_are_refused() {
             5,
             "0 bytes into the archive",
         ),
-        ("after the end", behind(b"x"), 5, "after the end"),
+        ("after the end", with_end(b"x"), 5, "after the end"),
         (
             "a bad row",
             tar(&[broken]),

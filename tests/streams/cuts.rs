@@ -1,4 +1,4 @@
-//! Where a text is cut into parts, and how a run goes on inside of it.
+//! Where a text is cut into parts, and how a run resumes within one.
 
 use std::fs;
 

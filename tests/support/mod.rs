@@ -215,7 +215,7 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// Linux tells in /proc; elsewhere it is taken not to be.
+/// Linux shows it in /proc; elsewhere it counts as not running.
 fn is_sigint_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Servers that fail, cut, lie and change their mind.
+//! Servers that fail, cut a body short, send a wrong length, or change a file.
 
 use std::fs;
 use std::sync::OnceLock;

@@ -12,16 +12,12 @@ use sha2::{Digest, Sha256};
 
 use crate::streams::archives::{raw_tar, table_and_text};
 use crate::support::{
-    Run, Score, Scratch, ended, ensure, good_row, gzip, manifest, program, seal, write_manifest,
+    Run, Score, Scratch, ended, ensure, good_row, gzip, manifest, program, seal, sha256,
+    write_manifest,
 };
 use crate::verify::patient::Patient;
 
-fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Runs `tracelake verify` with at most so much address space.
+/// Runs `tracelake verify` with at most `kib` KiB of address space.
 fn within(kib: u64, lake: &Path, source: Option<&Path>) -> Run {
     let program = program();
     let mut command = Command::new("sh");

@@ -113,7 +113,7 @@ fn limits(rig: &Rig, score: &mut Score) -> Result<()> {
     Ok(())
 }
 
-/// Disks of a few sizes that are full before the lake is whole; grown, the run goes on.
+/// Disks of a few sizes that are full before the lake is whole; grown, the run resumes.
 fn small_disk(rig: &Rig, score: &mut Score) -> Result<()> {
     let disk = rig.scratch.join("disk");
     fs::create_dir_all(&disk)?;

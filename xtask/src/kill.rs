@@ -37,7 +37,7 @@ fn kill_runs(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result
         }
         // Moments spread by the golden ratio are as good as random ones and the same every time.
         let share = (f64::from(moment) * 0.618_033_988_749_895).fract();
-        // One in four runs is killed twice: once while it goes on from an earlier kill.
+        // One in four runs is killed twice: once while it resumes after an earlier kill.
         for _ in 0..=u32::from(moment % 4 == 0) {
             let mut command = rig.convert(&out);
             let mut child = command

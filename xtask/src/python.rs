@@ -10,6 +10,7 @@ use crate::readers::{REQUIREMENTS, environment, run, target};
 
 const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
+const SPARK: &str = "crates/python/requirements-spark.txt";
 
 /// Builds the wheel with the development profile and runs every check of the package.
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -17,7 +18,15 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let wheel = build(root, &python)?;
     install(&python, &wheel)?;
     let here = root.join(CRATE);
-    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
+    let pytest = [
+        "-m",
+        "pytest",
+        "--quiet",
+        "-p",
+        "no:cacheprovider",
+        "--ignore",
+        "tests/test_spark.py",
+    ];
     run(Command::new(&python).args(pytest).current_dir(&here))?;
     let mypy = ["-m", "mypy", "--strict", "-p", "tracelake"];
     run(Command::new(&python).args(mypy).current_dir(&here))?;
@@ -26,7 +35,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         .args(pyright)
         .arg(&python)
         .current_dir(&here))?;
-    in_an_empty_environment(root, &wheel)
+    in_an_empty_environment(root, &wheel)?;
+    without_installing(root, &python, &wheel)?;
+    on_spark(root, &wheel)
 }
 
 /// Builds the wheel and returns its path.
@@ -72,4 +83,53 @@ fn in_an_empty_environment(root: &Path, wheel: &Path) -> Result<()> {
     run(Command::new(&python)
         .arg(root.join(CRATE).join("tests/empty.py"))
         .arg(root.join("README.md")))
+}
+
+/// `uvx tracelake` and `pipx run tracelake`, as if this wheel were the published one.
+fn without_installing(root: &Path, python: &Path, wheel: &Path) -> Result<()> {
+    let folder = target(root).join("python-tools");
+    let uvx = ["uv", "tool", "run", "--no-cache", "--offline", "--from"];
+    let pipx = ["pipx", "run", "--no-cache", "--spec"];
+    for tool in [&uvx[..], &pipx[..]] {
+        run(Command::new(python)
+            .arg("-m")
+            .args(tool)
+            .arg(wheel)
+            .args(["tracelake", "--version"])
+            .env("UV_TOOL_DIR", folder.join("uv"))
+            .env("PIPX_HOME", folder.join("pipx")))?;
+    }
+    Ok(())
+}
+
+/// A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its
+/// path, and sends it.
+fn on_spark(root: &Path, wheel: &Path) -> Result<()> {
+    let python = environment(root, "python-spark", &[SPARK])?;
+    let content = target(root).join("python-spark-wheel");
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    run(Command::new(&python)
+        .args(pip)
+        .args(["--no-deps", "--upgrade", "--target"])
+        .arg(&content)
+        .arg(wheel))?;
+    let pytest = [
+        "-m",
+        "pytest",
+        "--quiet",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_spark.py",
+    ];
+    run(Command::new(&python)
+        .args(pytest)
+        .env("PYTHONPATH", content)
+        .current_dir(root.join(CRATE)))
 }

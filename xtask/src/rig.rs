@@ -320,7 +320,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    /// Counts one try, and tells what was wrong with it.
+    /// Counts one try, and reports what was wrong with it.
     pub(crate) fn count(&mut self, what: &str, outcome: Result<()>) {
         self.tried += 1;
         if let Err(error) = outcome {

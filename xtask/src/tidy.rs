@@ -533,7 +533,7 @@ fn links(page: &str) -> Vec<String> {
     links
 }
 
-/// The files in a folder and the folders in it, without what builds leave behind.
+/// The files in a folder and the folders in it, without what builds make.
 fn all_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

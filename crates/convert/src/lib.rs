@@ -1,9 +1,39 @@
 //! Published cluster traces to a typed, partitioned lake of Parquet or Arrow files.
 //!
-//! [`run::convert`] makes a lake of a [`plan::Plan`]. [`reader::read_part`] reads a single published
-//! file as Arrow record batches instead:
-//! `fn read_part(path: &Path, options: ReadOptions) -> Result<PartReader, Error>`, where `PartReader` is
-//! `Send + 'static` and an `Iterator<Item = Result<RecordBatch, Error>>` with a `schema()`.
+//! A conversion has three steps: [`plan::plan`] looks at a source and decides what to convert,
+//! [`convert`] carries the plan out, and [`verify()`] compares the lake with the source once more, with
+//! other code. Each takes plain data, reports [`event::Event`]s while it works, and prints nothing.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::AtomicUsize;
+//!
+//! use tracelake_convert::plan::{Request, plan};
+//! use tracelake_convert::{Location, RunOptions, convert, verify};
+//!
+//! # let scratch = std::env::temp_dir().join(format!("tracelake-front-door-{}", std::process::id()));
+//! # let source = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample"));
+//! # let out = scratch.as_path();
+//! let source = Location::from(source);
+//! let out = Location::from(out);
+//!
+//! let plan = plan(&Request::new(source.clone()))?;
+//! let stop = Arc::new(AtomicUsize::new(0)); // set it to stop the run
+//! let outcome = convert(&plan, &out, RunOptions::new(2, &stop), &|event| println!("{event:?}"))?;
+//! for table in &outcome.manifest.tables {
+//!     println!("{}: {} rows", table.name, table.rows);
+//! }
+//!
+//! let verdict = verify(&out, Some(&source), 2, &|_| {})?;
+//! assert!(verdict.findings.is_empty());
+//! # std::fs::remove_dir_all(scratch).ok();
+//! # Ok::<(), tracelake_convert::Error>(())
+//! ```
+//!
+//! [`reader::read_part`] reads a single published file as Arrow record batches, without a lake.
+//! [`inspect::inspect`] says what is in a lake or a source, and [`release::release`] makes a lake publishable. Sources and
+//! lakes are named by a [`Location`], a path or a URL.
+
 mod arrow_file;
 mod batch;
 mod cell;
@@ -48,3 +78,10 @@ pub mod store;
 pub mod value;
 pub mod verify;
 pub mod words;
+
+pub use error::{Error, ErrorKind};
+pub use location::Location;
+pub use manifest::Manifest;
+pub use reader::read_part;
+pub use run::{Conduct as RunOptions, Outcome, convert};
+pub use verify::verify;

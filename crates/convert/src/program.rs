@@ -296,7 +296,7 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
 }
 
 /// The signals that were ignored when the program started, as a mask whose lowest bit is signal 1. Linux
-/// alone tells without unsafe code; elsewhere none.
+/// alone shows without unsafe code; elsewhere none.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

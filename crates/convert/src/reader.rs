@@ -196,7 +196,7 @@ impl PartReader {
             return true;
         };
         running.stop.store(true, Ordering::Relaxed);
-        // A thread that waits for room in the channel goes on, and finds that nobody listens.
+        // A thread that waits for room in the channel wakes up and finds that nobody listens.
         drop(running.received);
         running.thread.join().is_ok()
     }

@@ -289,9 +289,12 @@ _queries.Engine.rows = slow
 sys.exit(_commands.run(["check", {str(lakes["alibaba-2018"])!r}]))
 """
     program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert program.stdout is not None and program.stdout.readline() == "running\n"
-    # Before the query is planned, while it is, or while it runs.
-    time.sleep(delay)
-    program.send_signal(number)
-    _, said = program.communicate(timeout=60)
+    try:
+        assert program.stdout is not None and program.stdout.readline() == "running\n"
+        # Before the query is planned, while it is, or while it runs.
+        time.sleep(delay)
+        program.send_signal(number)
+        _, said = program.communicate(timeout=60)
+    finally:
+        program.kill()
     assert (program.returncode, said) == (128 + number, "tracelake: error: stopped\n")

@@ -61,3 +61,16 @@ def test_the_tour_prints_and_plots_what_it_says() -> None:
         [sys.executable, str(ROOT / "crates/python/tour.py")], capture_output=True, text=True, check=False
     )
     assert tour.returncode == 0, tour.stderr
+
+
+def test_the_tour_runs_as_a_notebook(tmp_path: Path) -> None:
+    for extra in ("duckdb", "ipykernel", "matplotlib"):
+        pytest.importorskip(extra)
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(ROOT / "docs/tour/tour.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    # The library prints nothing to stderr, not even here.
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []

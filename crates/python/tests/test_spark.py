@@ -1,6 +1,7 @@
 """Conversion on a real Spark cluster: a standalone master and two workers on the loopback interface.
 
-The executors have no tracelake of their own: the wheel reaches them as an archive.
+The executors have no tracelake of their own: the wheel reaches them as an archive. Beside the cluster is an
+S3 server, moto's.
 """
 
 from __future__ import annotations
@@ -169,8 +170,40 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(cluster: Cluster, archive: Path) -> Iterator[Any]:
-    session = cluster.session(archive)
+def store() -> Iterator[dict[str, str]]:
+    """What a process needs to know of the S3 server, in this one's environment, too."""
+    if importlib.util.find_spec("moto") is None:
+        yield {}
+        return
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+    }
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    bucket().create()
+    yield settings
+    server.stop()
+    for name, value in before.items():
+        os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def bucket() -> Any:
+    import boto3
+
+    return boto3.resource("s3", region_name="us-east-1").Bucket("lakes")
+
+
+@pytest.fixture(scope="module")
+def spark(cluster: Cluster, archive: Path, store: dict[str, str]) -> Iterator[Any]:
+    session = cluster.session(archive, **{f"spark.executorEnv.{name}": value for name, value in store.items()})
     yield session
     session.stop()
 
@@ -191,8 +224,14 @@ def expected(large: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return digests(out)
 
 
-def digests(lake: Path) -> dict[str, str]:
-    """Every file below a directory, directories included, with its digest."""
+def digests(lake: Path | str) -> dict[str, str]:
+    """Every file below a directory, directories included, or every object of a lake in the bucket, with its digest."""
+    if isinstance(lake, str):
+        prefix = lake.removeprefix("s3://lakes/") + "/"
+        return {
+            found.key.removeprefix(prefix): hashlib.sha256(found.get()["Body"].read()).hexdigest()
+            for found in bucket().objects.filter(Prefix=prefix)
+        }
     return {
         str(path.relative_to(lake)): hashlib.sha256(path.read_bytes()).hexdigest()
         if path.is_file()
@@ -217,14 +256,27 @@ def slow_at_first(task: Any) -> Any:
     return slow
 
 
+@pytest.mark.parametrize("place", ["disk", "bucket"])
 def test_a_killed_worker_and_speculation_change_no_byte(
+    place: str,
     cluster: Cluster,
     spark: Any,
+    store: dict[str, str],
     large: Path,
     expected: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    out: Path | str = tmp_path / "lake"
+    if place == "bucket":
+        if not store:
+            pytest.skip("moto is not installed")
+        out = "s3://lakes/killed"
+        # A bucket has no directories, and its lake no lock.
+        expected = {name: found for name, found in expected.items() if found != "directory"}
+        del expected["_tracelake/lock"]
+    copies_before = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
+    lost_before = cluster.events('"Event":"SparkListenerExecutorRemoved"')
     plain = tracelake.spark._task
     monkeypatch.setattr(tracelake.spark, "_task", lambda *given: slow_at_first(plain(*given)))
     events: list[tracelake.Event] = []
@@ -233,19 +285,19 @@ def test_a_killed_worker_and_speculation_change_no_byte(
     def watch(event: tracelake.Event) -> None:
         events.append(event)
         # In the middle: parts are finished, and copies of tasks are at work.
-        if event.kind == "finished" and not killed and cluster.events('"Speculative":true'):
+        copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
+        if event.kind == "finished" and not killed and copies > copies_before:
             killed.append("worker-1")
             cluster.kill("worker-1")
 
-    out = tmp_path / "lake"
     lake = tracelake.spark.convert(spark, large, out, progress=watch)
     assert killed, "the work was over before a worker could be killed"
     assert digests(out) == expected
     assert lake == tracelake.open(out)
     kinds = [event.kind for event in events]
     assert kinds.count("begun") == 1 and "finished" in kinds and "read" in kinds
-    copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
-    lost = cluster.events('"Event":"SparkListenerExecutorRemoved"')
+    copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true') - copies_before
+    lost = cluster.events('"Event":"SparkListenerExecutorRemoved"') - lost_before
     print(
         f"killed {killed}, {lost} executors lost, {copies} tasks started twice; "
         f"{kinds.count('finished')} parts seen; {len(expected)} equal files"

@@ -41,7 +41,7 @@ impl Key {
     /// The key of the empty text.
     pub(super) const EMPTY: Self = Self { mixed: 0, rest: 0 };
 
-    /// Stands for a text longer than [`LONGEST`]: no text has this length.
+    /// Marks a text longer than [`LONGEST`]: no text has this length.
     pub(super) const LONG: Self = Self {
         mixed: 0,
         rest: u64::MAX,

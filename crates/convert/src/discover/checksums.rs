@@ -27,7 +27,7 @@ impl Checksums {
                     Error::new(ErrorKind::Corrupt, "not a line of SHA-256 and path")
                         .at(path)
                         .line(number, None)
-                        .hint("download it again, or pass --checksums none to go on without"),
+                        .hint("download it again, or pass --checksums none to skip this check"),
                 );
             };
             let other = by_path.insert(name.to_owned(), digest.clone());
@@ -36,7 +36,7 @@ impl Checksums {
                     Error::new(ErrorKind::Corrupt, "a second digest of one file")
                         .at(path)
                         .line(number, None)
-                        .hint("download it again, or pass --checksums none to go on without"),
+                        .hint("download it again, or pass --checksums none to skip this check"),
                 );
             }
         }

@@ -22,7 +22,7 @@ pub struct Found {
     pub root: Location,
     /// The tables with at least one file, by name.
     pub tables: Vec<FoundTable>,
-    /// Archives that may hold any table of a trace, and the trace if their name tells.
+    /// Archives that may hold any table of a trace, and the trace if their name has it.
     pub archives: Vec<(FoundFile, Option<&'static Trace>)>,
     /// Whether there is a `schema.csv` in the root.
     pub schema_csv: bool,
@@ -74,7 +74,7 @@ pub struct Skipped {
 /// The files of one table.
 #[derive(Debug)]
 pub struct FoundTable {
-    /// Its name; `None` when neither a directory nor a file name tells.
+    /// Its name; `None` when neither a directory nor a file name has it.
     pub name: Option<String>,
     /// How its files are named.
     pub files: Files,

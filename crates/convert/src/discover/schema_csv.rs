@@ -29,7 +29,7 @@ struct Row {
     mandatory: bool,
 }
 
-/// A `schema.csv` that was read, but not yet held against a trace.
+/// A `schema.csv` that was read, but not yet compared with a trace.
 #[derive(Debug)]
 pub struct SchemaCsv {
     path: Location,

@@ -1,4 +1,4 @@
-//! What stands for servers in a build without the feature `urls`, in which no URL is ever parsed.
+//! What servers are in a build without the feature `urls`, in which no URL is ever parsed.
 
 use super::{Entry, Interrupt, Kind, Url};
 use crate::error::{Error, ErrorKind, Result};

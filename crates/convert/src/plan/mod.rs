@@ -439,7 +439,7 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
     wanted.collect()
 }
 
-/// An archive of all tables belongs to the trace, and no table may lie beside it a second time.
+/// An archive of all tables belongs to the trace, and no table may be beside it a second time.
 fn fit_archives(found: &Found, trace: &Trace) -> Result<()> {
     let Some((archive, _)) = found.archives.first() else {
         return Ok(());
@@ -517,7 +517,7 @@ impl TablePlan {
     }
 }
 
-/// Reads the checksums that apply, and holds `schema.csv` against them, since it decides so much.
+/// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
 fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>> {
     let path = match &request.checksums {
         ChecksumSource::None => return Ok(None),
@@ -553,7 +553,7 @@ pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> 
         format!("has SHA-256 {found}, but the checksums say {expected}"),
     )
     .at(path)
-    .hint("download it again, or pass --checksums none to go on without"))
+    .hint("download it again, or pass --checksums none to skip this check"))
 }
 
 fn plan_table(

@@ -21,9 +21,9 @@ pub struct Request {
     pub source: Location,
     /// The trace; `None` to recognise it.
     pub trace: Option<&'static Trace>,
-    /// The tables to convert; empty for all that are there.
+    /// The tables to convert; empty for all in the source.
     pub tables: Vec<String>,
-    /// The parts to convert; `None` for all that are there.
+    /// The parts to convert; `None` for all in the source.
     pub parts: Option<PartSet>,
     /// Whether parts may be missing.
     pub allow_missing: bool,

@@ -74,7 +74,7 @@ impl Commit {
     /// converted the shards; [`ErrorKind::Misfit`] if too many rows are rejected; when the disk fails.
     pub fn finish(self, options: CommitOptions<'_>, watch: EventSink<'_>) -> Result<Outcome> {
         let pool = threads(options.threads)?;
-        super::warn_of_leavings(&self.lake, watch);
+        super::report_leftovers(&self.lake, watch);
         let root = self.lake.root();
         if self.progress.complete {
             self.lake.tidy()?;

@@ -23,6 +23,21 @@ pub struct Conduct<'a> {
     pub stop: &'a Arc<AtomicUsize>,
 }
 
+impl<'a> Conduct<'a> {
+    /// Converts everything on some threads, a part on each, into a new lake or one to resume.
+    #[must_use]
+    pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
+        Self {
+            threads,
+            parts: threads,
+            overwrite: false,
+            max_rejects: None,
+            shard: None,
+            stop,
+        }
+    }
+}
+
 /// What a run takes beside its parts, in bytes.
 const MEMORY: u64 = 128_000_000;
 

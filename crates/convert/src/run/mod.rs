@@ -67,7 +67,7 @@ pub fn convert(
     let pool = threads(conduct.threads)?;
     let Some(shard) = conduct.shard else {
         let lake = Lake::open(out)?;
-        warn_of_leavings(&lake, watch);
+        report_leftovers(&lake, watch);
         let run = Run::new(plan, &lake, conduct, None, watch);
         return match pool.install(|| run.convert()) {
             Ok(outcome) => Ok(outcome),
@@ -119,7 +119,7 @@ fn threads(threads: usize) -> Result<rayon::ThreadPool> {
     })
 }
 
-fn warn_of_leavings(lake: &Lake, watch: EventSink<'_>) {
+fn report_leftovers(lake: &Lake, watch: EventSink<'_>) {
     if lake.left_behind() > 0 {
         watch(Event::Warning(format!(
             "removed {} that an interrupted run left unfinished",

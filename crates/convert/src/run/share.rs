@@ -43,7 +43,7 @@ pub(super) fn join(
 ) -> Result<Lake> {
     let begun = Instant::now();
     let mut lake = Lake::join(out)?;
-    super::warn_of_leavings(&lake, watch);
+    super::report_leftovers(&lake, watch);
     loop {
         let run = Run::new(plan, &lake, conduct, Some(agreed), watch);
         let found = run.find(agreed);

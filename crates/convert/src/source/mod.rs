@@ -133,8 +133,8 @@ pub struct Fingerprint {
 }
 
 impl Source {
-    /// Opens a file; a name that ends in `.gz` or `.tgz` is gzip, everything else is as it is. Where that
-    /// is a tar archive, [`Source::next_member`] leads to its texts.
+    /// Opens a file; a name that ends in `.gz` or `.tgz` is gzip, everything else is as it is. If that
+    /// is a tar archive, [`Source::next_member`] opens the texts in it.
     ///
     /// # Errors
     /// When the file cannot be opened. What a URL names is asked for by the first read.

@@ -157,7 +157,7 @@ impl Lake {
         Ok(Journal(Entries::Disk { path, file }))
     }
 
-    /// In a bucket, which has no lock: refuses to go on when another run has begun or finished something
+    /// In a bucket, which has no lock: refuses to continue when another run has begun or finished something
     /// else since this one looked.
     fn nothing_happened(&self, origin: &Origin) -> Result<()> {
         let Location::Url(root) = self.root() else {

@@ -113,8 +113,8 @@ fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
 }
 
 impl Lake {
-    /// Opens or makes the lake at `root` for this process alone; leavings of a killed run are cleared
-    /// away.
+    /// Opens or makes the lake at `root` for this process alone; what a killed run left unfinished is
+    /// removed.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when `root` is something else or another process works on it.
@@ -356,7 +356,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Ends the work on a lake that other workers go on with.
+    /// Ends this worker's part in a lake that others still work on.
     pub fn leave(self) {
         self.clear_own_staging();
     }

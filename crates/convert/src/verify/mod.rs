@@ -424,7 +424,7 @@ const AGAIN: &str = "run convert again to make it anew";
 fn verify_file(root: &Location, facts: &FileFacts) -> Result<Location> {
     let path = inside(root, &facts.path)?;
     let found = source::fingerprint(&path).map_err(|error| {
-        // A file that is missing is damage; one that is there and can't be read is a failure.
+        // A file that is missing is damage; one that exists and can't be read is a failure.
         let error = error.hint(AGAIN);
         if path.is_file() {
             error
