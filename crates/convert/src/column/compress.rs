@@ -9,7 +9,7 @@ use parquet::basic::{Compression, ZstdLevel};
 /// How column chunks are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// zstd at a level from 1 to 22.
+    /// zstd at a level from 1 to 22; a conversion with another one panics.
     Zstd(u8),
     /// Snappy, for readers that lack zstd.
     Snappy,
@@ -25,7 +25,8 @@ impl Codec {
     pub(crate) fn compression(self) -> Compression {
         match self {
             Self::Zstd(level) => {
-                Compression::ZSTD(ZstdLevel::try_new(level.into()).unwrap_or_default())
+                let level = ZstdLevel::try_new(level.into());
+                Compression::ZSTD(level.expect("zstd has levels from 1 to 22"))
             }
             Self::Snappy => Compression::SNAPPY,
             Self::None => Compression::UNCOMPRESSED,

@@ -55,9 +55,12 @@ impl Records {
             .from_reader(text);
         let mut fields = ByteRecord::new();
         let mut start = 0;
-        // What is in memory can be read, and bytes need not be text: there is no error.
-        while reader.read_byte_record(&mut fields).unwrap_or(false) {
-            let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
+        while reader
+            .read_byte_record(&mut fields)
+            .expect("memory can be read, and bytes need not be text")
+        {
+            let end = usize::try_from(reader.position().byte());
+            let end = end.expect("the position is within the chunk");
             let end = end.saturating_sub(BEFORE.len());
             // The csv crate passes over blank lines.
             while chunk.get(start) == Some(&b'\n') && (self.places.len() as u64) < most {
@@ -155,7 +158,7 @@ impl Records {
     ) -> Result<Row, Bad> {
         let fields = self.fields_of(index, raw, ending)?;
         if fields.len() != layout.fields.len() {
-            let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+            let count = |count| u32::try_from(count).expect("a line has at most 1 MiB");
             let fault = Fault::FieldCount {
                 found: count(fields.len()),
                 expected: count(layout.fields.len()),

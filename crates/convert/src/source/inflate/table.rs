@@ -129,7 +129,7 @@ pub(super) fn pair_literals(table: &mut [Entry], bits: u32) {
             let both = take(first) + take(second);
             if second & TWO == LITERAL && both <= bits {
                 let values = value(first) | value(second) << 8;
-                let values = Entry::try_from(values).unwrap_or_default();
+                let values = Entry::try_from(values).expect("two literals have 16 bits");
                 table[index] = TWO | values << 10 | take(first) << 6 | both;
             }
         }
