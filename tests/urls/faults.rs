@@ -1,7 +1,9 @@
 //! Servers that fail, cut a body short, send a wrong length, or change a file.
 
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::server::{Answer, Asked, Server, status};
 use super::{convert, plain, with_stores};
@@ -220,6 +222,57 @@ fn an_object_that_changes_while_it_is_read_fails() {
         .and_then(|()| ensure(run.stderr.contains(expected), || run.stderr.clone()))
         .and_then(|()| ensure(!out.exists(), || "OUT is there".to_owned()));
         score.count(name, outcome);
+    }
+    score.close();
+}
+
+#[test]
+fn an_object_that_is_replaced_after_its_last_byte_is_not_committed() {
+    let source = committed_sample();
+    let mut score = Score::new("objects that are replaced before their output is visible");
+    type Replaced = fn() -> Answer;
+    let rules: [(&str, Replaced); 2] = [
+        ("another tag", || Answer::Tag("\"2\"".to_owned())),
+        ("the object is gone", || status(404)),
+    ];
+    for (name, replaced) in rules {
+        for out in ["disk", "s3://bucket/lake"] {
+            // Its bytes come with the range that begins the reading.
+            let is_read = AtomicBool::new(false);
+            let server = Server::of(&source, "bucket/trace/", move |asked| {
+                if asked.path.contains("job_events/") && asked.method == "GET" {
+                    match asked.range() {
+                        Some((0, 1)) if is_read.load(Ordering::Relaxed) => return replaced(),
+                        Some((0, end)) if end > 1000 => is_read.store(true, Ordering::Relaxed),
+                        _ => {}
+                    }
+                }
+                Answer::Well
+            });
+            let scratch = Scratch::new();
+            let path = scratch.path().join("lake");
+            let out = if out == "disk" { &path } else { Path::new(out) };
+            let arguments = ["--tables", "job_events", "--parts", "0", "--threads", "1"];
+            let run = convert(
+                with_stores(&server.url()),
+                "s3://bucket/trace",
+                out,
+                &arguments,
+            );
+            let expected = "s3://bucket/trace/job_events/part-00000-of-00002.csv.gz: \
+                            changed while it was read; ";
+            let outcome = ensure(run.code == 1, || {
+                format!("exit {}: {}", run.code, run.stderr)
+            })
+            .and_then(|()| ensure(run.stderr.contains(expected), || run.stderr.clone()))
+            .and_then(|()| ensure(!path.exists(), || "OUT is there".to_owned()))
+            .and_then(|()| {
+                let left = server.objects("bucket/lake/");
+                ensure(left.is_empty(), || format!("{:?} is left", left.keys()))
+            })
+            .and_then(|()| ensure(server.uploads() == 0, || "an upload is left".to_owned()));
+            score.count(&format!("{name}, {}", out.display()), outcome);
+        }
     }
     score.close();
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::crash::child::{HANGS, Working};
 use crate::support::{Run, Score, Scratch, committed_sample, ended, ensure, good_row, tree};
 
 /// The files of a lake on disk, but for the lock, which a bucket has no use for.
-fn on_disk(lake: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn on_disk(lake: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = tree(lake).unwrap().into_iter();
     let files = files.filter_map(|(name, bytes)| Some((name, bytes?)));
     files
@@ -125,8 +125,16 @@ fn what_a_store_gets_over_changes_no_lake() {
     score.close();
 }
 
-/// A source whose only output is larger than one part of an upload.
-fn large() -> Scratch {
+/// Options with which the output of [`large`] is larger than one part of an upload.
+pub(super) const UNCOMPRESSED: [&str; 2] = ["--compression", "none"];
+
+/// A source whose only output is larger than one part of an upload; made once, never changed.
+pub(super) fn large() -> &'static Scratch {
+    static LARGE: OnceLock<Scratch> = OnceLock::new();
+    LARGE.get_or_init(make_large)
+}
+
+fn make_large() -> Scratch {
     let scratch = Scratch::new();
     let mut text = String::new();
     let mut seed = 1_u64;
@@ -144,10 +152,10 @@ fn large() -> Scratch {
 
 #[test]
 fn an_output_of_several_parts_is_uploaded_or_leaves_nothing() {
-    let scratch = large();
-    let source = scratch.src();
+    let source = large().src();
     let source = source.to_str().unwrap();
-    let arguments = ["--compression", "none"];
+    let arguments = UNCOMPRESSED;
+    let scratch = Scratch::new();
     let made = convert(plain(), source, &scratch.out(), &arguments);
     assert_eq!(made.code, 0, "{}", made.stderr);
     let expected = on_disk(&scratch.out());

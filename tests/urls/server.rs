@@ -41,13 +41,13 @@ pub(crate) enum Answer {
     Well,
     /// With this status, these headers and this body.
     Status(u16, Vec<(&'static str, String)>, String),
-    /// Well, but the connection ends after so many bytes of the body.
+    /// Well, but the connection ends after this number of bytes of the body.
     Cut(usize),
     /// Well, but with a `Content-Length` that is off by this much, and as many bytes.
     Off(isize),
     /// As a server that has never heard of ranges.
     Whole,
-    /// The same, cut after so many bytes.
+    /// The same, but the connection ends after this number of bytes of the body.
     WholeCut(usize),
     /// Well, with this `ETag`, or none if it is empty.
     Tag(String),

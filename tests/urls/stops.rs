@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tracelake_convert::location::OBJECT_MEMORY;
 
+use super::lakes::{UNCOMPRESSED, large};
 use super::server::{Answer, Asked, Server};
 use super::{plain, with_stores};
 use crate::crash::child::{AT_ONCE, HANGS, Working, measured};
@@ -49,6 +50,64 @@ fn a_signal_ends_the_waiting_for_a_server() {
         let outcome = ensure(ended.code == 130, || format!("exit {}", ended.code))
             .and_then(|()| ensure(took < AT_ONCE, || format!("took {took:?}")))
             .and_then(|()| ensure(!out.exists(), || "OUT is there".to_owned()));
+        score.count(name, outcome);
+    }
+    score.close();
+}
+
+#[test]
+fn a_signal_ends_the_waiting_for_a_store_that_is_written_to() {
+    type Held = fn(&Asked) -> bool;
+    let cases: [(&str, Held); 6] = [
+        ("a list", |asked| asked.query.contains("list-type=2")),
+        ("facts", |asked| asked.path.contains("/facts/job_events")),
+        ("the start of an upload", |asked| {
+            asked.query.starts_with("uploads")
+        }),
+        ("a part of an upload", |asked| {
+            asked.query.contains("partNumber=2")
+        }),
+        ("the end of an upload", |asked| {
+            asked.method == "POST" && asked.query.contains("uploadId=")
+        }),
+        ("a part of an upload, and its abort", |asked| {
+            asked.query.contains("partNumber=2") || asked.method == "DELETE"
+        }),
+    ];
+    let mut score = Score::new("stops while a store that is written to is waited for");
+    for (name, is_held) in cases {
+        let server = Server::start(Default::default(), move |asked| match is_held(asked) {
+            true => Answer::Silent,
+            false => Answer::Well,
+        });
+        let source = large().src();
+        let out = Path::new("s3://bucket/lake");
+        let command = with_stores(&server.url());
+        let working = Working::start_under(command, &source, out, &UNCOMPRESSED);
+        let begun = Instant::now();
+        while !server.asked().iter().any(is_held) {
+            assert!(begun.elapsed() < HANGS, "{name} was not asked for");
+            sleep(Duration::from_millis(10));
+        }
+        working.signal("INT");
+        let (ended, took) = working.end();
+        // Whoever doesn't answer the abort keeps the parts, until the lifecycle rule removes them.
+        let left = usize::from(name.ends_with("abort"));
+        let visible = server.objects("bucket/lake/job_events/").len();
+        let outcome = ensure(ended.code == 130, || {
+            format!("exit {}: {}", ended.code, ended.stderr)
+        })
+        .and_then(|()| ensure(took < AT_ONCE, || format!("took {took:?}")))
+        .and_then(|()| {
+            ensure(server.uploads() == left, || {
+                format!("{} uploads are left", server.uploads())
+            })
+        })
+        .and_then(|()| {
+            ensure(visible == usize::from(name == "facts"), || {
+                format!("{visible} outputs are visible")
+            })
+        });
         score.count(name, outcome);
     }
     score.close();

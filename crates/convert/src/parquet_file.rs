@@ -123,17 +123,16 @@ fn properties(table: &'static Table, codec: Codec) -> WriterProperties {
     builder.build()
 }
 
-/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code.
+/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code, and one of a bucket
+/// stays what it is.
 pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
     let doing = format!("{doing} a Parquet file");
-    if let ParquetError::External(source) = &error
-        && let Some(disk) = source.downcast_ref::<io::Error>()
-    {
-        let again = match disk.raw_os_error() {
-            Some(code) => io::Error::from_raw_os_error(code),
-            None => io::Error::new(disk.kind(), disk.to_string()),
-        };
-        return Error::disk(&doing, again);
-    }
+    let error = match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(disk) => return Error::disk(&doing, *disk),
+            Err(source) => ParquetError::External(source),
+        },
+        error => error,
+    };
     Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
 }

@@ -165,6 +165,14 @@ impl<'a> Text<'a> {
     pub fn fingerprint(&self) -> Fingerprint {
         self.lines.source.fingerprint()
     }
+
+    /// Asks whether the file is still the one that was read so far.
+    ///
+    /// # Errors
+    /// As [`Source::confirm`].
+    pub fn confirm(&self) -> Result<()> {
+        self.lines.source.confirm()
+    }
 }
 
 /// Makes blocks of the rows of a part.

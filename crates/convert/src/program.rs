@@ -234,7 +234,8 @@ fn commit(args: &CommitArgs) -> u8 {
 
 fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let stop = stop_on_signals()?;
-    let commit = Commit::open(&Location::parse(args.out.as_os_str())?, Duration::ZERO)?;
+    let out = Location::parse(args.out.as_os_str())?.interrupted_by(&run::until_stopped(&stop));
+    let commit = Commit::open(&out, Duration::ZERO)?;
     reporter.start(Task {
         command: "commit",
         parts: None,

@@ -37,6 +37,11 @@ impl Download {
     pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Interrupt>) -> Result<usize> {
         Err(absent())
     }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn confirm(&self, _: Option<&Interrupt>) -> Result<()> {
+        Err(absent())
+    }
 }
 
 /// An object that can't be read.

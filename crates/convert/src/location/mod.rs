@@ -6,7 +6,7 @@
 #[cfg(not(feature = "urls"))]
 mod absent;
 mod listing;
-mod random;
+mod random_access;
 #[cfg(feature = "urls")]
 mod remote;
 mod url;
@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use absent as remote;
 
 pub use listing::{Entry, Kind, Listing, SUMS_LIMIT, checksum_line};
-pub(crate) use random::RandomAccess;
+pub(crate) use random_access::RandomAccess;
 pub use url::Url;
 
 /// Asked before each read and while a server is waited for; an error ends the reading. So a run can be
@@ -106,6 +106,17 @@ impl Location {
             Self::Disk(path) => path.parent().map(|parent| Self::Disk(parent.to_owned())),
             Self::Url(url) => url.parent().map(Self::Url),
         }
+    }
+
+    /// The same place. Whatever waits for its server, or that of a place below it, asks `interrupt` while
+    /// it waits, and ends with its error.
+    #[must_use]
+    pub fn interrupted_by(&self, interrupt: &Interrupt) -> Self {
+        let mut location = self.clone();
+        if let Self::Url(url) = &mut location {
+            url.interrupt.0 = Some(Arc::clone(interrupt));
+        }
+        location
     }
 
     /// The path, if it is on disk.
@@ -332,6 +343,18 @@ impl Reader {
                 }
             },
             Bytes::Url(download) => download.read(into, interrupt),
+        }
+    }
+
+    /// Asks whether what was read so far is still there. A file on disk isn't asked: it stays what it was
+    /// as long as it is open, unless somebody writes into it.
+    ///
+    /// # Errors
+    /// If the object has changed since, or can't be asked for; the error of `interrupt`.
+    pub fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+        match &self.0 {
+            Bytes::Disk(_) => Ok(()),
+            Bytes::Url(download) => download.confirm(interrupt),
         }
     }
 }

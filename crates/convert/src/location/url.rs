@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Interrupt;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the bytes of a URL are.
@@ -42,6 +43,26 @@ pub struct Url {
     /// Whether it ended in a slash, which names a directory.
     pub(super) ends_in_slash: bool,
     pub(super) secret: Secret,
+    pub(super) interrupt: UrlInterrupt,
+}
+
+/// What is asked while the server of a URL is waited for. It has no part in what the URL names, so any two
+/// are equal.
+#[derive(Clone, Default)]
+pub(super) struct UrlInterrupt(pub(super) Option<Interrupt>);
+
+impl PartialEq for UrlInterrupt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for UrlInterrupt {}
+
+impl fmt::Debug for UrlInterrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UrlInterrupt({})", self.0.is_some())
+    }
 }
 
 /// What a URL of a web server may hold that nobody should read.
@@ -127,6 +148,7 @@ impl Url {
             path: path.to_owned(),
             ends_in_slash,
             secret: Secret::default(),
+            interrupt: UrlInterrupt::default(),
         };
         let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
         if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {

@@ -70,6 +70,8 @@ impl Run<'_> {
             check_sha256(&path, expected, &fingerprint.sha256)?;
         }
         ticks.read_up_to(fingerprint.bytes);
+        // What becomes visible was made from what is at SRC now.
+        source.confirm()?;
         let facts = self.commit(shared, table, part, fingerprint, done)?;
         Ok(Parts::from([(self.key(table, part.file_number), facts)]))
     }

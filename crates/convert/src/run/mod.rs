@@ -65,6 +65,7 @@ pub fn convert(
     watch: EventSink<'_>,
 ) -> Result<Outcome> {
     let pool = threads(conduct.threads)?;
+    let out = &out.interrupted_by(&until_stopped(conduct.stop));
     let Some(shard) = conduct.shard else {
         let lake = Lake::open(out)?;
         report_leftovers(&lake, watch);
@@ -100,6 +101,7 @@ pub fn prepare(
 ) -> Result<Option<PlanFile>> {
     let shards = conduct.shard.map_or(1, |shard| shard.of);
     let agreed = plan.to_file(shards, conduct.max_rejects);
+    let out = &out.interrupted_by(&until_stopped(conduct.stop));
     let lake = share::join(plan, &agreed, out, conduct, watch)?;
     let complete = lake.progress()?.complete;
     lake.leave();
@@ -385,6 +387,13 @@ fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
         0 => Ok(()),
         signal => Err(stopped(signal)),
     })
+}
+
+/// What fails once a signal arrived, whose number is then in `stop`: for a [`Location`] that work waits
+/// for.
+#[must_use]
+pub fn until_stopped(stop: &Arc<AtomicUsize>) -> Interrupt {
+    interrupt(Arc::clone(stop), Arc::default())
 }
 
 /// The end of work that a signal asked for, or, with 0, the failure of another part.

@@ -148,6 +148,7 @@ impl Run<'_> {
             } else if self.plan.selects(number) {
                 let part = self.plan.cut(stream, table, number);
                 let done = self.stage(table, &part, path, &mut text, ticks)?;
+                text.confirm()?;
                 let facts = self.commit(shared, table, &part, text.fingerprint(), done)?;
                 parts.insert(key, facts);
             } else {

@@ -287,6 +287,17 @@ impl Source {
         self.raw().fingerprint()
     }
 
+    /// Asks whether the file is still the one that was read so far: an object in a bucket may have been
+    /// replaced. On disk, nothing is asked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Failed`] if it has changed, or the server doesn't say.
+    pub fn confirm(&self) -> Result<()> {
+        let raw = self.raw();
+        let confirmed = raw.reader.confirm(raw.interrupt.as_ref());
+        confirmed.map_err(|error| at(error, &self.location))
+    }
+
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {

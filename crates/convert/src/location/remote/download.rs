@@ -73,11 +73,23 @@ impl Download {
         into: &mut [u8],
         interrupt: Option<&Interrupt>,
     ) -> Result<usize> {
+        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
         let opened = match &mut self.opened {
             Some(opened) => opened,
             None => self.opened.insert(Opened::open(&self.url, interrupt)?),
         };
         opened.read(into, interrupt)
+    }
+
+    /// Fails if the object isn't the one any more that was read so far.
+    pub(in super::super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+        let Some(opened) = &self.opened else {
+            return Ok(());
+        };
+        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
+        let transfer = Arc::clone(&opened.transfer);
+        let work = async move { transfer.confirm().await };
+        Pending::start(&opened.network, work).wait(interrupt)
     }
 }
 
@@ -303,9 +315,20 @@ impl Transfer {
         Ok(block)
     }
 
-    /// Asks for the rest of a block, of the same version.
-    async fn continue_at(&self, range: Range<u64>) -> std::result::Result<Answer, Failure> {
-        let start = range.start;
+    /// Fails if the object isn't of this version any more.
+    async fn confirm(&self) -> Result<()> {
+        let confirmed = match self.version.size {
+            0 => match self.object.size().await? {
+                Some(0) => Ok(()),
+                _ => Err(Failure::Changed),
+            },
+            _ => self.ask_again(0..1).await.map(|_| ()),
+        };
+        confirmed.map_err(|failure| self.object.error("read", failure))
+    }
+
+    /// Asks for a range, of the same version; where there are no ranges, for everything.
+    async fn ask_again(&self, range: Range<u64>) -> std::result::Result<GetResult, Failure> {
         let mut options = GetOptions::new();
         if self.whole.is_none() {
             options = options.with_range(Some(GetRange::Bounded(range)));
@@ -318,10 +341,16 @@ impl Transfer {
             Err(Failure::Missing | Failure::Empty) => return Err(Failure::Changed),
             result => result?,
         };
-        if Version::of(&result.meta) != self.version {
-            return Err(Failure::Changed);
+        match Version::of(&result.meta) == self.version {
+            true => Ok(result),
+            false => Err(Failure::Changed),
         }
-        let mut answer = Answer::of(result);
+    }
+
+    /// Asks for the rest of a block, of the same version.
+    async fn continue_at(&self, range: Range<u64>) -> std::result::Result<Answer, Failure> {
+        let start = range.start;
+        let mut answer = Answer::of(self.ask_again(range).await?);
         let mut left = if self.whole.is_some() { start } else { 0 };
         while left > 0 {
             // Where this is cut, too, the next round begins again.

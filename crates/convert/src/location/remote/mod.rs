@@ -6,7 +6,7 @@
 mod client;
 mod download;
 mod explain;
-mod random;
+mod random_access;
 mod store;
 mod upload;
 
@@ -21,16 +21,16 @@ use tokio::task::AbortHandle;
 
 use super::{Entry, Interrupt, Kind, Url};
 use crate::error::{Error, ErrorKind, Result};
-use store::{Object, Stores};
+use store::Stores;
 
 pub(super) use download::Download;
-pub(crate) use random::RemoteFile;
+pub(crate) use random_access::RemoteFile;
 pub(super) use upload::Upload;
 
 /// How long an answer is waited for before the next look at whether to stop.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Sizes that are asked for at a time.
+/// Objects that are asked for at a time.
 const AT_A_TIME: usize = 16;
 
 /// Endings of names that a web server's files have. Any other URL may be a directory.
@@ -127,19 +127,46 @@ impl<T> Drop for Pending<T> {
 }
 
 /// Has the network's thread do some work, and waits for it.
-fn ask<T, W>(work: impl FnOnce(Arc<Network>) -> W) -> Result<T>
+fn ask<T, W>(interrupt: Option<&Interrupt>, work: impl FnOnce(Arc<Network>) -> W) -> Result<T>
 where
     T: Send + 'static,
     W: Future<Output = Result<T>> + Send + 'static,
 {
     let network = network()?;
-    Pending::start(&network, work(Arc::clone(&network))).wait(None)
+    Pending::start(&network, work(Arc::clone(&network))).wait(interrupt)
+}
+
+/// The same for one URL.
+fn ask_for<T, W>(url: &Url, work: impl FnOnce(Arc<Network>, Url) -> W) -> Result<T>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T>> + Send + 'static,
+{
+    let interrupt = url.interrupt.0.as_ref();
+    ask(interrupt, |network| work(network, url.clone()))
+}
+
+/// The same for each of several URLs, [`AT_A_TIME`] at a time; the answers are in their order.
+fn ask_for_each<T, W>(
+    urls: Vec<Url>,
+    work: impl Fn(Arc<Network>, Url) -> W + Send + Sync + 'static,
+) -> Result<Vec<T>>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T>> + Send + 'static,
+{
+    let interrupt = urls.first().and_then(|url| url.interrupt.0.clone());
+    ask(interrupt.as_ref(), |network| async move {
+        let answers = futures_util::stream::iter(urls);
+        let answers = answers.map(|url| work(Arc::clone(&network), url));
+        let answers: Vec<Result<T>> = answers.buffered(AT_A_TIME).collect().await;
+        answers.into_iter().collect()
+    })
 }
 
 /// What is at a URL; `None` if nothing is.
 pub(super) fn kind(url: &Url) -> Result<Option<Kind>> {
-    let url = url.clone();
-    ask(|network| async move {
+    ask_for(url, |network, url| async move {
         let name = url.name().unwrap_or_default().to_ascii_lowercase();
         let is_file = FILES.iter().any(|ending| name.ends_with(ending));
         if url.path.is_empty() || url.ends_in_slash {
@@ -175,63 +202,51 @@ pub(super) fn has_object(url: &Url) -> bool {
 
 /// The names below a prefix of a bucket.
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
-    let url = url.clone();
-    ask(|network| async move { network.stores.open(&url).await?.list().await })
+    ask_for(url, |network, url| async move {
+        network.stores.open(&url).await?.list().await
+    })
 }
 
 /// The size of each object; `None` where there is none.
 pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
-    ask(|network| async move {
-        let sizes = futures_util::stream::iter(urls).map(|url| {
-            let network = Arc::clone(&network);
-            async move {
-                let object: Object = network.stores.open(&url).await?;
-                object.size().await
-            }
-        });
-        let sizes: Vec<Result<Option<u64>>> = sizes.buffered(AT_A_TIME).collect().await;
-        sizes.into_iter().collect()
+    ask_for_each(urls, |network, url| async move {
+        network.stores.open(&url).await?.size().await
     })
 }
 
 /// All objects below a prefix of a bucket, and their sizes.
 pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
-    let url = url.clone();
-    ask(|network| async move { network.stores.open(&url).await?.list_all().await })
+    ask_for(url, |network, url| async move {
+        network.stores.open(&url).await?.list_all().await
+    })
 }
 
 /// Puts a small object in the place of what has its name.
 pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
-    let url = url.clone();
-    ask(|network| async move { network.stores.create(&url).await?.put(bytes).await })
+    ask_for(url, |network, url| async move {
+        network.stores.create(&url).await?.put(bytes).await
+    })
 }
 
 /// Puts a small object where there is none; false if there is one.
 pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
-    let url = url.clone();
-    ask(|network| async move { network.stores.create(&url).await?.put_new(bytes).await })
+    ask_for(url, |network, url| async move {
+        network.stores.create(&url).await?.put_new(bytes).await
+    })
 }
 
 /// Removes objects; that there are none is no error.
 pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
-    ask(|network| async move {
-        let removed = futures_util::stream::iter(urls).map(|url| {
-            let network = Arc::clone(&network);
-            async move { network.stores.create(&url).await?.remove().await }
-        });
-        let removed: Vec<Result<()>> = removed.buffered(AT_A_TIME).collect().await;
-        removed.into_iter().collect()
-    })
+    let removed = ask_for_each(urls, |network, url| async move {
+        network.stores.create(&url).await?.remove().await
+    });
+    removed.map(|_: Vec<()>| ())
 }
 
 /// Reads small objects; those that are gone are left out.
 pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
-    ask(|network| async move {
-        let read = futures_util::stream::iter(urls).map(|url| {
-            let network = Arc::clone(&network);
-            async move { network.stores.open(&url).await?.read(limit).await }
-        });
-        let read: Vec<Result<Option<Vec<u8>>>> = read.buffered(AT_A_TIME).collect().await;
-        read.into_iter().filter_map(Result::transpose).collect()
-    })
+    let read = ask_for_each(urls, move |network, url| async move {
+        network.stores.open(&url).await?.read(limit).await
+    });
+    Ok(read?.into_iter().flatten().collect())
 }

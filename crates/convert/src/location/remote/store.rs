@@ -15,8 +15,9 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKe
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientOptions, GetOptions, GetRange, GetResult, HeaderValue, MultipartUpload,
-    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, RetryConfig, StaticCredentialProvider,
+    BackoffConfig, ClientOptions, CredentialProvider, GetOptions, GetRange, GetResult, HeaderValue,
+    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, RetryConfig,
+    StaticCredentialProvider,
 };
 use tokio::sync::Mutex;
 use tracelake_schema::TRACES;
@@ -263,6 +264,14 @@ async fn bucket(url: &Url) -> Result<Store> {
 /// Whether a store's credentials can be had.
 type Credentials = std::pin::Pin<Box<dyn Future<Output = bool> + Send>>;
 
+fn can_be_had<C>(provider: &Arc<dyn CredentialProvider<Credential = C>>) -> Credentials
+where
+    C: fmt::Debug + Send + Sync + 'static,
+{
+    let provider = Arc::clone(provider);
+    Box::pin(async move { provider.get_credential().await.is_ok() })
+}
+
 fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
     let failed = |error: object_store::Error| misconfigured(url, &error);
     let bucket = url.bucket.clone();
@@ -281,9 +290,8 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
                 builder = builder.with_skip_signature(true);
             }
             let store = builder.build().map_err(failed)?;
-            let credentials = Arc::clone(store.credentials());
-            let credentials = async move { credentials.get_credential().await.is_ok() };
-            (Arc::new(store), Box::pin(credentials))
+            let credentials = can_be_had(store.credentials());
+            (Arc::new(store), credentials)
         }
         Scheme::Gs => {
             let mut builder = GoogleCloudStorageBuilder::from_env()
@@ -317,9 +325,8 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
                     .with_skip_signature(true);
             }
             let store = builder.build().map_err(failed)?;
-            let credentials = Arc::clone(store.credentials());
-            let credentials = async move { credentials.get_credential().await.is_ok() };
-            (Arc::new(store), Box::pin(credentials))
+            let credentials = can_be_had(store.credentials());
+            (Arc::new(store), credentials)
         }
         Scheme::Azure => {
             let mut builder = MicrosoftAzureBuilder::from_env()
@@ -341,9 +348,8 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
                 builder = builder.with_skip_signature(true);
             }
             let store = builder.build().map_err(failed)?;
-            let credentials = Arc::clone(store.credentials());
-            let credentials = async move { credentials.get_credential().await.is_ok() };
-            (Arc::new(store), Box::pin(credentials))
+            let credentials = can_be_had(store.credentials());
+            (Arc::new(store), credentials)
         }
         Scheme::Web(_) => (web(url)?.objects, Box::pin(std::future::ready(true))),
     };

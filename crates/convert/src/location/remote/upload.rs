@@ -1,13 +1,16 @@
 //! An object being written: parts that are sent while the next one fills, visible when it is complete.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::{MultipartUpload, PutPayload};
+use tokio::sync::Mutex;
 
 use super::super::Url;
+use super::super::url::UrlInterrupt;
 use super::store::Object;
-use super::{Network, Pending, ask, network};
+use super::{Network, Pending, ask, ask_for, network};
 use crate::error::Result;
 
 /// The parts of an object, in bytes; a smaller object is sent as a whole. A store takes ten thousand.
@@ -15,6 +18,9 @@ const PART: usize = 8 << 20;
 
 /// Parts that are being sent while the next one fills.
 const SENDING: usize = 1;
+
+/// How long the end of an upload that was given up may take.
+const ABORT: Duration = Duration::from_secs(1);
 
 /// An object being written; if it is dropped before it is complete, nothing of it becomes visible.
 ///
@@ -24,19 +30,22 @@ const SENDING: usize = 1;
 pub(in super::super) struct Upload {
     network: Arc<Network>,
     object: Object,
+    interrupt: UrlInterrupt,
     buffer: Vec<u8>,
-    /// Begun with the first full part.
+    /// Begun with the first full part; gone once the object is complete. Only one task at a time uses it.
     parts: Option<Arc<Mutex<Box<dyn MultipartUpload>>>>,
     sending: VecDeque<Pending<()>>,
 }
 
 impl Upload {
     pub(in super::super) fn begin(url: &Url) -> Result<Self> {
-        let (network, url) = (network()?, url.clone());
-        let object = ask(|network| async move { network.stores.create(&url).await })?;
+        let object = ask_for(url, |network, url| async move {
+            network.stores.create(&url).await
+        })?;
         Ok(Self {
-            network,
+            network: network()?,
             object,
+            interrupt: url.interrupt.clone(),
             buffer: Vec::new(),
             parts: None,
             sending: VecDeque::new(),
@@ -61,15 +70,12 @@ impl Upload {
             Some(parts) => Arc::clone(parts),
             None => {
                 let object = self.object.clone();
-                let begun = ask(|_| async move { object.begin_parts().await })?;
+                let begun = self.ask(async move { object.begin_parts().await })?;
                 Arc::clone(self.parts.insert(Arc::new(Mutex::new(begun))))
             }
         };
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
-        let part = {
-            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
-            parts.put_part(payload)
-        };
+        let part = parts.blocking_lock().put_part(payload);
         let object = self.object.clone();
         let sending = Pending::start(&self.network, async move {
             part.await.map_err(|error| object.failed("write", error))
@@ -83,7 +89,7 @@ impl Upload {
 
     fn wait_for_one(&mut self) -> Result<()> {
         if let Some(sending) = self.sending.front() {
-            sending.wait(None)?;
+            sending.wait(self.interrupt.0.as_ref())?;
         }
         self.sending.pop_front();
         Ok(())
@@ -103,44 +109,39 @@ impl Upload {
     /// Makes the object visible, in place of what had its name.
     pub(in super::super) fn complete(mut self) -> Result<()> {
         self.flush()?;
-        let Some(parts) = self.parts.take() else {
-            let (object, bytes) = (self.object.clone(), std::mem::take(&mut self.buffer));
-            return ask(|_| async move { object.put(bytes).await });
-        };
-        let mut parts = take(parts);
         let object = self.object.clone();
-        ask(|_| async move {
-            match parts.complete().await {
-                Ok(_) => Ok(()),
-                Err(error) => {
-                    let error = object.failed("write", error);
-                    let _ = parts.abort().await;
-                    Err(error)
-                }
-            }
-        })
+        let Some(parts) = &self.parts else {
+            let bytes = std::mem::take(&mut self.buffer);
+            return self.ask(async move { object.put(bytes).await });
+        };
+        let parts = Arc::clone(parts);
+        self.ask(async move {
+            let completed = parts.lock().await.complete().await;
+            completed.map_err(|error| object.failed("write", error))
+        })?;
+        self.parts = None;
+        Ok(())
     }
-}
 
-/// The upload itself, once no part is being sent.
-fn take(parts: Arc<Mutex<Box<dyn MultipartUpload>>>) -> Box<dyn MultipartUpload> {
-    let parts = Arc::into_inner(parts).expect("only the upload itself keeps it");
-    parts.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Has the network's thread do some work, and waits for it.
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        ask(self.interrupt.0.as_ref(), |_| work)
+    }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
         self.sending.clear();
         if let Some(parts) = self.parts.take() {
-            let mut parts = take(parts);
-            // Best effort: the bucket's lifecycle rule removes what is left.
-            let _ = ask(|_| async move {
-                let _ = tokio::time::timeout(ABORT, parts.abort()).await;
+            // Best effort, and not for long: the bucket's lifecycle rule removes what is left.
+            let _ = ask(None, |_| async move {
+                let abort = async { parts.lock().await.abort().await };
+                let _ = tokio::time::timeout(ABORT, abort).await;
                 Ok(())
             });
         }
     }
 }
-
-/// How long the end of an upload that was given up may take.
-const ABORT: std::time::Duration = std::time::Duration::from_secs(5);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::super::Url;
+use super::super::url::UrlInterrupt;
 use super::download::Transfer;
 use super::{Network, Pending, network};
 use crate::error::{Error, ErrorKind, Result};
@@ -17,6 +18,7 @@ const AROUND: u64 = 256 << 10;
 pub(crate) struct RemoteFile {
     network: Arc<Network>,
     transfer: Arc<Transfer>,
+    interrupt: UrlInterrupt,
     /// What was read last, and where it starts.
     last: Mutex<(u64, Bytes)>,
 }
@@ -30,7 +32,8 @@ impl RemoteFile {
             Transfer::find(object).await
         });
         Ok(Self {
-            transfer: Arc::new(found.wait(None)?),
+            transfer: Arc::new(found.wait(url.interrupt.0.as_ref())?),
+            interrupt: url.interrupt.clone(),
             network,
             last: Mutex::default(),
         })
@@ -58,7 +61,7 @@ impl RemoteFile {
             let transfer = Arc::clone(&self.transfer);
             let at = range.start;
             let block = Pending::start(&self.network, async move { transfer.block(range).await });
-            *last = (at, block.wait(None)?.into());
+            *last = (at, block.wait(self.interrupt.0.as_ref())?.into());
         }
         let from = usize::try_from(start - last.0).expect("within a block");
         let length = usize::try_from(length).expect("within a block");
