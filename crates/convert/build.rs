@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 type Exists = fn(&Path) -> bool;
 
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, Exists); 6] = [
+const RESOURCES: [(&str, Exists); 8] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))
@@ -24,6 +24,20 @@ const RESOURCES: [(&str, Exists); 6] = [
     ("readers", |root| has_module(root, "duckdb")),
     // PySpark: `cargo xtask readers --spark`.
     ("spark", |root| has_module(root, "pyspark")),
+    // Servers that speak the protocols of S3 and Azure: `cargo xtask buckets`.
+    ("moto", |root| {
+        runs(
+            task_folder(root, "buckets/moto").join("bin/moto_server"),
+            &["--help"],
+        )
+    }),
+    ("azurite", |root| {
+        let folder = task_folder(root, "buckets/azurite");
+        runs(
+            folder.join("node_modules/.bin/azurite-blob"),
+            &["--version"],
+        )
+    }),
     // strace, if it is allowed to trace.
     ("strace", |_| {
         runs("strace", &["-qq", "-o", "/dev/null", "true"])
@@ -64,18 +78,27 @@ fn has_module(root: &Path, module: &str) -> bool {
     if let Some(python) = env::var_os("TRACELAKE_PYTHON") {
         return runs(python, &["-c", &look]);
     }
+    runs(
+        task_folder(root, "readers").join("bin/python"),
+        &["-c", &look],
+    )
+}
+
+/// A folder in the build directory that a task installs something into. This script runs again once the
+/// task has done so.
+fn task_folder(root: &Path, name: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let readers = target.join("readers");
+    let folder = target.join(name);
     // The task writes this file last. Until then the directory is watched, which has to exist for
     // that.
-    let installed = readers.join("installed.txt");
-    let watched = if installed.exists() || fs::create_dir_all(&readers).is_err() {
+    let installed = folder.join("installed.txt");
+    let watched = if installed.exists() || fs::create_dir_all(&folder).is_err() {
         &installed
     } else {
-        &readers
+        &folder
     };
     println!("cargo::rerun-if-changed={}", watched.display());
-    runs(readers.join("bin/python"), &["-c", &look])
+    folder
 }
 
 /// Whether a program can be started and ends well.

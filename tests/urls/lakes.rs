@@ -105,10 +105,13 @@ fn tables_are_added_and_shards_are_committed() {
 fn what_a_store_gets_over_changes_no_lake() {
     let expected = sample_lake();
     let mut score = Score::new("stores with faults");
-    for code in [500, 503, 429] {
+    let again = || vec![("Retry-After", "0".to_owned())];
+    let busy = [500, 503, 429].map(|code| Answer::Status(code, again(), String::new()));
+    for fault in busy.into_iter().chain([Answer::Lost]) {
+        let name = format!("{fault:?}");
         let server = Server::of(&committed_sample(), "bucket/trace/", move |asked| {
             match asked.before % 2 {
-                0 => Answer::Status(code, vec![("Retry-After", "0".to_owned())], String::new()),
+                0 => fault.clone(),
                 _ => Answer::Well,
             }
         });
@@ -117,10 +120,7 @@ fn what_a_store_gets_over_changes_no_lake() {
             &["convert", "s3://bucket/trace", "s3://bucket/lake"],
         );
         let outcome = ensure(run.code == 0, || run.stderr.clone());
-        score.count(
-            &code.to_string(),
-            outcome.and_then(|()| same(&server, &expected)),
-        );
+        score.count(&name, outcome.and_then(|()| same(&server, &expected)));
     }
     score.close();
 }

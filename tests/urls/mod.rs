@@ -1,5 +1,6 @@
 //! Sources at URLs: a lake made from one equals a lake made from disk, whatever the server does.
 
+mod emulators;
 mod faults;
 mod lakes;
 mod messages;

@@ -53,6 +53,8 @@ pub(crate) enum Answer {
     Tag(String),
     /// Not at all, while the server lives.
     Silent,
+    /// Not at all, and the connection ends; but what was asked for is done.
+    Lost,
 }
 
 /// A status without more.
@@ -69,7 +71,7 @@ pub(crate) fn refusal(status: u16, code: &str) -> Answer {
 type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 struct Shared {
-    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     /// Parts of objects that aren't complete, by the number of the upload.
     uploads: Mutex<BTreeMap<usize, BTreeMap<usize, Vec<u8>>>>,
     begun: AtomicUsize,
@@ -108,10 +110,11 @@ impl Server {
         files: BTreeMap<String, Vec<u8>>,
         rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     ) -> Self {
+        let files = files.into_iter();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
-            files: Mutex::new(files),
+            files: Mutex::new(files.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
             uploads: Mutex::default(),
             begun: AtomicUsize::new(0),
             rule: Box::new(rule),
@@ -145,9 +148,17 @@ impl Server {
         let files = self.shared.files.lock().unwrap();
         let below = files.iter().filter_map(|(name, bytes)| {
             let name = name.strip_prefix(prefix)?;
-            Some((name.to_owned(), bytes.clone()))
+            Some((name.to_owned(), bytes.to_vec()))
         });
         below.collect()
+    }
+
+    /// Removes the objects below a prefix, and parts of what isn't complete.
+    #[allow(dead_code, reason = "cargo xtask faults and kill use it")]
+    pub(crate) fn clear(&self, prefix: &str) {
+        let mut files = self.shared.files.lock().unwrap();
+        files.retain(|name, _| !name.starts_with(prefix));
+        self.shared.uploads.lock().unwrap().clear();
     }
 
     /// How many uploads were begun, and neither completed nor aborted.
@@ -225,8 +236,12 @@ impl Shared {
         &self,
         asked: &Asked,
         answer: Answer,
-        writer: &mut TcpStream,
+        writer: &mut dyn Write,
     ) -> std::io::Result<bool> {
+        if let Answer::Lost = answer {
+            self.answer(asked, Answer::Well, &mut std::io::sink())?;
+            return Ok(false);
+        }
         if let Answer::Silent = answer {
             while !self.stopped.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(20));
@@ -345,7 +360,7 @@ impl Shared {
                 let Some(parts) = uploads.remove(&id) else {
                     return (404, String::new());
                 };
-                files.insert(path, parts.into_values().flatten().collect());
+                files.insert(path, Arc::new(parts.into_values().flatten().collect()));
                 let body = "<CompleteMultipartUploadResult><ETag>\"1\"</ETag>\
                             </CompleteMultipartUploadResult>";
                 return (200, body.to_owned());
@@ -364,7 +379,7 @@ impl Shared {
                 if is_new && files.contains_key(&path) {
                     return (412, String::new());
                 }
-                files.insert(path, asked.body.clone());
+                files.insert(path, Arc::new(asked.body.clone()));
             }
             ("DELETE", None) => {
                 files.remove(&path);
@@ -427,7 +442,7 @@ fn decoded(text: &str) -> String {
 }
 
 fn respond(
-    writer: &mut TcpStream,
+    writer: &mut dyn Write,
     status: u16,
     headers: &[(String, String)],
     length: usize,

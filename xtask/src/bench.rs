@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
@@ -31,17 +31,8 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let inflate = build(root, "--example", "inflate")?;
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
     let folder = target(root).join("bench-data");
-    let source = folder.join(rows.to_string());
+    let source = source(root, &program, rows)?;
     let trace = published_in_parts()?;
-    // The input is a function of its rows, so that of an earlier run is as good.
-    if !source.join("SHA256SUM").exists() {
-        let made = Command::new(&program)
-            .args(["generate", trace.name])
-            .arg(&source)
-            .args(["--parts", "2", "--rows", &rows.to_string()])
-            .output()?;
-        ensure!(made.status.success(), "generate: {}", text(&made));
-    }
     let scratch = folder.join("scratch");
     fs::create_dir_all(&scratch)?;
     let tables: Vec<String> = trace
@@ -103,6 +94,21 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     println!("{page}");
     fs::remove_dir_all(&scratch)?;
     Ok(())
+}
+
+/// A source in two parts, with this many rows of the largest table.
+pub(crate) fn source(root: &Path, program: &Path, rows: u64) -> Result<PathBuf> {
+    let source = target(root).join("bench-data").join(rows.to_string());
+    // The input is a function of its rows, so that of an earlier run is as good.
+    if !source.join("SHA256SUM").exists() {
+        let made = Command::new(program)
+            .args(["generate", published_in_parts()?.name])
+            .arg(&source)
+            .args(["--parts", "2", "--rows", &rows.to_string()])
+            .output()?;
+        ensure!(made.status.success(), "generate: {}", text(&made));
+    }
+    Ok(source)
 }
 
 /// The files of each table of [`REAL`] that are there, as members of a JSON object.

@@ -1,14 +1,18 @@
 //! `cargo xtask faults`: makes the N-th system call of a kind fail, N = 1, 2, 3 … until a run passes
-//! untouched; then fills a small disk, limits the file size and the open files. After each: one
-//! clear error, nothing half-made visible, and a resumed run that makes the right bytes.
+//! untouched; then fills a small disk, limits the file size and the open files. With the lake in a bucket,
+//! it lets the N-th request fail. After each: one clear error, nothing half-made visible, and a resumed run
+//! that makes the right bytes.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::rig::{FORMATS, Rig, Score, text};
+use crate::server::{Answer, status};
 
 /// Rows of the largest table: few, since every system call of a run is a run of its own here.
 const ROWS: u64 = 2_000;
@@ -31,12 +35,19 @@ const FAULTS: &[(&str, &str)] = &[
 ];
 
 /// Sweeps through all faults.
-pub(crate) fn faults(root: &Path) -> Result<()> {
-    need_strace()?;
+pub(crate) fn faults(root: &Path, only: Option<&str>) -> Result<()> {
     let mut score = Score::default();
     for format in FORMATS {
         println!("{format}:");
-        sweep(&Rig::new(root, "faults", ROWS, format)?, &mut score)?;
+        let mut rig = Rig::new(root, "faults", ROWS, format)?;
+        if only != Some("bucket") {
+            need_strace()?;
+            sweep(&rig, &mut score)?;
+        }
+        if only != Some("disk") {
+            rig.use_bucket();
+            sweep_requests(&rig, &mut score)?;
+        }
     }
     score.close("faults")
 }
@@ -58,7 +69,7 @@ fn sweep(rig: &Rig, score: &mut Score) -> Result<()> {
 
 /// Lets the `nth` call fail; false when the run made fewer calls.
 fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Result<bool> {
-    let out = fresh(rig)?;
+    let out = rig.fresh()?;
     let log = rig.scratch.join("strace.log");
     let mut strace = Command::new("strace");
     strace
@@ -86,13 +97,49 @@ fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Re
     Ok(injected)
 }
 
-/// An OUT that is not there yet.
-fn fresh(rig: &Rig) -> Result<std::path::PathBuf> {
-    let out = rig.scratch.join("out");
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
+/// What becomes of a request to the store, and whether of all later ones, too.
+type RequestFault = (&'static str, fn() -> Answer, bool);
+
+const REQUEST_FAULTS: &[RequestFault] = &[
+    ("refused", || status(403), false),
+    ("refused with all later ones", || status(403), true),
+    (
+        "answered with an error of the server",
+        || status(500),
+        false,
+    ),
+    ("done, but not answered", || Answer::Lost, false),
+];
+
+/// Lets the N-th request of a run whose lake is in a bucket fail, N = 1, 2, 3 … until none does.
+fn sweep_requests(rig: &Rig, score: &mut Score) -> Result<()> {
+    for &(fault, answer, stays) in REQUEST_FAULTS {
+        let before = score.tried;
+        for nth in 1.. {
+            let out = rig.fresh()?;
+            let asked = Arc::new(AtomicU32::new(0));
+            let count = Arc::clone(&asked);
+            rig.answer(move |_| {
+                let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+                match number == nth || stays && number > nth {
+                    true => answer(),
+                    false => Answer::Well,
+                }
+            });
+            let ended = rig.convert(&out).output()?;
+            if asked.load(Ordering::Relaxed) < nth {
+                break;
+            }
+            rig.answer(|_| Answer::Well);
+            let outcome = rig
+                .check_end(&ended)
+                .and_then(|()| rig.check_left(&out))
+                .and_then(|()| rig.check_resumed(&out));
+            score.count(&format!("request {nth} {fault}"), outcome);
+        }
+        println!("a request is {fault}: {} requests", score.tried - before);
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Limits that the shell sets: the size of files, in KiB, and the number of open ones.
@@ -100,7 +147,7 @@ fn limits(rig: &Rig, score: &mut Score) -> Result<()> {
     for limit in [
         "-f 1", "-f 8", "-f 16", "-f 32", "-f 64", "-n 4", "-n 6", "-n 8", "-n 10", "-n 12",
     ] {
-        let out = fresh(rig)?;
+        let out = rig.fresh()?;
         let mut shell = Command::new("bash");
         shell.args(["-c", &format!("ulimit {limit} && exec \"$@\""), "bash"]);
         let ended = shell.arg(&rig.program).args(rig.arguments(&out)).output()?;

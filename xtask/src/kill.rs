@@ -1,7 +1,6 @@
 //! `cargo xtask kill`: SIGKILL at random moments; after each, nothing half-made is visible and a
 //! resumed run makes the same bytes as an undisturbed one.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -9,32 +8,39 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::rig::{FORMATS, Rig, Score};
+use crate::rig::{FORMATS, PLACES, Rig, Score};
 
 /// Rows of the largest table: enough for some tenths of a second of work.
 const ROWS: u64 = 60_000;
 
-/// Kills `moments` runs of each format, and the workers of a quarter as many lakes.
-pub(crate) fn kill(root: &Path, moments: u32) -> Result<()> {
+/// Kills `moments` runs of each format on disk and in a bucket, and the workers of a quarter as many lakes.
+pub(crate) fn kill(root: &Path, moments: u32, only: Option<&str>) -> Result<()> {
     let mut score = Score::default();
     for format in FORMATS {
-        let rig = Rig::new(root, "kill", ROWS, format)?;
-        kill_runs(&rig, format, moments, &mut score)?;
-        kill_shards(&rig, format, moments.div_ceil(4), &mut score)?;
+        let mut rig = Rig::new(root, "kill", ROWS, format)?;
+        for place in PLACES
+            .into_iter()
+            .filter(|place| only.is_none_or(|only| only == *place))
+        {
+            if place == "bucket" {
+                rig.use_bucket();
+            }
+            println!("{format}, {place}:");
+            kill_runs(&rig, moments, &mut score)?;
+            kill_shards(&rig, moments.div_ceil(4), &mut score)?;
+        }
     }
     score.close("kill")
 }
 
-fn kill_runs(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result<()> {
-    let out = rig.scratch.join("out");
+fn kill_runs(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
+    let out = rig.fresh()?;
     let begun = Instant::now();
     rig.convert(&out).output()?;
     let whole = begun.elapsed();
     let mut finished = 0;
     for moment in 0..moments {
-        if out.exists() {
-            fs::remove_dir_all(&out)?;
-        }
+        rig.fresh()?;
         // Moments spread by the golden ratio are as good as random ones and the same every time.
         let share = (f64::from(moment) * 0.618_033_988_749_895).fract();
         // One in four runs is killed twice: once while it resumes after an earlier kill.
@@ -51,11 +57,11 @@ fn kill_runs(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result
         }
         let outcome = rig.check_left(&out).and_then(|()| rig.check_resumed(&out));
         score.count(
-            &format!("{format}: killed after {:.0} % of the time", share * 100.0),
+            &format!("killed after {:.0} % of the time", share * 100.0),
             outcome,
         );
     }
-    println!("{format}: {finished} of the runs had ended before they were killed");
+    println!("{finished} of the runs had ended before they were killed");
     Ok(())
 }
 
@@ -64,14 +70,12 @@ const SHARDS: u32 = 3;
 
 /// Kills all workers of a lake at different moments, and then the committer. Every other lake is finished
 /// by its shards, and the others by a plain run, which continues them.
-fn kill_shards(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Result<()> {
-    let out = rig.scratch.join("out");
+fn kill_shards(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
+    let out = rig.fresh()?;
     let mut finished = 0;
     let (mut workers, mut commit) = (Duration::ZERO, Duration::ZERO);
     for moment in 0..=moments {
-        if out.exists() {
-            fs::remove_dir_all(&out)?;
-        }
+        rig.fresh()?;
         let share = |step: u32| (f64::from(moment * SHARDS + step) * 0.618_033_988_749_895).fract();
         let all = (0..SHARDS).map(|index| rig.shard(&out, index, SHARDS));
         if moment == 0 {
@@ -102,14 +106,11 @@ fn kill_shards(rig: &Rig, format: &str, moments: u32, score: &mut Score) -> Resu
             .map(|step| format!("{:.0}", share(step) * 100.0))
             .collect();
         score.count(
-            &format!(
-                "{format}: shards killed after {} % of the time",
-                shares.join(", ")
-            ),
+            &format!("shards killed after {} % of the time", shares.join(", ")),
             outcome,
         );
     }
-    println!("{format}: {finished} of the workers had ended before they were killed");
+    println!("{finished} of the workers had ended before they were killed");
     Ok(())
 }
 

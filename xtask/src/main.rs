@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use readers::Extra;
 
 mod bench;
+mod buckets;
 mod dist;
 mod faults;
 mod r#gen;
@@ -21,8 +22,17 @@ mod golden;
 mod kill;
 mod python;
 mod readers;
+mod reading;
 mod rig;
 mod scale;
+#[allow(
+    dead_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the server of the tests, which stops at the first surprise"
+)]
+#[path = "../../tests/urls/server.rs"]
+mod server;
 #[cfg(test)]
 mod tidy;
 
@@ -51,6 +61,12 @@ enum Task {
         #[arg(long, conflicts_with = "spark")]
         matrix: bool,
     },
+    /// Install the S3 and Azure servers of others into target/buckets, and run the tests that need them
+    Buckets {
+        /// Only install them
+        #[arg(long)]
+        install: bool,
+    },
     /// Build the Python wheel, and run its tests, type checks and examples
     Python,
     /// Convert fixed inputs and compare every count, range, sum and digest with tests/golden
@@ -70,6 +86,9 @@ enum Task {
         /// Rounds; every system runs once in each
         #[arg(long, default_value_t = 5)]
         rounds: u32,
+        /// Only compare reading from a web server with reading from disk; write no page
+        #[arg(long)]
+        urls: bool,
     },
     /// Write the man pages and shell completions of the program into target/dist
     Dist {
@@ -83,29 +102,42 @@ enum Task {
     /// Calculate what whole traces take, and write docs/scale.md
     Scale,
     /// Make every system call fail in turn and compare what is left with an undisturbed run
-    Faults,
+    Faults {
+        /// Only with the lake on disk, or only with the lake in a bucket
+        #[arg(long, value_parser = rig::PLACES)]
+        only: Option<String>,
+    },
     /// Kill runs at many moments and compare what is left with an undisturbed run
     Kill {
         /// How many runs of each format
         #[arg(long, default_value_t = 200)]
         moments: u32,
+        /// Only with lakes on disk, or only with lakes in a bucket
+        #[arg(long, value_parser = rig::PLACES)]
+        only: Option<String>,
     },
 }
 
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
-        Task::Bench { rows, rounds } => bench::bench(&root, rows, rounds)?,
+        Task::Bench {
+            rows,
+            rounds,
+            urls: true,
+        } => reading::reading(&root, rows, rounds)?,
+        Task::Bench { rows, rounds, .. } => bench::bench(&root, rows, rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
         Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
         Task::Dist { check: false, .. } => {
             let folder = dist::pages(&root)?;
             println!("the pages are in {}", folder.display());
         }
+        Task::Buckets { install } => buckets::buckets(&root, install)?,
         Task::Python => python::check(&root)?,
-        Task::Faults => faults::faults(&root)?,
+        Task::Faults { only } => faults::faults(&root, only.as_deref())?,
         Task::Scale => scale::scale(&root)?,
-        Task::Kill { moments } => kill::kill(&root, moments)?,
+        Task::Kill { moments, only } => kill::kill(&root, moments, only.as_deref())?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
         Task::Readers { spark, .. } => {
             let extra = if spark { Extra::Spark } else { Extra::None };

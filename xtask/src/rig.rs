@@ -6,9 +6,12 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use tracelake_schema::{TRACES, Trace};
+
+use crate::server::{Answer, Asked, Server};
 
 /// The files of a directory by their path in it.
 pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
@@ -21,10 +24,28 @@ pub(crate) struct Rig {
     /// The format of the lakes.
     format: &'static str,
     clean: Tree,
+    /// The store, if lakes are in a bucket.
+    store: Option<Store>,
 }
+
+/// A store on loopback, and how it answers from now on.
+struct Store {
+    server: Server,
+    rule: SharedRule,
+}
+
+type Rule = Box<dyn FnMut(&Asked) -> Answer + Send>;
+type SharedRule = Arc<Mutex<Rule>>;
+
+/// The lake in a bucket.
+const IN_BUCKET: &str = "s3://bucket/lake";
+const OBJECTS: &str = "bucket/lake/";
 
 /// The formats of lakes, each of which is disturbed.
 pub(crate) const FORMATS: [&str; 2] = ["parquet", "arrow"];
+
+/// Where lakes are, in the order in which they are disturbed.
+pub(crate) const PLACES: [&str; 2] = ["disk", "bucket"];
 
 /// The trace that is measured and disturbed: the first of the catalog that is published in parts alone.
 pub(crate) fn published_in_parts() -> Result<&'static Trace> {
@@ -49,6 +70,7 @@ impl Rig {
             scratch,
             format,
             clean: Tree::new(),
+            store: None,
         };
         let mut generate = Command::new(&rig.program);
         generate
@@ -72,9 +94,63 @@ impl Rig {
         self.scratch.join("source")
     }
 
+    /// Puts lakes into a bucket from now on.
+    pub(crate) fn use_bucket(&mut self) {
+        let rule: SharedRule = Arc::new(Mutex::new(Box::new(|_| Answer::Well)));
+        let shared = Arc::clone(&rule);
+        let answer = move |asked: &Asked| {
+            let mut rule = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            rule(asked)
+        };
+        let server = Server::start(BTreeMap::new(), answer);
+        self.store = Some(Store { server, rule });
+    }
+
+    /// Answers requests of the store by this rule from now on.
+    pub(crate) fn answer(&self, answer: impl FnMut(&Asked) -> Answer + Send + 'static) {
+        if let Some(store) = &self.store {
+            let mut rule = store.rule.lock().unwrap_or_else(PoisonError::into_inner);
+            *rule = Box::new(answer);
+        }
+    }
+
+    /// Where a lake can be made: nothing is there.
+    pub(crate) fn fresh(&self) -> Result<PathBuf> {
+        if let Some(store) = &self.store {
+            store.server.clear(OBJECTS);
+            return Ok(IN_BUCKET.into());
+        }
+        let out = self.scratch.join("out");
+        if out.exists() {
+            fs::remove_dir_all(&out)?;
+        }
+        Ok(out)
+    }
+
+    /// The files or the objects of a lake.
+    fn left(&self, out: &Path) -> Result<Tree> {
+        let Some(store) = self.store.as_ref().filter(|_| out == Path::new(IN_BUCKET)) else {
+            return tree(out);
+        };
+        let objects = store.server.objects(OBJECTS).into_iter();
+        Ok(objects.map(|(name, bytes)| (name.into(), bytes)).collect())
+    }
+
+    /// The program in an environment that leads to the store.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        if let Some(store) = &self.store {
+            command
+                .env("AWS_ENDPOINT_URL", store.server.url())
+                .env("AWS_ACCESS_KEY_ID", "tests")
+                .env("AWS_SECRET_ACCESS_KEY", "tests");
+        }
+        command
+    }
+
     /// The command that makes the lake; whoever disturbs it wraps it.
     pub(crate) fn convert(&self, out: &Path) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(self.arguments(out));
         command
     }
@@ -88,7 +164,7 @@ impl Rig {
 
     /// The command that commits what shards have converted.
     pub(crate) fn commit(&self, out: &Path) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.arg("commit").arg(out);
         command
     }
@@ -114,7 +190,7 @@ impl Rig {
     /// Checks what a disturbed run left at `out`: nothing that is not whole, and no manifest that
     /// does not hold.
     pub(crate) fn check_left(&self, out: &Path) -> Result<()> {
-        let left = tree(out)?;
+        let left = self.left(out)?;
         let manifest = left.contains_key(Path::new("_tracelake/manifest.json"));
         for (path, bytes) in &left {
             let visible = !path.starts_with("_tracelake");
@@ -163,7 +239,7 @@ impl Rig {
 
     /// Checks that a lake is the right one.
     fn check_same(&self, out: &Path) -> Result<()> {
-        let now = tree(out)?;
+        let now = self.left(out)?;
         let path = difference(&self.clean, &now);
         ensure!(
             path.is_none(),
@@ -226,9 +302,17 @@ pub(crate) fn build(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
     build_with(root, &["--release"], kind, name)
 }
 
-/// The command that is cargo.
+/// The command that is cargo, without what the cargo that runs this task has told it: some build scripts
+/// look at these variables, and would run again after every task.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 /// The same with other options of `cargo build`.

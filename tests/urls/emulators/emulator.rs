@@ -1,0 +1,263 @@
+//! Servers by others, each started on a free port of loopback, and what tests need of them: buckets, and
+//! the objects in them.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Instant;
+
+use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
+use object_store::client::{HttpRequest, HttpRequestBody};
+
+use super::super::plain;
+use crate::crash::child::HANGS;
+use crate::support::tree;
+
+/// The account of every Azurite, and its key, which its documentation publishes.
+const ACCOUNT: &str = "devstoreaccount1";
+pub(super) const KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A server that lives until it is dropped, with a bucket named `bucket`.
+pub(super) struct Emulator {
+    kind: Kind,
+    address: String,
+    child: Child,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Moto,
+    Azurite,
+}
+
+impl Emulator {
+    /// An S3 server: moto.
+    pub(super) fn moto() -> Self {
+        Self::moto_with(&[])
+    }
+
+    /// The same with other variables.
+    pub(super) fn moto_with(variables: &[(&str, &str)]) -> Self {
+        Self::start(Kind::Moto, variables)
+    }
+
+    /// An Azure server: Azurite.
+    pub(super) fn azurite() -> Self {
+        Self::start(Kind::Azurite, &[])
+    }
+
+    fn start(kind: Kind, variables: &[(&str, &str)]) -> Self {
+        // The port is free now, and nobody else takes it that soon.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let port = address.port().to_string();
+        let (program, arguments) = match kind {
+            Kind::Moto => ("moto/bin/moto_server", vec!["-H", "127.0.0.1", "-p", &port]),
+            Kind::Azurite => (
+                "azurite/node_modules/.bin/azurite-blob",
+                vec![
+                    "--blobHost",
+                    "127.0.0.1",
+                    "--blobPort",
+                    &port,
+                    "--inMemoryPersistence",
+                    "--disableTelemetry",
+                    "--skipApiVersionCheck",
+                ],
+            ),
+        };
+        // The shell ends the server when its stdin ends, which it does however this process ends.
+        let child = Command::new("sh")
+            .args(["-c", "\"$@\" </dev/null & read -r _; kill $!", "sh"])
+            .arg(installed().join(program))
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let emulator = Self {
+            kind,
+            address: address.to_string(),
+            child,
+        };
+        let begun = Instant::now();
+        while TcpStream::connect(&emulator.address).is_err() {
+            assert!(begun.elapsed() < HANGS, "{program} doesn't listen");
+            sleep(std::time::Duration::from_millis(50));
+        }
+        let bucket = match kind {
+            Kind::Moto => "/bucket",
+            Kind::Azurite => "/bucket?restype=container",
+        };
+        let (status, said) = emulator.ask("PUT", bucket, &[], b"");
+        assert!(matches!(status, 200 | 201), "{status}: {said:?}");
+        emulator
+    }
+
+    /// How URLs of the bucket start.
+    pub(super) fn bucket(&self) -> &'static str {
+        match self.kind {
+            Kind::Moto => "s3://bucket",
+            Kind::Azurite => "az://bucket",
+        }
+    }
+
+    /// The program in an environment that leads to this server, with credentials.
+    pub(super) fn program(&self) -> Command {
+        let mut command = self.without_credentials();
+        match self.kind {
+            Kind::Moto => command
+                .env("AWS_ACCESS_KEY_ID", "tests")
+                .env("AWS_SECRET_ACCESS_KEY", "tests"),
+            Kind::Azurite => command.env("AZURE_STORAGE_ACCOUNT_KEY", KEY),
+        };
+        command
+    }
+
+    /// The same without credentials; nobody answers at the address of the metadata service.
+    pub(super) fn without_credentials(&self) -> Command {
+        let mut command = plain();
+        match self.kind {
+            Kind::Moto => command
+                .env("AWS_ENDPOINT_URL", format!("http://{}", self.address))
+                .env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1"),
+            Kind::Azurite => command
+                .env(
+                    "AZURE_STORAGE_ENDPOINT",
+                    format!("http://{}/{ACCOUNT}", self.address),
+                )
+                .env("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+                .env("IDENTITY_ENDPOINT", "http://127.0.0.1:1"),
+        };
+        command
+    }
+
+    /// Puts the files of a directory into the bucket, below this prefix.
+    pub(super) fn put(&self, directory: &Path, prefix: &str) {
+        for (name, bytes) in tree(directory).unwrap() {
+            let Some(bytes) = bytes else {
+                continue;
+            };
+            let headers = match self.kind {
+                Kind::Moto => &[][..],
+                Kind::Azurite => &[("x-ms-blob-type", "BlockBlob")],
+            };
+            let (status, said) =
+                self.ask("PUT", &format!("/bucket/{prefix}{name}"), headers, &bytes);
+            assert!(matches!(status, 200 | 201), "{status}: {said:?}");
+        }
+    }
+
+    /// The names of the objects below a prefix, by what follows it.
+    pub(super) fn names(&self, prefix: &str) -> Vec<String> {
+        let (query, tag) = match self.kind {
+            Kind::Moto => ("list-type=2", "Key"),
+            Kind::Azurite => ("restype=container&comp=list", "Name"),
+        };
+        self.elements(&format!("/bucket?{query}&prefix={prefix}"), tag)
+            .iter()
+            .map(|name| name.strip_prefix(prefix).unwrap().replace("%3D", "="))
+            .collect()
+    }
+
+    /// The objects below a prefix, by what follows it.
+    pub(super) fn objects(&self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+        let read = |name: String| {
+            let (status, bytes) = self.ask("GET", &format!("/bucket/{prefix}{name}"), &[], b"");
+            assert_eq!(status, 200, "{name}");
+            (name, bytes)
+        };
+        self.names(prefix).into_iter().map(read).collect()
+    }
+
+    /// How many uploads were begun, and neither completed nor aborted. Azurite has no list of them; what
+    /// was not committed is in no other list.
+    pub(super) fn uploads(&self) -> usize {
+        match self.kind {
+            Kind::Moto => self.elements("/bucket?uploads", "UploadId").len(),
+            Kind::Azurite => 0,
+        }
+    }
+
+    /// The texts of the elements of this name in an answer.
+    fn elements(&self, target: &str, name: &str) -> Vec<String> {
+        let (status, body) = self.ask("GET", target, &[], b"");
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(status, 200, "{body}");
+        let start = format!("<{name}>");
+        let pieces = body.split(&start).skip(1);
+        let text = |piece: &str| piece.split_once("</").unwrap().0.to_owned();
+        pieces.map(text).collect()
+    }
+
+    /// One request on a connection of its own: the status and the body of the answer.
+    fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&'static str, &str)],
+        body: &[u8],
+    ) -> (u16, Vec<u8>) {
+        let target = match self.kind {
+            Kind::Moto => target.to_owned(),
+            Kind::Azurite => format!("/{ACCOUNT}{target}"),
+        };
+        let mut request = HttpRequest::new(HttpRequestBody::empty());
+        *request.method_mut() = method.parse().unwrap();
+        *request.uri_mut() = format!("http://{}{target}", self.address).parse().unwrap();
+        let length = body.len().to_string();
+        let length = [("content-length", &length[..])];
+        let length = length.iter().filter(|_| method == "PUT");
+        for (name, value) in headers.iter().chain(length) {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        match self.kind {
+            Kind::Moto => {
+                // It wants to know who asks, but doesn't check the signature.
+                let who = "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, \
+                           SignedHeaders=host, Signature=0";
+                let headers = request.headers_mut();
+                headers.insert("authorization", who.parse().unwrap());
+            }
+            Kind::Azurite => {
+                let key = AzureCredential::AccessKey(AzureAccessKey::try_new(KEY).unwrap());
+                let authorizer = AzureAuthorizer::new(&key, ACCOUNT);
+                authorizer.try_authorize(&mut request).unwrap();
+            }
+        }
+        let mut head = format!("{method} {target} HTTP/1.0\r\nhost: {}\r\n", self.address);
+        for (name, value) in request.headers() {
+            head += &format!("{name}: {}\r\n", value.to_str().unwrap());
+        }
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let body = answer.split_off(end.unwrap() + 4);
+        let status = String::from_utf8(answer).unwrap();
+        let status = status.split_whitespace().nth(1).unwrap();
+        (status.parse().unwrap(), body)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Where `cargo xtask buckets` installs the servers. The build script looks for them in the same place.
+fn installed() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    target.join("buckets")
+}
