@@ -7,20 +7,26 @@
     reason = "a test stops at the first surprise, and prints what it measured"
 )]
 
+#[allow(dead_code, reason = "a test of memory needs little of it")]
+#[path = "../urls/server.rs"]
+mod server;
 #[path = "../support/mod.rs"]
 mod support;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use server::{Answer, Server};
 use support::rows::Dice;
 use support::{Scratch, manifest, part_path, program};
+use tracelake_convert::location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 
 const MIB: u64 = 1 << 20;
 
@@ -79,13 +85,15 @@ fn write_unique(scratch: &Scratch, parts: u32, rows: u64) {
 
 /// Converts and returns the most memory that the process ever held, in bytes.
 fn peak(scratch: &Scratch, options: &[&str], rows: u64) -> u64 {
-    let mut child = program()
-        .arg("convert")
-        .args([scratch.src(), scratch.out()])
-        .args(options)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let peak = peak_of(program(), &scratch.src(), &scratch.out(), options);
+    assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], rows);
+    peak
+}
+
+/// The same for any SRC and OUT.
+fn peak_of(mut program: Command, source: &Path, out: &Path, options: &[&str]) -> u64 {
+    program.arg("convert").args([source, out]).args(options);
+    let mut child = program.stderr(Stdio::null()).spawn().unwrap();
     // The kernel keeps the high-water mark until the process ends, so the last look is the truth
     // but for the last moment, which writes a footer.
     let status = format!("/proc/{}/status", child.id());
@@ -105,7 +113,6 @@ fn peak(scratch: &Scratch, options: &[&str], rows: u64) -> u64 {
         thread::sleep(Duration::from_millis(2));
     };
     assert_eq!(code, Some(0));
-    assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], rows);
     peak
 }
 
@@ -120,6 +127,34 @@ fn peak_memory_does_not_grow_with_the_file() {
     eprintln!("peak memory: {shown}");
     assert!(large <= BOUND, "{shown}");
     assert!(large <= small + GROWTH, "{shown}");
+}
+
+/// What the HTTP client takes beside its objects: certificates, connections, code.
+const CLIENT: u64 = 12 * MIB;
+
+/// From a bucket to a bucket, a conversion takes no more than one on disk, and what is documented for an open
+/// object and for one being written.
+#[test]
+fn objects_take_what_is_documented() {
+    let scratch = Scratch::new();
+    write_usage(&scratch, 1_000_000);
+    let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
+    let mut program = program();
+    program
+        .env("AWS_ENDPOINT_URL", server.url())
+        .env("AWS_ACCESS_KEY_ID", "tests")
+        .env("AWS_SECRET_ACCESS_KEY", "tests");
+    let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
+    let (source, out) = (Path::new(source), Path::new(out));
+    let peak = peak_of(program, source, out, &["--threads", "1"]);
+    let disk = self::peak(&scratch, &["--threads", "1"], 1_000_000);
+    let objects = OBJECT_MEMORY + UPLOAD_MEMORY;
+    let shown = format!("{} MiB on disk, {} MiB in buckets", disk / MIB, peak / MIB);
+    eprintln!("peak memory: {shown}");
+    let is_part = |asked: &server::Asked| asked.query.contains("partNumber=2");
+    assert!(server.asked().iter().any(is_part), "one part and no more");
+    assert!(peak <= BOUND + objects, "{shown}");
+    assert!(peak <= disk + objects + CLIENT, "{shown}");
 }
 
 /// A batch has few rows, so the smaller file fills one.

@@ -181,6 +181,8 @@ impl Drop for Server {
 
 impl Shared {
     fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        // Else the body of a small answer waits for the client to acknowledge its head.
+        stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream.try_clone()?);
         let mut writer = stream;
         while let Some(asked) = self.read(&mut reader)? {
@@ -452,8 +454,8 @@ fn respond(
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
     }
+    head += "\r\n";
     writer.write_all(head.as_bytes())?;
-    writer.write_all(b"\r\n")?;
     writer.write_all(body)?;
     writer.flush()
 }
