@@ -19,11 +19,10 @@ pub(crate) fn reading(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let largest = published_in_parts()?.tables.last();
     let largest = largest.context("a trace has tables")?.name;
     let file = "part-00000-of-00002.csv.gz";
-    let folder = source.join(largest);
-    let server = Server::of(&folder, "", |_| Answer::Well);
-    let path = folder.join(file);
+    let path = source.join(largest).join(file);
+    let server = Server::of(&source, "", |_| Answer::Well);
     let bytes = fs::metadata(&path)?.len();
-    let url = format!("{}/{file}", server.url());
+    let url = format!("{}/{largest}/{file}", server.url());
     let out = target(root).join("bench-data/lake");
     let convert = |from: &str| -> Result<f64> {
         if out.exists() {
