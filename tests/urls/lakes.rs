@@ -51,7 +51,10 @@ fn same(server: &Server, expected: &BTreeMap<String, Vec<u8>>) -> Result<(), Str
 fn a_lake_in_a_bucket_has_the_bytes_of_one_on_disk() {
     let expected = sample_lake();
     let mut score = Score::new("lakes in buckets");
-    for scheme in ["s3", "gs"] {
+    for (scheme, condition) in [
+        ("s3", ("if-none-match", "*")),
+        ("gs", ("x-goog-if-generation-match", "0")),
+    ] {
         let server = Server::of(&committed_sample(), "bucket/trace/", |_| Answer::Well);
         let (source, out) = (
             format!("{scheme}://bucket/trace"),
@@ -68,7 +71,19 @@ fn a_lake_in_a_bucket_has_the_bytes_of_one_on_disk() {
             .and_then(|()| well(&["verify", &out, "--source", &source]))
             .and_then(|()| well(&["inspect", &out]))
             .and_then(|()| well(&["release", &out, "--allow-missing"]))
-            .and_then(|()| well(&["verify", &out]));
+            .and_then(|()| well(&["verify", &out]))
+            .and_then(|()| {
+                let asked = server.asked().into_iter();
+                let mut puts = asked.filter(|asked| {
+                    asked.method == "PUT" && asked.path.ends_with("/manifest.json")
+                });
+                let is_new = |asked: Asked| asked.headers.get(condition.0).cloned();
+                let condition = condition.1;
+                ensure(
+                    puts.all(|asked| is_new(asked).as_deref() == Some(condition)),
+                    || "a manifest was put without a condition".to_owned(),
+                )
+            });
         score.count(scheme, outcome);
     }
     score.close();

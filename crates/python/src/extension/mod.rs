@@ -132,7 +132,9 @@ fn commit(
             stop: progress.stop_flag(),
         };
         let patience = Duration::from_secs(patience.into());
-        let commit = Commit::open(&Location::parse(&lake)?, patience)?;
+        let stopped = run::until_stopped(progress.stop_flag());
+        let lake = Location::parse(&lake)?.interrupted_by(&stopped);
+        let commit = Commit::open(&lake, patience)?;
         let outcome = commit.finish(options, &|event| progress.show(event))?;
         text(outcome.manifest.to_json()?)
     })
