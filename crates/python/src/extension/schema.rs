@@ -1,6 +1,6 @@
 //! The catalog: names, descriptions and Arrow schemas.
 
-use arrow_schema::ffi::FFI_ArrowSchema;
+use ::arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::error::{Error, ErrorKind, escape};
