@@ -73,7 +73,11 @@ impl Emulator {
         };
         // The shell ends the server when its stdin ends, which it does however this process ends.
         let child = Command::new("sh")
-            .args(["-c", "\"$@\" </dev/null & read -r _; kill $!", "sh"])
+            .args([
+                "-c",
+                "\"$@\" </dev/null & read -r _; kill $!; wait $!",
+                "sh",
+            ])
             .arg(installed().join(program))
             .args(arguments)
             .envs(variables.iter().copied())

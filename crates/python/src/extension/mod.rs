@@ -18,6 +18,7 @@ use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::event::Event;
 use tracelake_convert::location::Location;
 use tracelake_convert::plan::Shard;
+use tracelake_convert::program::Conversion;
 use tracelake_convert::release::Allow;
 use tracelake_convert::run::{Commit, CommitOptions, Conduct};
 use tracelake_convert::store::{RELEASE, SUMS, progress, read_manifest};
@@ -63,7 +64,7 @@ fn convert(
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
-        let asked = program::conversion(arguments)?;
+        let asked = conversion(arguments, progress)?;
         let plan = plan::plan(&asked.request)?;
         progress.begin(plan.bytes());
         for warning in &plan.warnings {
@@ -82,6 +83,14 @@ fn convert(
     })
 }
 
+/// What the arguments ask for; waiting for the server of SRC ends with the work.
+fn conversion(arguments: Vec<OsString>, progress: &Progress) -> Result<Conversion, Error> {
+    let mut asked = program::conversion(arguments)?;
+    let stopped = run::until_stopped(progress.stop_flag());
+    asked.request.source = asked.request.source.interrupted_by(&stopped);
+    Ok(asked)
+}
+
 /// Plans what the arguments of `tracelake convert` name, and prepares the lake for `shards` workers; by
 /// default, each file is a shard. Returns the number of shards and the bytes to read as JSON; null if the
 /// lake is finished.
@@ -93,7 +102,7 @@ fn prepare(
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
-        let asked = program::conversion(arguments)?;
+        let asked = conversion(arguments, progress)?;
         let plan = plan::plan(&asked.request)?;
         for warning in &plan.warnings {
             progress.show(Event::Warning(warning.clone()));
