@@ -1,6 +1,7 @@
 // Generated from schemas/*.toml by `cargo xtask gen`; do not edit.
 //! Every trace that is known, as constant data.
 
+use crate::cells::Cells;
 use crate::model::*;
 
 /// Every trace that is known, family by family, the current version of each first.
@@ -1816,6 +1817,7 @@ mod alibaba_2018 {
                 size: "20G",
             },
         ],
+        cells: None,
         locations: &[
             PublishedAt {
                 url: "http://aliopentrace.oss-cn-beijing.aliyuncs.com/v2018Traces/alibaba_clusterdata_v2018.tar.gz",
@@ -5269,6 +5271,11 @@ mod borg_2019 {
         licence: "CC-BY-4.0",
         citation: "John Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., Mountain View, CA, USA, April 2020.",
         archives: &[],
+        cells: Some(Cells {
+            names: &["a", "b", "c", "d", "e", "f", "g", "h"],
+            directory: "clusterdata_2019_{cell}",
+            doc: "The cell, one of eight clusters that were traced at the same time. IDs are unique only within a cell.",
+        }),
         locations: &[
             PublishedAt {
                 url: "gs://clusterdata_2019_a",
@@ -7645,6 +7652,7 @@ mod google_2011 {
         licence: "CC-BY-4.0",
         citation: "Charles Reiss, John Wilkes, Joseph L. Hellerstein: Google cluster-usage traces: format + schema. Technical report, Google Inc., Mountain View, CA, USA, 2011.",
         archives: &[],
+        cells: None,
         locations: &[
             PublishedAt {
                 url: "gs://clusterdata-2011-2",
@@ -7860,6 +7868,7 @@ mod google_2011 {
         licence: "CC-BY-4.0",
         citation: "Charles Reiss, John Wilkes, Joseph L. Hellerstein: Google cluster-usage traces: format + schema. Technical report, Google Inc., Mountain View, CA, USA, 2011.",
         archives: &[],
+        cells: None,
         locations: &[],
         download: Some("About 41 GB compressed, as the publisher's page says."),
         creators: &["Charles Reiss", "John Wilkes", "Joseph L. Hellerstein"],

@@ -29,10 +29,12 @@
 
 pub mod arrow;
 mod catalog;
+mod cells;
 mod model;
 pub mod render;
 
 pub use catalog::TRACES;
+pub use cells::{Cells, cell};
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Derived, Figure, Files, Kind, Known,
     Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn, QueryTable, Range,

@@ -1,5 +1,7 @@
 //! The types that describe a trace. All of them are plain, constant data.
 
+use crate::Cells;
+
 /// One published data set in one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trace {
@@ -17,6 +19,8 @@ pub struct Trace {
     pub citation: &'static str,
     /// The archives that were published, if the tables come in archives.
     pub archives: &'static [Archive],
+    /// The cells that it is published by, if it has any.
+    pub cells: Option<Cells>,
     /// The URLs it is published at, the one to use first.
     pub locations: &'static [PublishedAt],
     /// How large the compressed download is, in words, and who says so.

@@ -17,10 +17,32 @@ pub use text::{overview, text};
 
 use crate::{Column, Files, Kind, Published, Range, Table, Trace};
 
-/// The column that the directories of a partitioned lake add to every table.
-const PARTITION: &str = "file_number";
-const PARTITION_DOC: &str = "Number of the part that the row was published in. It is in the path of \
-                             the file, not in the file.";
+/// A column that the directories of a partitioned lake add to a table.
+struct Partition {
+    name: &'static str,
+    doc: String,
+    /// Its value, from the name of a file in DuckDB; NULL where the name doesn't say.
+    duckdb: &'static str,
+    spark_type: &'static str,
+}
+
+/// The columns that the directories of a partitioned lake add to a table, the outermost first.
+fn partitions(trace: &Trace, table: &Table) -> Vec<Partition> {
+    const PLACE: &str = "It is in the path of the file, not in the file.";
+    let cell = trace.cells_of(table).map(|cells| Partition {
+        name: "cell",
+        doc: format!("{} {PLACE}", cells.doc),
+        duckdb: "NULLIF(regexp_extract(filename, '[/\\\\]cell=([a-z0-9_]+)[/\\\\]', 1), '')",
+        spark_type: "STRING",
+    });
+    let number = Partition {
+        name: "file_number",
+        doc: format!("Number of the part that the row was published in. {PLACE}"),
+        duckdb: "CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER)",
+        spark_type: "INT",
+    };
+    cell.into_iter().chain([number]).collect()
+}
 
 /// The one table that was asked for, or all tables with the derived ones last.
 fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use tracelake_schema::{
-    Archive, CellShards, Check, Code, Column, Figure, Known, Need, Published, QueryTable, Range,
-    Reference, Sentinel, Table, Trace,
+    Archive, CellShards, Cells, Check, Code, Column, Figure, Known, Need, Published, QueryTable,
+    Range, Reference, Sentinel, Table, Trace,
 };
 
 use super::family::Family;
@@ -31,7 +31,7 @@ pub(crate) fn source(families: &[Family]) -> String {
     let mut source = format!(
         "// Generated from schemas/*.toml by `cargo xtask gen`; do not edit.\n\
          //! Every trace that is known, as constant data.\n\n\
-         use crate::model::*;\n\n\
+         use crate::cells::Cells;\nuse crate::model::*;\n\n\
          /// Every trace that is known, family by family, the current version of each first.\n\
          {traces};\n"
     );
@@ -135,6 +135,7 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
         ("archives", array("", depth + 1, &archives)),
+        ("cells", cells(trace.cells, depth + 1)),
         ("locations", array("", depth + 1, &locations)),
         ("download", literal(trace.download)),
         ("creators", strings(trace.creators, depth + 1)),
@@ -260,6 +261,18 @@ fn table(table: &Table, depth: usize) -> String {
         ("synthetic", literal(table.synthetic)),
     ];
     structure("Table", depth, &fields)
+}
+
+fn cells(cells: Option<Cells>, depth: usize) -> String {
+    let Some(one) = cells else {
+        return "None".to_owned();
+    };
+    let fields = [
+        ("names", strings(one.names, depth + 1)),
+        ("directory", literal(one.directory)),
+        ("doc", literal(one.doc)),
+    ];
+    format!("Some({})", structure("Cells", depth, &fields))
 }
 
 fn cell_shards(shards: &CellShards, depth: usize) -> String {

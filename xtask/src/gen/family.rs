@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use tracelake_schema::{
-    Archive, CellShards, Code, Column, Derived, Files, Kind, Published, PublishedAt, Range,
+    Archive, CellShards, Cells, Code, Column, Derived, Files, Kind, Published, PublishedAt, Range,
     Reference, Sentinel, Syntax, Table, Trace,
 };
 
 use super::queries;
 use super::spec::{
-    ArchiveSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, LocationSpec, PublishedSpec,
-    RangeSpec, SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
+    ArchiveSpec, CellsSpec, CodeSpec, ColumnSpec, FamilySpec, FilesSpec, LocationSpec,
+    PublishedSpec, RangeSpec, SentinelSpec, ShardsSpec, SyntaxSpec, TableSpec,
 };
 use super::words::{
     confidence, date, identifier, kind, leak, obfuscation, prose, rule, sha256, snake_case, unique,
@@ -66,6 +66,8 @@ impl Family {
                 "trace {}: its name must begin with that of its family",
                 trace.name
             );
+            let cells = trace.cells.as_ref().map(cells).transpose();
+            let cells = cells.context("cells")?;
             let table = |(table, columns): (&TableSpec, &&'static [Column])| {
                 Ok(Table {
                     name: identifier(&table.name)?,
@@ -86,7 +88,7 @@ impl Family {
                     parts: table.parts,
                     published: of_version(table, &trace.name, &names)
                         .with_context(|| format!("{}: published", table.name))?,
-                    shards: shards(&table.shards)
+                    shards: shards(&table.shards, cells)
                         .with_context(|| format!("{}: shards", table.name))?,
                     required: table.required.as_deref().map(prose).transpose()?,
                     entity: names_of(table, &table.entity)?,
@@ -119,6 +121,7 @@ impl Family {
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
                 archives: archives(&trace.archive, &all_tables).context("archive")?,
+                cells,
                 locations: locations(&trace.location).context("location")?,
                 download: spec.download.as_deref().map(prose).transpose()?,
                 creators: sentences(&spec.creators)?,
@@ -151,8 +154,8 @@ impl Family {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
-        // The lake adds the number of the part as a column of its own.
-        let partition = std::iter::once("file_number");
+        // The lake adds the cell and the number of the part as columns of their own.
+        let partition = ["cell", "file_number"].into_iter();
         unique(
             "column",
             table
@@ -475,11 +478,31 @@ fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
     Ok(locations.collect::<Result<Vec<_>>>()?.leak())
 }
 
-fn shards(list: &[ShardsSpec]) -> Result<&'static [CellShards]> {
+fn cells(spec: &CellsSpec) -> Result<Cells> {
+    unique("cell", spec.names.iter().map(String::as_str))?;
+    ensure!(
+        spec.names.is_sorted() && !spec.names.is_empty(),
+        "the cells are in ascending order"
+    );
+    ensure!(
+        spec.directory.matches("{cell}").count() == 1,
+        "the directory {} has {{cell}} in one place",
+        spec.directory
+    );
+    let names = spec.names.iter().map(|name| identifier(name));
+    Ok(Cells {
+        names: names.collect::<Result<Vec<_>>>()?.leak(),
+        directory: word(&spec.directory)?,
+        doc: prose(&spec.doc)?,
+    })
+}
+
+fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellShards]> {
     unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
     let shards = list.iter().map(|shards| {
+        let cell = cells.and_then(|cells| cells.find(&shards.cell));
         Ok(CellShards {
-            cell: word(&shards.cell)?,
+            cell: cell.with_context(|| format!("there is no cell {}", shards.cell))?,
             count: shards.count,
             rows: shards.rows.as_ref().map(published).transpose()?,
         })

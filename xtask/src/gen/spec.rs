@@ -122,9 +122,19 @@ pub(crate) struct TraceSpec {
     pub(crate) document: String,
     #[serde(default)]
     pub(crate) archive: Vec<ArchiveSpec>,
+    pub(crate) cells: Option<CellsSpec>,
     #[serde(default)]
     pub(crate) location: Vec<LocationSpec>,
     pub(crate) published: Option<String>,
+}
+
+/// [`tracelake_schema::Cells`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CellsSpec {
+    pub(crate) names: Vec<String>,
+    pub(crate) directory: String,
+    pub(crate) doc: String,
 }
 
 /// [`tracelake_schema::PublishedAt`].

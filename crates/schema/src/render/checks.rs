@@ -30,13 +30,19 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
          compares the lake with what each check needs.\n",
         trace.title
     );
+    if trace.cells.is_some() {
+        sql.push_str(
+            "-- IDs are unique only within a cell. In a lake of several cells, check one at a time: \
+             put\n-- TABLE/cell=a/**/*.parquet in place of TABLE/**/*.parquet.\n",
+        );
+    }
     for table in trace.tables {
         let needed = |check: &&Check| check.needs.iter().any(|need| need.table == table.name);
         if checks.iter().any(needed) {
             let name = double_quoted(table.name);
             sql.push_str(&format!(
                 "\nCREATE OR REPLACE TEMP VIEW {name} AS {};\n",
-                duckdb_rows(table)
+                duckdb_rows(trace, table)
             ));
         }
     }

@@ -36,6 +36,9 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "archives": trace.archives.iter().map(|one| json!({
             "table": one.table, "names": one.names, "sha256": one.sha256, "size": one.size,
         })).collect::<Vec<_>>(),
+        "cells": trace.cells.map(|cells| json!({
+            "names": cells.names, "directory": cells.directory, "doc": cells.doc,
+        })),
         "locations": trace.locations.iter().map(|one| json!({
             "url": one.url, "doc": one.doc,
         })).collect::<Vec<_>>(),

@@ -138,6 +138,15 @@ fn origin(trace: &Trace) -> String {
     for location in trace.locations {
         text.push_str(&format!("| `{}` | {} |\n", location.url, location.doc));
     }
+    if let Some(cells) = trace.cells {
+        text.push_str(&format!(
+            "\nCells: {}. {} In a lake, `cell` is a partition above the file number. A directory or \
+             bucket named `{}` names its cell; `--cell` names that of any other.\n",
+            quoted(cells.names),
+            cells.doc,
+            cells.directory,
+        ));
+    }
     if trace.archives.is_empty() {
         return text;
     }

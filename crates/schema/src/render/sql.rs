@@ -1,14 +1,15 @@
 //! Tables as statements for databases. Identifiers are always quoted, because `time` and `user` are
 //! SQL keywords.
 
-use super::{PARTITION, PARTITION_DOC, asked, remark};
+use super::{asked, partitions, remark};
 use crate::{Column, Kind, Table, Trace};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///
 /// Run the statements with the lake as the current directory: a view reads
 /// `<table>/**/*.parquet`, which finds the files of both layouts. The number of a part,
-/// `file_number`, comes from the file's name. Tables and columns have comments.
+/// `file_number`, and its `cell` come from the file's path; in a lake without cells, `cell` is NULL.
+/// Tables and columns have comments.
 ///
 /// Each table `t` also has a view `t_named`:
 ///
@@ -53,7 +54,7 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
         let view = double_quoted(&view_name(table));
         format!(
             "{}\nCREATE OR REPLACE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
-            duckdb_files(table),
+            duckdb_files(trace, table),
             select(trace, table, &DUCKDB),
             double_quoted(table.name),
             sql_string(&view_doc(trace, table)),
@@ -63,13 +64,8 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
 }
 
 /// The rows of a table's files as they are, with the part that they are in and their place in it.
-pub(super) fn duckdb_rows(table: &Table) -> String {
-    let mut columns: Vec<String> = table
-        .columns
-        .iter()
-        .map(|column| format!("    {}", double_quoted(column.name)))
-        .collect();
-    columns.push(format!("    {PART_OF_NAME}"));
+pub(super) fn duckdb_rows(trace: &Trace, table: &Table) -> String {
+    let mut columns = columns_of_path(trace, table);
     columns.push("    file_row_number".to_owned());
     format!(
         "SELECT\n{}\nFROM read_parquet({}, hive_partitioning = false, filename = true, \
@@ -79,25 +75,26 @@ pub(super) fn duckdb_rows(table: &Table) -> String {
     )
 }
 
-/// The number of a part, from the name of its file, which both layouts have.
-const PART_OF_NAME: &str =
-    "CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS \"file_number\"";
+/// The columns of a table's files, and those that both layouts have in the path of a file.
+fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
+    let columns = table.columns.iter();
+    let columns = columns.map(|column| format!("    {}", double_quoted(column.name)));
+    let partitions = partitions(trace, table).into_iter();
+    let partitions = partitions.map(|one| {
+        let name = double_quoted(one.name);
+        format!("    {} AS {name}", one.duckdb)
+    });
+    columns.chain(partitions).collect()
+}
 
 /// The view of a table's files as they are.
-fn duckdb_files(table: &Table) -> String {
+fn duckdb_files(trace: &Trace, table: &Table) -> String {
     let name = double_quoted(table.name);
-    let partition = double_quoted(PARTITION);
-    let mut columns: Vec<String> = table
-        .columns
-        .iter()
-        .map(|column| format!("    {}", double_quoted(column.name)))
-        .collect();
-    columns.push(format!(
-        "    CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS {partition}"
-    ));
+    let columns = columns_of_path(trace, table);
     let comments = table.columns.iter();
     let comments = comments.map(|column| (double_quoted(column.name), remark(column)));
-    let comments = comments.chain([(partition, PARTITION_DOC.to_owned())]);
+    let partitions = partitions(trace, table).into_iter();
+    let comments = comments.chain(partitions.map(|one| (double_quoted(one.name), one.doc)));
     let comments: String = comments
         .map(|(column, text)| {
             let text = sql_string(&text);
@@ -114,12 +111,13 @@ fn duckdb_files(table: &Table) -> String {
     )
 }
 
-/// `CREATE TABLE … USING parquet PARTITIONED BY (file_number)` statements for Spark.
+/// `CREATE TABLE … USING parquet PARTITIONED BY (file_number)` statements for Spark; a table that is
+/// published by cell is partitioned by `cell` first.
 ///
 /// They define tables over the files of a partitioned lake; put its directory in place of `OUT`.
 /// Every column is nullable, as Spark treats all columns of files. For a flat lake, remove
 /// `file_number`, the `PARTITIONED BY` clause, the `MSCK REPAIR` statement and the last column of the
-/// view. The `t_named` views are those of [`duckdb`].
+/// view; for a lake without cells, remove `cell` in the same places. The `t_named` views are those of [`duckdb`].
 ///
 /// # Example
 ///
@@ -132,7 +130,7 @@ fn duckdb_files(table: &Table) -> String {
 #[must_use]
 pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
     let tables = asked(trace, table);
-    let created = tables.iter().map(|table| spark_table(table));
+    let created = tables.iter().map(|table| spark_table(trace, table));
     let views = tables.iter().map(|table| {
         format!(
             "CREATE VIEW {} COMMENT {} AS SELECT\n{}\nFROM {};\n",
@@ -201,7 +199,8 @@ fn select(trace: &Trace, table: &Table, dialect: &Dialect) -> String {
     let mut lines: Vec<String> = columns
         .flat_map(|column| selected(trace, column, dialect))
         .collect();
-    lines.push((dialect.identifier)(PARTITION));
+    let partitions = partitions(trace, table).into_iter();
+    lines.extend(partitions.map(|one| (dialect.identifier)(one.name)));
     let lines = lines.iter().map(|line| format!("    {line}"));
     lines.collect::<Vec<_>>().join(",\n")
 }
@@ -282,7 +281,7 @@ fn without_sentinels(column: &Column, name: &str) -> String {
     format!("CASE WHEN {name} NOT IN ({values}) THEN {name} END")
 }
 
-fn spark_table(table: &Table) -> String {
+fn spark_table(trace: &Trace, table: &Table) -> String {
     let line = |name: &str, kind: &str, comment: &str| {
         format!(
             "    {} {kind} COMMENT {}",
@@ -294,14 +293,17 @@ fn spark_table(table: &Table) -> String {
     let mut columns: Vec<String> = columns
         .map(|column| line(column.name, &spark_type(column), &remark(column)))
         .collect();
-    columns.push(line(PARTITION, "INT", PARTITION_DOC));
+    let partitions = partitions(trace, table);
+    let added = partitions.iter();
+    columns.extend(added.map(|one| line(one.name, one.spark_type, &one.doc)));
+    let keys = partitions.iter().map(|one| backquoted(one.name));
     let name = backquoted(table.name);
     format!(
         "-- Put the directory of the lake in place of OUT.\n\
          CREATE TABLE {name} (\n{}\n)\nUSING parquet\nPARTITIONED BY ({})\nCOMMENT {}\n\
          LOCATION 'OUT/{}';\nMSCK REPAIR TABLE {name};\n",
         columns.join(",\n"),
-        backquoted(PARTITION),
+        keys.collect::<Vec<_>>().join(", "),
         spark_string(table.summary),
         table.name,
     )
@@ -417,6 +419,38 @@ mod tests {
         );
         assert!(ddl.contains(r"COMMENT 'what\'s odd'"), "{ddl}");
         assert!(ddl.contains("PARTITIONED BY (`file_number`)"), "{ddl}");
+    }
+
+    #[test]
+    fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
+        let trace = crate::Trace {
+            cells: Some(crate::Cells {
+                names: &["a"],
+                directory: "moon_{cell}",
+                doc: "The crater.",
+            }),
+            ..TRACES[0]
+        };
+        let ddl = spark(&trace, Some(&TABLE));
+        assert!(
+            ddl.contains("PARTITIONED BY (`cell`, `file_number`)"),
+            "{ddl}"
+        );
+        assert!(
+            ddl.contains("`cell` STRING COMMENT 'The crater. It is in"),
+            "{ddl}"
+        );
+        let ddl = duckdb(&trace, Some(&TABLE));
+        assert!(
+            ddl.contains("COMMENT ON COLUMN \"odd\".\"cell\" IS 'The crater."),
+            "{ddl}"
+        );
+        let whole = Table {
+            files: Files::Whole,
+            ..TABLE
+        };
+        assert!(!duckdb(&trace, Some(&whole)).contains("cell"));
+        assert!(!duckdb(&TRACES[0], Some(&TABLE)).contains("cell"));
     }
 
     #[test]

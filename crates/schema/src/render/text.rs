@@ -60,6 +60,12 @@ pub fn text(trace: &Trace, table: Option<&Table>) -> String {
         let place = format!("{}  {}", location.url, location.doc);
         text.push_str(&wrap("published at  ", &place));
     }
+    if let Some(cells) = trace.cells {
+        let names = cells.names.join(", ");
+        let directory = cells.directory_of(cells.names.first().unwrap_or(&""));
+        let place = format!("{names}; a directory such as {directory} names its cell, or --cell");
+        text.push_str(&wrap("cells         ", &place));
+    }
     for one in asked(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap("  ", one.summary));

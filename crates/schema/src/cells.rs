@@ -1,0 +1,79 @@
+//! The cells of a trace: clusters that were traced side by side, each published in a place of its own.
+
+use crate::{Files, TRACES, Table, Trace};
+
+/// The cells of a trace whose files have the same names in each cell.
+///
+/// In a lake, a cell is a partition above the file number: `cell=a/file_number=17`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cells {
+    /// The names of the cells, in ascending order.
+    pub names: &'static [&'static str],
+    /// The name of the bucket or directory of a cell, with `{cell}` in place of the cell.
+    pub directory: &'static str,
+    /// What a cell is.
+    pub doc: &'static str,
+}
+
+impl Cells {
+    /// The cell of a name, as the catalog spells it.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&'static str> {
+        self.names.iter().copied().find(|cell| *cell == name)
+    }
+
+    /// The cell that a bucket or directory of this name is published for.
+    #[must_use]
+    pub fn of_directory(&self, name: &str) -> Option<&'static str> {
+        let (start, end) = self.directory.split_once("{cell}")?;
+        self.find(name.strip_prefix(start)?.strip_suffix(end)?)
+    }
+
+    /// The name of a cell's bucket or directory.
+    #[must_use]
+    pub fn directory_of(&self, cell: &str) -> String {
+        self.directory.replace("{cell}", cell)
+    }
+}
+
+impl Trace {
+    /// The cells that a table is published by; a table in one file covers all of them.
+    #[must_use]
+    pub fn cells_of(&self, table: &Table) -> Option<&Cells> {
+        let cells = self.cells.as_ref();
+        cells.filter(|_| table.files != Files::Whole)
+    }
+}
+
+/// A cell of any trace, as the catalog spells it.
+///
+/// # Example
+///
+/// ```
+/// assert_eq!(tracelake_schema::cell("a"), Some("a"));
+/// assert_eq!(tracelake_schema::cell("../a"), None);
+/// ```
+#[must_use]
+pub fn cell(name: &str) -> Option<&'static str> {
+    let mut cells = TRACES.iter().filter_map(|trace| trace.cells);
+    cells.find_map(|cells| cells.find(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_names_its_cell() {
+        let cells = Cells {
+            names: &["a", "b"],
+            directory: "moon_{cell}_1969",
+            doc: "a crater",
+        };
+        assert_eq!(cells.of_directory("moon_b_1969"), Some("b"));
+        assert_eq!(cells.directory_of("b"), "moon_b_1969");
+        for other in ["moon_c_1969", "moon__1969", "moon_b", "b", "moon_1969", ""] {
+            assert_eq!(cells.of_directory(other), None, "{other}");
+        }
+    }
+}
