@@ -10,6 +10,7 @@
 )]
 
 mod arrow_lakes;
+mod cells;
 mod cli;
 mod closeness;
 #[cfg(unix)]

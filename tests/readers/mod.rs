@@ -18,7 +18,7 @@ use crate::support::{
 
 /// The interpreter of TRACELAKE_PYTHON, or else the one that `cargo xtask readers` makes. The build
 /// script looks for it in the same place.
-fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     let named = std::env::var_os("TRACELAKE_PYTHON").map(PathBuf::from);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     named.unwrap_or_else(|| target.join("readers/bin/python"))

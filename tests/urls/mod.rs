@@ -5,7 +5,7 @@ mod faults;
 mod lakes;
 mod messages;
 mod secrets;
-mod server;
+pub(crate) mod server;
 mod stops;
 
 use std::path::Path;
@@ -43,7 +43,7 @@ fn plain() -> Command {
 }
 
 /// The program with this server as S3 and as Google's store, and with credentials for S3.
-fn with_stores(url: &str) -> Command {
+pub(crate) fn with_stores(url: &str) -> Command {
     let mut command = plain();
     command
         .env("AWS_ENDPOINT_URL", url)

@@ -95,10 +95,14 @@ pub(crate) struct ConvertArgs {
         trace_names()
     ))]
     trace: Option<String>,
+    /// Cell that SRC is of, for a trace that is published by cell, for example a [default: what the
+    /// directory or bucket is named after]
+    #[arg(long, help_heading = INPUT, value_name = "NAME")]
+    cell: Option<String>,
     /// Convert only these tables, for example job_events,task_events
     #[arg(long, help_heading = INPUT, value_name = "NAMES", value_delimiter = ',', value_parser = table_name)]
     tables: Vec<String>,
-    /// Convert only the parts with these file numbers, for example 0-9,17
+    /// Convert only the parts with these file numbers, of each cell, for example 0-9,17
     #[arg(long, help_heading = INPUT, value_name = "NUMBERS")]
     parts: Option<PartSet>,
     /// Convert what there is even if parts are missing
@@ -383,6 +387,7 @@ impl ConvertArgs {
         }
         Ok(Request {
             trace: self.trace.as_deref().map(find_trace).transpose()?,
+            cell: self.cell.clone(),
             tables: self.tables.clone(),
             parts: self.parts.clone(),
             allow_missing: self.allow_missing,

@@ -1,5 +1,7 @@
 //! What happens during a run, as plain data. The library never prints; the caller decides what to show.
 
+use crate::part_key::PartKey;
+
 /// Something that happened, reported from any thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -7,8 +9,8 @@ pub enum Event {
     Started {
         /// The table.
         table: &'static str,
-        /// The part's file number.
-        file_number: u32,
+        /// The part.
+        part: PartKey,
     },
     /// More bytes of a file were read: of a source by `convert`, of an output by `verify`.
     Read {
@@ -19,8 +21,8 @@ pub enum Event {
     Finished {
         /// The table.
         table: &'static str,
-        /// The part's file number.
-        file_number: u32,
+        /// The part.
+        part: PartKey,
         /// Rows in the output.
         rows: u64,
         /// Rows that were rejected.
@@ -32,8 +34,8 @@ pub enum Event {
     Kept {
         /// The table.
         table: &'static str,
-        /// The part's file number.
-        file_number: u32,
+        /// The part.
+        part: PartKey,
         /// Rows in the output.
         rows: u64,
         /// The size of its source in bytes.
@@ -43,8 +45,8 @@ pub enum Event {
     Verified {
         /// The table.
         table: &'static str,
-        /// The part's file number.
-        file_number: u32,
+        /// The part.
+        part: PartKey,
         /// Rows in the output.
         rows: u64,
     },

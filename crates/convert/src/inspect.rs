@@ -1,6 +1,6 @@
 //! What is in a lake or in a source, as plain data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tracelake_schema::{Table, Trace};
@@ -8,6 +8,7 @@ use tracelake_schema::{Table, Trace};
 use crate::error::Result;
 use crate::location::{Listing, Location};
 use crate::manifest::{Manifest, PartFacts, TableFacts};
+use crate::part_key::{CellName, PartKey, of_cell};
 use crate::plan::{ChecksumSource, Request, plan};
 use crate::plan_file::PlanFile;
 use crate::release_files::{Gap, TableGap, completeness};
@@ -35,7 +36,8 @@ pub struct Inventory {
     pub synthetic: bool,
     /// Its tables, in the order of the trace.
     pub tables: Vec<TableInventory>,
-    /// Tables of the trace that the lake or the source doesn't have.
+    /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
+    /// it.
     pub absent: Vec<String>,
     /// The shards of an unfinished lake that several workers convert, as far as they have noted what they
     /// did; the files aren't checked.
@@ -66,11 +68,14 @@ impl ShardInventory {
     }
 }
 
-/// One table of a lake or of a source.
+/// One table of a lake or of a source; where there are cells, of one cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableInventory {
     /// Its name.
     pub name: String,
+    /// The cell, if there are cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellName>,
     /// How many parts there are; of a source its files, one of which may hold several tables.
     pub parts: usize,
     /// File numbers that are missing: below the total that the names of the files give, and, in a
@@ -153,24 +158,35 @@ fn add_left(
     plan: &PlanFile,
     left: &BTreeMap<u32, Left>,
 ) {
+    let cells: BTreeSet<Option<CellName>> = plan.parts.iter().map(|part| part.cell).collect();
+    let cells = if cells.is_empty() {
+        BTreeSet::from([None])
+    } else {
+        cells
+    };
     let derived = plan.derived.iter().map(|derived| &derived.table);
     let planned = plan.tables.iter().map(|table| &table.name).chain(derived);
-    for name in planned {
+    let planned = planned.flat_map(|name| cells.iter().map(move |cell| (name, *cell)));
+    for (name, cell) in planned {
         let parts = left.values().filter_map(|left| left.parts.get(name));
-        let mut missing: Vec<u32> = parts.flatten().copied().collect();
+        let parts = parts.flatten().filter(|part| part.cell == cell);
+        let mut missing: Vec<u32> = parts.map(|part| part.file_number).collect();
         missing.sort_unstable();
         missing.truncate(LISTED);
         let mut tables = inventory.tables.iter_mut();
-        if let Some(table) = tables.find(|table| table.name == *name) {
+        if let Some(table) = tables.find(|table| (&table.name, table.cell) == (name, cell)) {
             table.missing = missing;
-        } else {
+        } else if cell.is_none() || !missing.is_empty() {
             inventory.tables.push(TableInventory {
                 name: name.clone(),
+                cell,
                 parts: 0,
                 missing,
                 rows: Some(0),
                 rejected: Some(0),
-                published_rows: trace.table(name).and_then(published_rows),
+                published_rows: trace
+                    .table(name)
+                    .and_then(|table| published_rows(table, cell)),
                 more_than_published: None,
                 bytes: 0,
                 time_min: None,
@@ -179,19 +195,26 @@ fn add_left(
         }
     }
     let rank = |name: &str| trace.all_tables().position(|table| table.name == name);
-    inventory.tables.sort_by_key(|table| rank(&table.name));
+    inventory
+        .tables
+        .sort_by_key(|table| (rank(&table.name), table.cell));
     let tables = &inventory.tables;
-    let is_absent = |name: &String| !tables.iter().any(|table| table.name == *name);
+    let is_absent = |name: &String| {
+        let is_it = |table: &TableInventory| {
+            table.name == *name || format!("{}{}", table.name, of_cell(table.cell)) == *name
+        };
+        !tables.iter().any(is_it)
+    };
     inventory.absent.retain(is_absent);
 }
 
 /// The tables of a journal, in which a part that was converted again is listed again: its last line
 /// counts.
 fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
-    let mut tables: BTreeMap<&str, BTreeMap<u32, &PartFacts>> = BTreeMap::new();
+    let mut tables: BTreeMap<&str, BTreeMap<PartKey, &PartFacts>> = BTreeMap::new();
     for (table, facts) in parts {
         let table = tables.entry(table).or_default();
-        table.insert(facts.file_number, facts);
+        table.insert(facts.key(), facts);
     }
     let tables = tables.into_iter().map(|(name, parts)| TableFacts {
         name: name.to_owned(),
@@ -215,16 +238,17 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         .tables
         .sort_by_key(|table| rank(&table.name).unwrap_or(usize::MAX));
     let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
-    let inventory = |facts: &TableFacts| {
+    let inventory = |(cell, facts): (Option<CellName>, TableFacts)| {
         let table = known.and_then(|trace| trace.table(&facts.name));
         let rejected = facts.parts.iter().map(|part| part.rows_rejected);
         TableInventory {
             name: facts.name.clone(),
+            cell,
             parts: facts.parts.len(),
-            missing: missing(&gaps, &facts.name),
+            missing: missing(&gaps, &facts.name, cell),
             rows: Some(facts.rows),
             rejected: Some(rejected.fold(0, u64::saturating_add)),
-            published_rows: table.and_then(published_rows),
+            published_rows: table.and_then(|table| published_rows(table, cell)),
             more_than_published: table.and_then(|table| facts.more_than_published(table)),
             bytes: facts
                 .parts
@@ -235,10 +259,11 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
         }
     };
-    let tables: Vec<TableInventory> = manifest.tables.iter().map(inventory).collect();
+    let tables = manifest.tables.iter().flat_map(TableFacts::by_cell);
+    let tables: Vec<TableInventory> = tables.map(inventory).collect();
+    let cells = manifest.cells();
     let names = known.into_iter().flat_map(|trace| trace.tables);
-    let absent = names.map(|table| table.name.to_owned());
-    let absent = absent.filter(|name| !tables.iter().any(|table| table.name == *name));
+    let absent = names.flat_map(|table| absent(table.name, &tables, &cells));
     Inventory {
         what: "lake",
         synthetic: manifest.origin.synthetic,
@@ -250,9 +275,27 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     }
 }
 
+/// A table that a lake doesn't have, or the cells that lack it: `jobs of cell b`.
+fn absent(
+    name: &str,
+    tables: &[TableInventory],
+    cells: &BTreeSet<Option<CellName>>,
+) -> Vec<String> {
+    let own = tables.iter().filter(|table| table.name == name);
+    let own: BTreeSet<Option<CellName>> = own.map(|table| table.cell).collect();
+    if own.is_empty() {
+        return vec![name.to_owned()];
+    }
+    let lacking = cells.difference(&own);
+    let lacking = lacking.map(|cell| format!("{name}{}", of_cell(*cell)));
+    lacking.collect()
+}
+
 /// The file numbers of a table that keep the lake from being the whole trace.
-fn missing(gaps: &[TableGap], table: &str) -> Vec<u32> {
-    let gaps = gaps.iter().filter(|gap| gap.table == table);
+fn missing(gaps: &[TableGap], table: &str, cell: Option<CellName>) -> Vec<u32> {
+    let gaps = gaps
+        .iter()
+        .filter(|gap| (gap.table, gap.cell) == (table, cell));
     let runs = gaps.flat_map(|gap| match &gap.gap {
         Gap::Parts { missing, .. } => &missing[..],
         Gap::Absent | Gap::Rows { .. } => &[],
@@ -261,8 +304,8 @@ fn missing(gaps: &[TableGap], table: &str) -> Vec<u32> {
     numbers.take(LISTED).collect()
 }
 
-fn published_rows(table: &Table) -> Option<u64> {
-    table.published.map(|published| published.rows)
+fn published_rows(table: &Table, cell: Option<CellName>) -> Option<u64> {
+    table.published_in(cell).map(|published| published.rows)
 }
 
 fn inspect_source(path: &Location) -> Result<Inventory> {
@@ -270,29 +313,43 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;
-    let tables = plan.tables.iter().enumerate().map(|(index, table)| {
+    let mut tables = Vec::new();
+    for (index, table) in plan.tables.iter().enumerate() {
         let whole = plan.stream_of(index);
-        let bytes = table.parts.iter().map(|part| part.bytes);
-        TableInventory {
-            name: table.layout.table.name.to_owned(),
-            parts: table.parts.len() + usize::from(whole.is_some()),
-            missing: table.missing.clone(),
-            rows: None,
-            rejected: None,
-            published_rows: published_rows(table.layout.table),
-            more_than_published: None,
-            bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
-            time_min: None,
-            time_max: None,
+        let keys = table.parts.iter().map(|part| part.key);
+        let keys = keys.chain(table.missing.iter().copied());
+        let cells: BTreeSet<Option<CellName>> = keys.map(|key| key.cell).collect();
+        let cells = if whole.is_some() {
+            BTreeSet::from([None])
+        } else {
+            cells
+        };
+        for cell in cells {
+            let parts = table.parts.iter().filter(|part| part.key.cell == cell);
+            let missing = table.missing.iter().filter(|key| key.cell == cell);
+            let bytes = parts.clone().map(|part| part.bytes);
+            tables.push(TableInventory {
+                name: table.layout.table.name.to_owned(),
+                cell,
+                parts: parts.count() + usize::from(whole.is_some()),
+                missing: missing.map(|key| key.file_number).collect(),
+                rows: None,
+                rejected: None,
+                published_rows: published_rows(table.layout.table, cell),
+                more_than_published: None,
+                bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
+                time_min: None,
+                time_max: None,
+            });
         }
-    });
+    }
     Ok(Inventory {
         what: "source",
         synthetic: plan.origin.synthetic,
         finished: None,
         trace: plan.trace.name.to_owned(),
-        tables: tables.collect(),
-        absent: plan.absent.iter().map(|name| (*name).to_owned()).collect(),
+        tables,
+        absent: plan.absent,
         shards: None,
     })
 }

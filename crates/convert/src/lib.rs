@@ -59,6 +59,7 @@ pub mod output;
 mod pages;
 mod parquet_file;
 pub mod part;
+pub mod part_key;
 pub mod plan;
 pub mod plan_file;
 #[cfg(feature = "program")]

@@ -3,7 +3,7 @@
 //! A manifest protects itself. Its last two lines are its own digest and the closing brace, and the
 //! digest covers every byte before them, so `head -n -2 manifest.json | sha256sum` checks it by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Seek};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::OnBadRow;
+use crate::part_key::{CellName, PartKey, read_cell};
 
 /// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
 /// traces. A run checks it before it starts work, so nothing is written that can't be read back.
@@ -185,7 +186,7 @@ pub struct TableFacts {
     pub schema_fingerprint: String,
     /// Rows in all outputs.
     pub rows: u64,
-    /// Its parts, in the order of their file numbers.
+    /// Its parts, in the order of their cells and file numbers.
     pub parts: Vec<PartFacts>,
 }
 
@@ -197,20 +198,45 @@ impl TableFacts {
         rows.fold(0, u64::saturating_add)
     }
 
+    /// The table of each cell by itself; in a lake without cells, all of it.
+    #[must_use]
+    pub fn by_cell(&self) -> BTreeMap<Option<CellName>, Self> {
+        let mut cells: BTreeMap<Option<CellName>, Self> = BTreeMap::new();
+        for part in &self.parts {
+            let facts = cells.entry(part.cell).or_insert_with(|| Self {
+                name: self.name.clone(),
+                schema_fingerprint: self.schema_fingerprint.clone(),
+                rows: 0,
+                parts: Vec::new(),
+            });
+            facts.rows = facts.rows.saturating_add(part.rows_out);
+            facts.parts.push(part.clone());
+        }
+        cells
+    }
+
+    /// The cell of the parts, if they are of one.
+    #[must_use]
+    pub fn cell(&self) -> Option<CellName> {
+        self.parts.first().and_then(|part| part.cell)
+    }
+
     /// Whether the lake has every published part, so that [`TableFacts::rows_in`] can be compared with
-    /// a published count.
+    /// a published count. The parts are of one cell, or of none: see [`TableFacts::by_cell`].
     #[must_use]
     pub fn is_whole(&self, table: &Table) -> bool {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
         let cut = self.parts.iter().find_map(|part| part.of);
-        !numbers.is_empty() && numbers.into_iter().eq(0..cut.unwrap_or(table.parts))
+        let parts = cut.unwrap_or_else(|| table.parts_in(self.cell()));
+        !numbers.is_empty() && numbers.into_iter().eq(0..parts)
     }
 
     /// How many more rows were read than published, negative if some are missing. `None` without a
     /// published count, or if the lake doesn't have all parts.
     #[must_use]
     pub fn more_than_published(&self, table: &Table) -> Option<i64> {
-        let published = table.published.filter(|_| self.is_whole(table))?;
+        let published = table.published_in(self.cell());
+        let published = published.filter(|_| self.is_whole(table))?;
         let more = i128::from(self.rows_in()) - i128::from(published.rows);
         // A manifest may say anything.
         Some(i64::try_from(more).unwrap_or(i64::MAX))
@@ -220,9 +246,16 @@ impl TableFacts {
 /// One part of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartFacts {
+    /// The cell, in a lake that is partitioned by cell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_cell"
+    )]
+    pub cell: Option<CellName>,
     /// The number in the names of the source and of the output.
     pub file_number: u32,
-    /// The input file; the path is relative to SRC. If the file wasn't read to its end, size and digest
+    /// The input file; the path is relative to SRC, or to the directory of the cell. If the file wasn't read to its end, size and digest
     /// are those of the bytes read.
     pub source: FileFacts,
     /// How many parts its source was cut into, if one file holds the whole table.
@@ -252,6 +285,15 @@ pub struct PartFacts {
 }
 
 impl PartFacts {
+    /// The cell and the file number.
+    #[must_use]
+    pub fn key(&self) -> PartKey {
+        PartKey {
+            cell: self.cell,
+            file_number: self.file_number,
+        }
+    }
+
     /// How many bytes of the source its digest covers: all (`u64::MAX`), unless the source is cut into
     /// parts and wasn't read to its end.
     #[must_use]
@@ -353,6 +395,12 @@ impl Manifest {
     pub fn rows_rejected(&self) -> u64 {
         let rows = self.parts().map(|(_, part)| part.rows_rejected);
         rows.fold(0, u64::saturating_add)
+    }
+
+    /// The cells of the lake; [`None`] is that of parts without one.
+    #[must_use]
+    pub fn cells(&self) -> BTreeSet<Option<CellName>> {
+        self.parts().map(|(_, part)| part.cell).collect()
     }
 
     /// All parts in order, each with the name of its table.
@@ -464,6 +512,7 @@ mod tests {
             part_rows: None,
         };
         let part = PartFacts {
+            cell: None,
             file_number: 7,
             source: file("jobs/part-7.csv.gz"),
             of: None,
@@ -598,6 +647,7 @@ mod tests {
             sha256: "0".repeat(64),
         };
         manifest.tables[0].parts.push(PartFacts {
+            cell: Some("a"),
             file_number: u32::MAX,
             source: file.clone(),
             of: Some(u32::MAX),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Origin, PartFacts, Settings};
+use crate::part_key::{CellName, PartKey, read_cell};
 
 /// The content of `_tracelake/plan.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,12 +90,30 @@ pub struct PlannedTable {
 pub struct PlannedPart {
     /// Its table.
     pub table: String,
+    /// Its cell, in a lake that is partitioned by cell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_cell"
+    )]
+    pub cell: Option<CellName>,
     /// Its file number.
     pub file_number: u32,
     /// The shard that converts it, from 0.
     pub shard: u32,
     /// Its file.
     pub source: PlannedSource,
+}
+
+impl PlannedPart {
+    /// Its cell and its file number.
+    #[must_use]
+    pub fn key(&self) -> PartKey {
+        PartKey {
+            cell: self.cell,
+            file_number: self.file_number,
+        }
+    }
 }
 
 /// A file that is cut into parts: the work of one shard.
@@ -114,7 +133,7 @@ pub struct PlannedStream {
 /// A file of the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedSource {
-    /// Its path relative to SRC.
+    /// Its path relative to SRC, or to the directory of its cell.
     pub path: String,
     /// Its size.
     pub bytes: u64,
@@ -169,7 +188,7 @@ impl PlanFile {
     #[must_use]
     pub fn assignment(&self) -> Assignment<'_> {
         let parts = self.parts.iter();
-        let parts = parts.map(|part| ((&part.table[..], part.file_number), part));
+        let parts = parts.map(|part| ((&part.table[..], part.key()), part));
         Assignment {
             parts: parts.collect(),
             plan: self,
@@ -180,12 +199,12 @@ impl PlanFile {
     #[must_use]
     pub fn changed_source(&self, made: &[(String, PartFacts)]) -> Option<(&str, &str)> {
         let made = made.iter();
-        let made: BTreeMap<(&str, u32), &PartFacts> = made
-            .map(|(table, facts)| ((&table[..], facts.file_number), facts))
+        let made: BTreeMap<(&str, PartKey), &PartFacts> = made
+            .map(|(table, facts)| ((&table[..], facts.key()), facts))
             .collect();
         let mut parts = self.parts.iter();
         parts.find_map(|part| {
-            let facts = made.get(&(&part.table[..], part.file_number))?;
+            let facts = made.get(&(&part.table[..], part.key()))?;
             let same =
                 (&facts.source.path, facts.source.bytes) == (&part.source.path, part.source.bytes);
             (!same).then_some((&part.source.path[..], &part.table[..]))
@@ -219,7 +238,7 @@ impl PlanFile {
             return Some(format!("shards was {shards} and is now {}", now.shards));
         }
         let parts_differ = first_difference(parts, &now.parts, |part| {
-            (format!("{} {}", part.table, part.file_number), &part.source)
+            (format!("{} {}", part.table, part.key()), &part.source)
         });
         let streams_differ = first_difference(streams, &now.streams, |stream| {
             (stream.source.path.clone(), &stream.source)
@@ -236,31 +255,31 @@ impl PlanFile {
 /// Which shard makes which part.
 #[derive(Debug)]
 pub struct Assignment<'a> {
-    parts: BTreeMap<(&'a str, u32), &'a PlannedPart>,
+    parts: BTreeMap<(&'a str, PartKey), &'a PlannedPart>,
     plan: &'a PlanFile,
 }
 
 impl Assignment<'_> {
     /// The shard that makes a part; `None` if the plan doesn't have it.
     #[must_use]
-    pub fn shard_of(&self, table: &str, file_number: u32) -> Option<u32> {
+    pub fn shard_of(&self, table: &str, key: PartKey) -> Option<u32> {
         let mut derived = self.plan.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table == table) {
             // What is derived from a part that an earlier plan made is shared out by number.
-            let shard = self.shard_of(&derived.from, file_number);
-            return Some(shard.unwrap_or(file_number % self.plan.shards.max(1)));
+            let shard = self.shard_of(&derived.from, key);
+            return Some(shard.unwrap_or(key.file_number % self.plan.shards.max(1)));
         }
-        if let Some(part) = self.parts.get(&(table, file_number)) {
+        if let Some(part) = self.parts.get(&(table, key)) {
             return Some(part.shard);
         }
         let stream = self.plan.stream_of(table)?;
-        stream.selects(file_number).then_some(stream.shard)
+        stream.selects(key).then_some(stream.shard)
     }
 
     /// The file of a part that is a file.
     #[must_use]
-    pub fn source_of(&self, table: &str, file_number: u32) -> Option<&PlannedSource> {
-        let part = self.parts.get(&(table, file_number))?;
+    pub fn source_of(&self, table: &str, key: PartKey) -> Option<&PlannedSource> {
+        let part = self.parts.get(&(table, key))?;
         Some(&part.source)
     }
 
@@ -276,11 +295,14 @@ impl Assignment<'_> {
 impl PlannedStream {
     /// Whether a part is to be converted.
     #[must_use]
-    pub fn selects(&self, file_number: u32) -> bool {
-        self.selected.as_ref().is_none_or(|ranges| {
+    pub fn selects(&self, key: PartKey) -> bool {
+        let number = key.file_number;
+        let selects = |ranges: &Vec<(u32, u32)>| {
             let mut ranges = ranges.iter();
-            ranges.any(|(first, last)| (first..=last).contains(&&file_number))
-        })
+            ranges.any(|(first, last)| (*first..=*last).contains(&number))
+        };
+        // What is published in one file is of no cell.
+        key.cell.is_none() && self.selected.as_ref().is_none_or(selects)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventSink;
 use crate::location::Location;
+use crate::part_key::of_cell;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
 use crate::verify::{Verdict, known_trace, verify_lake};
@@ -55,10 +56,16 @@ pub fn release(
 }
 
 fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) -> Result<()> {
+    if !completeness.cells.is_empty() && !allow.missing {
+        let reason = format!("these cells are missing: {}", completeness.cells.join(", "));
+        return Err(refused(reason)
+            .at(root)
+            .hint("convert them too, or pass --allow-missing, and the card says so"));
+    }
     if let Some(missing) = completeness.gaps.first().filter(|_| !allow.missing) {
         return Err(refused(missing.gap.describe())
             .at(root)
-            .field(missing.table)
+            .field(format!("{}{}", missing.table, of_cell(missing.cell)))
             .hint("convert the rest too, or pass --allow-missing, and the card says so"));
     }
     if completeness.rejected > 0 && !allow.rejects {

@@ -1,6 +1,6 @@
 //! The cells of a trace: clusters that were traced side by side, each published in a place of its own.
 
-use crate::{Files, TRACES, Table, Trace};
+use crate::{CellShards, Files, Published, TRACES, Table, Trace};
 
 /// The cells of a trace whose files have the same names in each cell.
 ///
@@ -42,6 +42,30 @@ impl Trace {
     pub fn cells_of(&self, table: &Table) -> Option<&Cells> {
         let cells = self.cells.as_ref();
         cells.filter(|_| table.files != Files::Whole)
+    }
+}
+
+impl Table {
+    /// The number of published parts, in a cell if one is given; 0 if it is unknown.
+    #[must_use]
+    pub fn parts_in(&self, cell: Option<&str>) -> u32 {
+        match cell {
+            None => self.parts,
+            Some(cell) => self.shards_of(cell).map_or(0, |shards| shards.count),
+        }
+    }
+
+    /// The number of published rows, in a cell if one is given, if anybody has counted them.
+    #[must_use]
+    pub fn published_in(&self, cell: Option<&str>) -> Option<Published> {
+        match cell {
+            None => self.published,
+            Some(cell) => self.shards_of(cell)?.rows,
+        }
+    }
+
+    fn shards_of(&self, cell: &str) -> Option<&CellShards> {
+        self.shards.iter().find(|shards| shards.cell == cell)
     }
 }
 

@@ -16,8 +16,17 @@ impl Checksums {
     /// # Errors
     /// [`ErrorKind::Corrupt`] for any other line.
     pub fn read(path: &Location) -> Result<Self> {
+        let mut checksums = Self::default();
+        checksums.add("", path)?;
+        Ok(checksums)
+    }
+
+    /// Adds those of a file in `directory`, whose paths are relative to that.
+    ///
+    /// # Errors
+    /// As [`Checksums::read`].
+    pub fn add(&mut self, directory: &str, path: &Location) -> Result<()> {
         let text = path.read_small(SUMS_LIMIT)?;
-        let mut by_path = BTreeMap::new();
         for (line, number) in String::from_utf8_lossy(&text).lines().zip(1..) {
             if line.trim().is_empty() {
                 continue;
@@ -30,7 +39,8 @@ impl Checksums {
                         .hint("download it again, or pass --checksums none to skip this check"),
                 );
             };
-            let other = by_path.insert(name.to_owned(), digest.clone());
+            let name = format!("{directory}{name}");
+            let other = self.by_path.insert(name, digest.clone());
             if other.is_some_and(|other| other != digest) {
                 return Err(
                     Error::new(ErrorKind::Corrupt, "a second digest of one file")
@@ -40,7 +50,7 @@ impl Checksums {
                 );
             }
         }
-        Ok(Self { by_path })
+        Ok(())
     }
 
     /// The digest of a file, which may be listed under a longer path that ends in this one.

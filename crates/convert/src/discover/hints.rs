@@ -51,14 +51,14 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
 
 /// Why a name at the top of a source is worth a warning when it isn't read; `None` for names that
 /// don't look like data.
-pub(super) fn why_data(root: &Location, entry: &Entry) -> Option<String> {
+pub(super) fn why_data(path: &Location, entry: &Entry) -> Option<String> {
     let name = &entry.name;
     if entry.kind == Kind::Directory {
         return misnamed_directory(name);
     }
     let lower = name.to_ascii_lowercase();
     let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
-    what_it_is(&root.join(name), &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
+    what_it_is(path, &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
 }
 
 /// Why a name in a table's directory is not read.

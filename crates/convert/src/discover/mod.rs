@@ -11,9 +11,9 @@ use tracelake_schema::{Archive, Files, SYNTHETIC, TRACES, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Entry, Kind, Listing, Location};
+use crate::part_key::{CellName, PartKey, listed};
 use crate::source::ARCHIVES;
 use crate::store::HOME;
-use crate::words;
 
 /// What was found in a source.
 #[derive(Debug)]
@@ -26,8 +26,10 @@ pub struct Found {
     pub archives: Vec<(FoundFile, Option<&'static Trace>)>,
     /// Whether there is a `schema.csv` in the root.
     pub schema_csv: bool,
-    /// Whether there is a `SHA256SUM` in the root.
-    pub checksums: bool,
+    /// The files named `SHA256SUM`: in the root, or in the directories of cells.
+    pub checksums: Vec<String>,
+    /// Whether the root has a directory for each cell.
+    pub holds_cells: bool,
     /// What could be a table's file, and isn't read.
     pub skipped: Vec<Skipped>,
     /// Whether the source is a single file, which is taken alone.
@@ -43,7 +45,8 @@ impl Found {
             tables: Vec::new(),
             archives: Vec::new(),
             schema_csv: false,
-            checksums: false,
+            checksums: Vec::new(),
+            holds_cells: false,
             skipped: Vec::new(),
             alone: false,
             synthetic: false,
@@ -78,17 +81,17 @@ pub struct FoundTable {
     pub name: Option<String>,
     /// How its files are named.
     pub files: Files,
-    /// The files, by file number, then by path.
+    /// The files, by cell, file number and path.
     pub parts: Vec<FoundPart>,
 }
 
 impl FoundTable {
     /// Its file numbers for people, such as `parts 0-2, 7`.
     pub(crate) fn numbers(&self) -> String {
-        let mut numbers: Vec<u32> = self.parts.iter().map(|part| part.number).collect();
-        numbers.dedup();
-        let s = if numbers.len() == 1 { "" } else { "s" };
-        format!("part{s} {}", words::numbers(&numbers))
+        let mut keys: Vec<PartKey> = self.parts.iter().map(|part| part.key).collect();
+        keys.dedup();
+        let s = if keys.len() == 1 { "" } else { "s" };
+        format!("part{s} {}", listed(&keys))
     }
 }
 
@@ -106,8 +109,8 @@ pub struct FoundFile {
 pub struct FoundPart {
     /// The file.
     pub file: FoundFile,
-    /// Its file number, from 0; 0 for a table in one file.
-    pub number: u32,
+    /// Its cell, if a directory names one, and its file number, from 0; 0 for a table in one file.
+    pub key: PartKey,
     /// How many parts its name says that there are, if it does.
     pub total: Option<u32>,
 }
@@ -116,7 +119,7 @@ impl FoundPart {
     /// How many parts there are at least.
     #[must_use]
     pub fn total(&self) -> u32 {
-        self.total.unwrap_or(self.number.saturating_add(1))
+        self.total.unwrap_or(self.key.file_number.saturating_add(1))
     }
 }
 
@@ -124,7 +127,8 @@ impl FoundPart {
 pub(crate) const SCHEMA_CSV: &str = "schema.csv";
 pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 
-/// Looks at a source: a directory laid out as published, one table's directory, or one file. It knows
+/// Looks at a source: a directory laid out as published, one that holds such directories of several
+/// cells, one table's directory, or one file. It knows
 /// the names of `trace`'s tables, or, without one, of every trace's.
 ///
 /// Nothing outside the source is read: a symbolic link that points out of it is refused. In a bucket,
@@ -134,26 +138,33 @@ pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 /// When it doesn't exist, has no file of any table, or can't be read.
 pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
     let mut found = files(source, trace)?;
-    found.synthetic = is_synthetic(source, found.alone);
+    let near = near(source, found.alone);
+    if !found.holds_cells {
+        let cell = near.iter().find_map(|directory| cell_of(directory, trace));
+        let parts = found.tables.iter_mut().flat_map(|table| &mut table.parts);
+        parts.for_each(|part| part.key.cell = cell);
+    }
+    let mark = |directory: &Location| directory.join(SYNTHETIC).is_file();
+    found.synthetic |= near.iter().any(mark);
     Ok(found)
 }
 
-/// Whether a source, or the trace that it is one table or one file of, has the mark of a synthetic one.
-fn is_synthetic(source: &Location, is_file: bool) -> bool {
-    let mark = |directory: &Location| directory.join(SYNTHETIC).is_file();
-    let Some(path) = source.as_path() else {
-        let mut near = std::iter::successors(Some(source.clone()), Location::parent)
-            .skip(usize::from(is_file))
-            .take(2);
-        return near.any(|directory| mark(&directory));
+/// The directory of a trace or of its cell, as far as it can be seen from a source that may be one table
+/// or one file of it: the source and its parent, of a file also the one above that. Without links.
+fn near(source: &Location, is_file: bool) -> Vec<Location> {
+    let whole = match source {
+        Location::Disk(path) => Location::Disk(fs::canonicalize(path).unwrap_or_default()),
+        Location::Url(_) => source.clone(),
     };
-    let whole = fs::canonicalize(path).unwrap_or_default();
-    let mut directories = whole.ancestors().take(3).enumerate();
-    directories.any(|(above, directory)| {
-        // Of a directory its parent is asked as well, of a file the one above that, too.
-        let is_near = above < 2 || whole.is_file();
-        is_near && mark(&directory.into())
-    })
+    let directories = std::iter::successors(Some(whole), Location::parent);
+    directories.skip(usize::from(is_file)).take(2).collect()
+}
+
+/// The cell that a directory is named after.
+fn cell_of(directory: &Location, trace: Option<&'static Trace>) -> Option<CellName> {
+    let name = directory.name_or_bucket()?;
+    let mut cells = traces(trace).filter_map(|trace| trace.cells);
+    cells.find_map(|cells| cells.of_directory(name))
 }
 
 /// The files of a source.
@@ -176,8 +187,8 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
         Kind::Other => return one_file(source, &root, 0, trace),
     }
     let listing = Listing::of(source)?;
-    let entries = listing.entries("")?;
     let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == Kind::Directory;
+    let entries = listing.entries("")?;
     if entries.iter().any(is_lake) {
         return Err(
             Error::new(ErrorKind::Failed, "this is a lake, not a source")
@@ -188,14 +199,12 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
     let mut search = Search {
         source,
         listing,
-        directory: table_of(&root, trace),
+        table: table_of(&root, trace),
         root: root.as_path().map(Path::to_owned).unwrap_or_default(),
         trace,
         found: Found::new(source.clone()),
     };
-    for entry in entries {
-        search.take_top(entry)?;
-    }
+    search.take_all(None, entries)?;
     let mut found = search.found;
     skip_nameless(&mut found);
     if found.tables.is_empty() && found.archives.is_empty() {
@@ -219,7 +228,7 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
     for table in &mut found.tables {
         table
             .parts
-            .sort_by(|a, b| (a.number, &a.file.path).cmp(&(b.number, &b.file.path)));
+            .sort_by(|a, b| (a.key, &a.file.path).cmp(&(b.key, &b.file.path)));
     }
     Ok(found)
 }
@@ -355,7 +364,7 @@ fn one_file(
         files,
         parts: vec![FoundPart {
             file,
-            number,
+            key: number.into(),
             total,
         }],
     });
@@ -369,38 +378,53 @@ struct Search<'a> {
     /// On disk, the same without links.
     root: PathBuf,
     /// The table that the source is named after, if it is one table's directory.
-    directory: Option<String>,
+    table: Option<String>,
     trace: Option<&'static Trace>,
     found: Found,
 }
 
 impl Search<'_> {
-    /// Takes one name of the source itself.
-    fn take_top(&mut self, entry: Entry) -> Result<()> {
-        let Entry { ref name, kind } = entry;
-        if is_table(name, self.trace) && kind == Kind::Directory {
-            self.stay_inside(name)?;
-            let directory = name.clone();
-            for file in self.listing.entries(&directory)? {
-                self.take(
-                    format!("{directory}/{}", file.name),
-                    &file,
-                    Some(&directory),
-                )?;
+    /// Takes what is in the source itself, or in the directory of a cell in it.
+    fn take_all(&mut self, cell: Option<(CellName, &str)>, entries: Vec<Entry>) -> Result<()> {
+        for entry in entries {
+            match cell {
+                None => self.take_one(None, entry.name.clone(), &entry)?,
+                Some((cell, directory)) => {
+                    let path = format!("{directory}/{}", entry.name);
+                    self.take_one(Some(cell), path, &entry)?;
+                }
             }
-        } else if name == SCHEMA_CSV {
-            self.stay_inside(name)?;
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, cell: Option<CellName>, path: String, entry: &Entry) -> Result<()> {
+        let Entry { name, kind } = entry;
+        let below = cell_of(&self.source.join(&path), self.trace);
+        if is_table(name, self.trace) && *kind == Kind::Directory {
+            self.stay_inside(&path)?;
+            for file in self.listing.entries(&path)? {
+                self.take(format!("{path}/{}", file.name), cell, &file, Some(name))?;
+            }
+        } else if let (None, Kind::Directory, Some(cell)) = (cell, kind, below) {
+            self.stay_inside(&path)?;
+            self.found.holds_cells = true;
+            self.found.synthetic |= self.source.join(&path).join(SYNTHETIC).is_file();
+            let entries = self.listing.entries(&path)?;
+            self.take_all(Some((cell, &path)), entries)?;
+        } else if name == SCHEMA_CSV && cell.is_none() {
+            self.stay_inside(&path)?;
             self.found.schema_csv = true;
         } else if name == CHECKSUMS {
-            self.stay_inside(name)?;
-            self.found.checksums = true;
-        } else if FileName::of(name, self.trace).is_some() || self.directory.is_some() {
-            let directory = self.directory.clone();
-            self.take(name.clone(), &entry, directory.as_deref())?;
+            self.stay_inside(&path)?;
+            self.found.checksums.push(path);
+        } else if FileName::of(name, self.trace).is_some() || self.table.is_some() {
+            let table = self.table.clone();
+            self.take(path, cell, entry, table.as_deref())?;
         } else if is_table(name, None) || FileName::of(name, None).is_some() {
-            self.skip(name.clone(), hints::why_elsewhere());
-        } else if let Some(why) = hints::why_data(self.source, &entry) {
-            self.skip(name.clone(), why);
+            self.skip(path, hints::why_elsewhere());
+        } else if let Some(why) = hints::why_data(&self.source.join(&path), entry) {
+            self.skip(path, why);
         }
         Ok(())
     }
@@ -419,7 +443,13 @@ impl Search<'_> {
 
     /// Takes one name as a file of a table or as an archive, or skips it; `directory` is the table that
     /// its directory is named after.
-    fn take(&mut self, path: String, entry: &Entry, directory: Option<&str>) -> Result<()> {
+    fn take(
+        &mut self,
+        path: String,
+        cell: Option<CellName>,
+        entry: &Entry,
+        directory: Option<&str>,
+    ) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         let directory = directory.map(str::to_owned);
         // A table's directory holds files of that table.
@@ -456,7 +486,10 @@ impl Search<'_> {
         };
         let part = FoundPart {
             file: self.file(path, entry)?,
-            number,
+            key: PartKey {
+                cell,
+                file_number: number,
+            },
             total,
         };
         let tables = &mut self.found.tables;
@@ -647,7 +680,7 @@ mod tests {
             found.tables[0]
                 .parts
                 .iter()
-                .map(|p| p.number)
+                .map(|p| p.key.file_number)
                 .collect::<Vec<_>>(),
             [0, 1]
         );

@@ -99,6 +99,15 @@ impl Location {
         }
     }
 
+    /// The last name of the path, or, of a bucket, the name of that.
+    #[must_use]
+    pub(crate) fn name_or_bucket(&self) -> Option<&str> {
+        match self {
+            Self::Disk(_) => self.name(),
+            Self::Url(url) => url.name().or_else(|| url.bucket_name()),
+        }
+    }
+
     /// What it is in: the empty path for a single name on disk, `None` for a root and a bucket.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {

@@ -1,5 +1,6 @@
 //! Found × catalog × options → [`Plan`]: plain data that `--dry-run` prints and a run carries out.
 
+mod cells;
 mod recognise;
 mod request;
 mod shards;
@@ -19,8 +20,9 @@ use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
 use crate::output::{Encoding, Format};
+use crate::part_key::{PartKey, listed};
 use crate::source::{self, Member};
-use crate::words::{numbers, several};
+use crate::words::several;
 
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 pub use shards::Shard;
@@ -52,8 +54,8 @@ pub struct Plan {
     pub streams: Vec<StreamPlan>,
     /// What is derived from tables of the lake.
     pub derived: Vec<&'static Derived>,
-    /// Tables of the trace that are not there, in its order.
-    pub absent: Vec<&'static str>,
+    /// Tables of the trace that are not there, in its order; `jobs of cell b` if only one cell lacks it.
+    pub absent: Vec<String>,
     /// What people should know before the work begins.
     pub warnings: Vec<String>,
 }
@@ -67,10 +69,10 @@ pub struct TablePlan {
     pub layout: Layout,
     /// Its Arrow schema.
     pub schema: SchemaRef,
-    /// The parts that are files, by file number; those of a stream are known when it is read.
+    /// The parts that are files, in order; those of a stream are known when it is read.
     pub parts: Vec<PartPlan>,
-    /// File numbers that are not there.
-    pub missing: Vec<u32>,
+    /// Parts that are not there.
+    pub missing: Vec<PartKey>,
 }
 
 /// One file that is cut into parts while it is read.
@@ -91,10 +93,13 @@ pub struct StreamPlan {
 /// One part to convert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartPlan {
-    /// Its file number.
-    pub file_number: u32,
+    /// Its cell and its file number.
+    pub key: PartKey,
     /// The input, relative to [`Plan::source`].
     pub source: String,
+    /// The input as the lake records it: relative to the directory of its cell, so that cells can be
+    /// converted together or one after the other.
+    pub recorded: String,
     /// The size of the input.
     pub bytes: u64,
     /// The SHA-256 that the publisher names for it.
@@ -161,11 +166,18 @@ impl Plan {
         };
         let part = FoundPart {
             file,
-            number: file_number,
+            key: file_number.into(),
             total: None,
         };
         let place = (self.layout, self.encoding.format());
-        part_plan(place, self.tables[table].layout.table, &part, None)
+        let recorded = &stream.source;
+        part_plan(
+            place,
+            self.tables[table].layout.table,
+            &part,
+            recorded,
+            None,
+        )
     }
 }
 
@@ -253,6 +265,7 @@ impl Recognised {
                 table.files = known.map_or(table.files, |known| known.files);
             }
         }
+        cells::give_cells(request, &mut found, trace)?;
         Ok(Self {
             found,
             schema_csv,
@@ -332,7 +345,7 @@ fn skipped(found: &Found) -> Vec<String> {
 struct Chosen {
     tables: Vec<TablePlan>,
     streams: Vec<StreamPlan>,
-    absent: Vec<&'static str>,
+    absent: Vec<String>,
 }
 
 /// Chooses the tables and parts that are wanted and found.
@@ -370,6 +383,7 @@ fn choose(
                     Some(schema_csv) => schema_csv.layout(table)?,
                     None => Layout::built_in(table, trace.name),
                 };
+                chosen.absent.extend(cells::lacking(found, here));
                 let planned = plan_table(request, found, here, rank, layout, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
@@ -386,7 +400,7 @@ fn choose(
                 let layout = Layout::built_in(table, trace.name);
                 chosen.tables.push(TablePlan::whole(rank, layout));
             }
-            None => chosen.absent.push(table.name),
+            None => chosen.absent.push(table.name.to_owned()),
         }
     }
     for (file, _) in &found.archives {
@@ -519,13 +533,19 @@ impl TablePlan {
 
 /// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
 fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>> {
-    let path = match &request.checksums {
+    let checksums = match &request.checksums {
         ChecksumSource::None => return Ok(None),
-        ChecksumSource::Auto if !found.checksums => return Ok(None),
-        ChecksumSource::Auto => found.root.join(discover::CHECKSUMS),
-        ChecksumSource::File(path) => path.clone(),
+        ChecksumSource::Auto if found.checksums.is_empty() => return Ok(None),
+        ChecksumSource::Auto => {
+            let mut checksums = Checksums::default();
+            for path in &found.checksums {
+                let directory = path.strip_suffix(discover::CHECKSUMS).unwrap_or_default();
+                checksums.add(directory, &found.root.join(path))?;
+            }
+            checksums
+        }
+        ChecksumSource::File(path) => Checksums::read(path)?,
     };
-    let checksums = Checksums::read(&path)?;
     if let Some(expected) = checksums
         .of("", discover::SCHEMA_CSV)
         .filter(|_| found.schema_csv)
@@ -572,32 +592,40 @@ fn plan_table(
             .is_none_or(|parts| parts.contains(number))
     };
     let mut missing = Vec::new();
-    if !found.alone {
-        check_numbers(request, found, table, here)?;
-        let total = here.parts.iter().map(FoundPart::total).max().unwrap_or(0);
-        missing = gaps(&here.parts, total)
-            .filter(|&number| selected(number))
+    let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
+    for parts in cells.filter(|_| !found.alone) {
+        check_numbers(request, found, table, parts)?;
+        let total = parts.iter().map(FoundPart::total).max().unwrap_or(0);
+        let gaps: Vec<PartKey> = gaps(parts, total)
+            .filter(|gap| selected(gap.file_number))
             .collect();
-        if !missing.is_empty() && !request.allow_missing {
+        if !gaps.is_empty() && !request.allow_missing {
             let reason = format!(
                 "{} of {total} parts are missing: {}",
-                missing.len(),
-                numbers(&missing)
+                gaps.len(),
+                listed(&gaps)
             );
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)
                 .field(table.name)
                 .hint("download them, or pass --allow-missing to convert what is there"));
         }
+        missing.extend(gaps);
     }
     let parts = here
         .parts
         .iter()
-        .filter(|part| selected(part.number))
+        .filter(|part| selected(part.key.file_number))
         .map(|part| {
-            let listed = checksums.and_then(|sums| sums.of(table.name, &part.file.path));
+            let path = &part.file.path;
+            // Below the directories of cells, files of one name are different files.
+            let (recorded, directory) = match path.split_once('/').filter(|_| found.holds_cells) {
+                Some((_, recorded)) => (recorded, ""),
+                None => (&path[..], table.name),
+            };
+            let listed = checksums.and_then(|sums| sums.of(directory, path));
             let place = (request.layout, request.encoding.format());
-            part_plan(place, table, part, listed)
+            part_plan(place, table, part, recorded, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -614,43 +642,58 @@ fn part_plan(
     place: (options::Layout, Format),
     table: &Table,
     part: &FoundPart,
+    recorded: &str,
     sha256: Option<&str>,
 ) -> PartPlan {
+    let stem = output_stem(part);
+    let (layout, format) = place;
+    let folder = part.key.folder(table.name, layout);
+    let rejects = format!("{REJECTS}/{}", table.name);
+    let rejects = part.key.folder(&rejects, options::Layout::Flat);
     PartPlan {
-        file_number: part.number,
+        key: part.key,
         source: part.file.path.clone(),
+        recorded: recorded.to_owned(),
         bytes: part.file.bytes,
         sha256: sha256.map(str::to_owned),
-        output: output_path(place, table, part),
-        rejects: format!("{REJECTS}/{}/{}.ndjson", table.name, output_stem(part)),
+        output: format!("{folder}/{stem}.{format}"),
+        rejects: format!("{rejects}/{stem}.ndjson"),
     }
 }
 
-/// The file numbers below `total` that no part has; `parts` are in the order of their numbers.
-fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = u32> {
-    let after = parts.iter().map(|part| part.number.saturating_add(1));
-    let numbers = parts.iter().map(|part| part.number);
+/// The parts with numbers below `total` that are not there; `parts` are of one cell, in the order of
+/// their numbers.
+fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = PartKey> {
+    let cell = parts.first().and_then(|part| part.key.cell);
+    let numbers = parts.iter().map(|part| part.key.file_number);
+    let after = numbers.clone().map(|number| number.saturating_add(1));
     let starts = std::iter::once(0).chain(after);
     let gaps = starts.zip(numbers.chain([total]));
-    gaps.flat_map(|(start, end)| start..end)
+    let gaps = gaps.flat_map(|(start, end)| start..end);
+    gaps.map(move |file_number| PartKey { cell, file_number })
 }
 
 /// Two files of one number would become the same output; a number past the total is a mistake; two
 /// totals mean that two downloads were mixed.
-fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTable) -> Result<()> {
+fn check_numbers(
+    request: &Request,
+    found: &Found,
+    table: &Table,
+    parts: &[FoundPart],
+) -> Result<()> {
     let wrong = |part: &FoundPart, reason: String, hint: &str| {
         Err(Error::new(ErrorKind::Failed, reason)
             .at(found.root.join(&part.file.path))
             .field(table.name)
             .hint(hint))
     };
-    for pair in here.parts.windows(2) {
-        if pair[0].number == pair[1].number {
+    for pair in parts.windows(2) {
+        if pair[0].key == pair[1].key {
             let reason = format!("has the same file number as {}", pair[0].file.path);
             return wrong(&pair[1], reason, "move one of them away");
         }
     }
-    for part in &here.parts {
+    for part in parts {
         if part.total() > PARTS_LIMIT {
             let reason = format!(
                 "one of {} parts, and a table has at most {PARTS_LIMIT}",
@@ -658,11 +701,12 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
             );
             return wrong(part, reason, "rename it, or move it away");
         }
-        if part.number >= part.total() {
-            let reason = format!("file number {} is not below {}", part.number, part.total());
+        let number = part.key.file_number;
+        if number >= part.total() {
+            let reason = format!("file number {number} is not below {}", part.total());
             return wrong(part, reason, "rename it, or move it away");
         }
-        let first = &here.parts[0];
+        let first = &parts[0];
         if part.total.is_some() && part.total != first.total && !request.allow_missing {
             let reason = format!(
                 "one of {} parts, but {} is one of {}",
@@ -681,21 +725,10 @@ fn check_numbers(request: &Request, found: &Found, table: &Table, here: &FoundTa
 }
 
 fn output_stem(part: &FoundPart) -> String {
+    let number = part.key.file_number;
     match part.total {
-        Some(total) => format!("part-{:05}-of-{total:05}", part.number),
-        None => format!("part-{:05}", part.number),
-    }
-}
-
-fn output_path(
-    (layout, format): (options::Layout, Format),
-    table: &Table,
-    part: &FoundPart,
-) -> String {
-    let name = format!("{}.{format}", output_stem(part));
-    match layout {
-        options::Layout::Hive => format!("{}/file_number={}/{name}", table.name, part.number),
-        options::Layout::Flat => format!("{}/{name}", table.name),
+        Some(total) => format!("part-{number:05}-of-{total:05}"),
+        None => format!("part-{number:05}"),
     }
 }
 
@@ -720,14 +753,18 @@ mod tests {
                 path: String::new(),
                 bytes: 0,
             },
-            number,
+            key: PartKey::from(number),
             total: Some(10),
         };
         let found = [2, 3, 3, 7].map(part);
-        assert_eq!(gaps(&found, 10).collect::<Vec<_>>(), [0, 1, 4, 5, 6, 8, 9]);
-        assert_eq!(gaps(&found[..3], 4).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(gaps(&[], 2).collect::<Vec<_>>(), [0, 1]);
+        let numbers = |parts: &[FoundPart], total| {
+            let gaps = gaps(parts, total).map(|gap| gap.file_number);
+            gaps.collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&found, 10), [0, 1, 4, 5, 6, 8, 9]);
+        assert_eq!(numbers(&found[..3], 4), [0, 1]);
+        assert_eq!(numbers(&[], 2), [0, 1]);
         // Only as many as are asked for are ever made.
-        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5));
+        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5.into()));
     }
 }

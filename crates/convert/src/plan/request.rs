@@ -21,6 +21,8 @@ pub struct Request {
     pub source: Location,
     /// The trace; `None` to recognise it.
     pub trace: Option<&'static Trace>,
+    /// The cell that the source is of; `None` for what its directories are named after.
+    pub cell: Option<String>,
     /// The tables to convert; empty for all in the source.
     pub tables: Vec<String>,
     /// The parts to convert; `None` for all in the source.
@@ -48,6 +50,7 @@ impl Request {
         Self {
             source: source.into(),
             trace: None,
+            cell: None,
             tables: Vec::new(),
             parts: None,
             allow_missing: false,

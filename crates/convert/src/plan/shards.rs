@@ -64,9 +64,10 @@ impl Plan {
         });
         let parts = self.parts().map(|(table, part)| PlannedPart {
             table: self.tables[table].layout.table.name.to_owned(),
-            file_number: part.file_number,
+            cell: part.key.cell,
+            file_number: part.key.file_number,
             shard: 0,
-            source: source(&part.source, part.bytes),
+            source: source(&part.recorded, part.bytes),
         });
         let streams = self
             .streams

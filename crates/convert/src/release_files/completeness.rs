@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 use tracelake_schema::{Files, Table, Trace};
 
 use crate::manifest::{Manifest, PartFacts};
+use crate::part_key::{CellName, of_cell};
 use crate::words::ranges;
 
 /// What a lake lacks of its trace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Completeness {
+    /// The cells that a lake of some cells doesn't have.
+    pub cells: Vec<CellName>,
     /// The tables that aren't complete, in the order of the trace.
     pub gaps: Vec<TableGap>,
-    /// Tables of which nobody knows how large they are when complete.
-    pub unknown: Vec<&'static str>,
+    /// Tables of which nobody knows how large they are when complete; `jobs of cell b` in a lake that is
+    /// partitioned by cell.
+    pub unknown: Vec<String>,
     /// Rejected rows.
     pub rejected: u64,
 }
@@ -23,6 +27,8 @@ pub struct Completeness {
 pub struct TableGap {
     /// The name of the table.
     pub table: &'static str,
+    /// The cell, in a lake that is partitioned by cell.
+    pub cell: Option<CellName>,
     /// What is missing.
     pub gap: Gap,
 }
@@ -85,6 +91,7 @@ pub fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
             .filter(|facts| facts.name == table.name);
         tables.flat_map(|facts| &facts.parts).collect()
     };
+    let cells = manifest.cells();
     // A trace may be published twice, in shards and as one file: only one of the two is expected.
     let is_expected = |table: &Table| {
         let mut others = trace
@@ -94,11 +101,14 @@ pub fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         others.any(|other| !parts_of(other).is_empty())
     };
     let (mut gaps, mut unknown) = (Vec::new(), Vec::new());
-    for table in trace.tables.iter().filter(|table| is_expected(table)) {
-        let parts = parts_of(table);
+    let tables = trace.tables.iter().filter(|table| is_expected(table));
+    for (table, cell) in tables.flat_map(|table| cells.iter().map(move |cell| (table, *cell))) {
+        let mut parts = parts_of(table);
+        parts.retain(|part| part.cell == cell);
         let is_published = !manifest.origin.synthetic;
-        let published = table.published.filter(|_| is_published);
-        let total = total(table, &parts, is_published);
+        let published = table.published_in(cell).filter(|_| is_published);
+        let known = table.parts_in(cell);
+        let total = total(table, &parts, Some(known).filter(|_| is_published));
         let missing = missing(&parts, total);
         let read = parts.iter().map(|part| part.rows_in);
         let read = read.fold(0, u64::saturating_add);
@@ -109,16 +119,21 @@ pub fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
                 read,
                 published: published.rows,
             },
-            None if is_published && table.parts == 0 => {
-                unknown.push(table.name);
+            None if is_published && known == 0 => {
+                unknown.push(format!("{}{}", table.name, of_cell(cell)));
                 continue;
             }
             _ => continue,
         };
         let table = table.name;
-        gaps.push(TableGap { table, gap });
+        gaps.push(TableGap { table, cell, gap });
     }
+    let missing = |cell: &&CellName| !cells.contains(&Some(*cell));
+    let by_cell = trace.cells.filter(|_| cells.iter().any(Option::is_some));
+    let all = by_cell.filter(|_| !manifest.origin.synthetic);
+    let names = all.map_or(&[][..], |all| all.names).iter();
     Completeness {
+        cells: names.copied().filter(|cell| missing(&cell)).collect(),
         gaps,
         unknown,
         rejected: manifest.rows_rejected(),
@@ -126,7 +141,7 @@ pub fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
 }
 
 /// The number of parts of a complete table, as far as it is known; 0 if nothing is.
-fn total(table: &Table, parts: &[&PartFacts], is_published: bool) -> u32 {
+fn total(table: &Table, parts: &[&PartFacts], published: Option<u32>) -> u32 {
     let named = parts
         .iter()
         .filter_map(|part| total_in_name(&part.output.path));
@@ -137,7 +152,6 @@ fn total(table: &Table, parts: &[&PartFacts], is_published: bool) -> u32 {
         .any(|part| table.files == Files::Whole && part.of.is_none());
     let last = parts.iter().map(|part| part.file_number).max();
     let open = last.filter(|_| is_open).map(|last| last.saturating_add(2));
-    let published = is_published.then_some(table.parts);
     let totals = named.chain(cut).chain(open).chain(published);
     totals.max().unwrap_or(0)
 }
@@ -261,7 +275,7 @@ mod tests {
         other.name = "other";
         two.tables = Vec::leak(vec![two.tables[0], other]);
         let found = completeness(&two, &manifest("flat", &[(0, "part-00000.parquet")]));
-        let [TableGap { table, gap }] = &found.gaps[..] else {
+        let [TableGap { table, gap, .. }] = &found.gaps[..] else {
             panic!("{found:?}");
         };
         assert_eq!(

@@ -12,6 +12,7 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::manifest::{FileFacts, Manifest, Origin, REJECTS, Settings, TableFacts};
+use crate::options::Layout;
 use crate::output::Format;
 use crate::source::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
@@ -80,6 +81,7 @@ impl<'a> Lake<'a> {
         check_origin(&manifest.origin)?;
         let format = Format::of_lake(manifest)?;
         let suffix = format!(".{format}");
+        let layout = layout_of(manifest);
         let mut tables = Vec::new();
         for facts in &manifest.tables {
             let table = trace
@@ -87,14 +89,12 @@ impl<'a> Lake<'a> {
                 .ok_or_else(|| misplaced(&facts.name))?;
             for part in &facts.parts {
                 let (output, rejects) = (&part.output.path, part.rejects.as_ref());
-                let folder = match manifest.origin.options.layout.as_str() {
-                    "hive" => format!("{}/file_number={}", table.name, part.file_number),
-                    _ => table.name.to_owned(),
-                };
+                let folder = part.key().folder(table.name, layout);
                 check_place(output, &folder, &suffix)?;
                 check_digest(&part.output.sha256)?;
                 if let Some(rejects) = rejects {
                     let folder = format!("{REJECTS}/{}", table.name);
+                    let folder = part.key().folder(&folder, Layout::Flat);
                     check_place(&rejects.path, &folder, ".ndjson")?;
                     check_digest(&rejects.sha256)?;
                 }
@@ -112,9 +112,21 @@ impl<'a> Lake<'a> {
 
     /// A pattern of all outputs of a table.
     fn pattern(&self, table: &Table) -> String {
-        match self.manifest.origin.options.layout.as_str() {
-            "hive" => format!("{}/*/*.{}", table.name, self.format),
-            _ => format!("{}/*.{}", table.name, self.format),
+        let has_cells = self.manifest.parts().any(|(_, part)| part.cell.is_some());
+        let cell = if has_cells { "*/" } else { "" };
+        match layout_of(self.manifest) {
+            Layout::Hive => format!("{}/{cell}*/*.{}", table.name, self.format),
+            Layout::Flat => format!("{}/{cell}*.{}", table.name, self.format),
+        }
+    }
+
+    /// The cells of the lake: `, cells a, b`; nothing if it has none.
+    fn cells(&self) -> String {
+        let cells: Vec<&str> = self.manifest.cells().into_iter().flatten().collect();
+        match cells.len() {
+            0 => String::new(),
+            1 => format!(", cell {}", cells.concat()),
+            _ => format!(", cells {}", cells.join(", ")),
         }
     }
 
@@ -134,6 +146,7 @@ impl<'a> Lake<'a> {
     /// One paragraph for catalogs.
     fn description(&self) -> String {
         let Completeness {
+            cells,
             gaps,
             unknown,
             rejected,
@@ -147,15 +160,17 @@ impl<'a> Lake<'a> {
                 self.trace.name
             );
         }
-        let incomplete = match (gaps.is_empty(), unknown.is_empty(), rejected) {
+        let is_whole = gaps.is_empty() && cells.is_empty();
+        let incomplete = match (is_whole, unknown.is_empty(), rejected) {
             (false, _, _) => " This is not the whole trace.",
             (true, false, _) => " It is not known whether this is the whole trace.",
             (true, true, 0) => "",
             (true, true, _) => " Some rows are missing.",
         };
         format!(
-            "{}, converted to {format} by {tool} {version}.{incomplete}",
-            self.trace.title
+            "{}{}, converted to {format} by {tool} {version}.{incomplete}",
+            self.trace.title,
+            self.cells()
         )
     }
 
@@ -171,6 +186,12 @@ impl<'a> Lake<'a> {
             self.trace.title.to_owned()
         }
     }
+}
+
+/// The layout of a lake. One that isn't known is taken for a flat one, whose paths then don't fit.
+fn layout_of(manifest: &Manifest) -> Layout {
+    let layout = &manifest.origin.options.layout;
+    layout.parse().unwrap_or(Layout::Flat)
 }
 
 /// Refuses strings that tracelake never writes: they would reach the card and the JSON files, and
@@ -284,6 +305,7 @@ mod tests {
             part_rows: None,
         };
         let parts = outputs.iter().map(|(number, name)| PartFacts {
+            cell: None,
             file_number: *number,
             of: None,
             left_out: None,

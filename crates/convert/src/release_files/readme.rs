@@ -7,6 +7,7 @@ use super::completeness::{Completeness, Gap, TableGap, count};
 use super::{Lake, spdx};
 use crate::manifest::{Origin, PartFacts, REJECTS, Settings};
 use crate::output::Format;
+use crate::part_key::of_cell;
 use crate::store::SUMS;
 use crate::words;
 
@@ -106,12 +107,14 @@ fn opening(lake: &Lake<'_>) -> String {
 
 fn completeness(lake: &Lake<'_>) -> String {
     let Completeness {
+        cells,
         gaps,
         unknown,
         rejected,
     } = &lake.completeness;
     let mut text = "\n## Completeness\n\n".to_owned();
-    text += match (gaps.is_empty(), unknown.is_empty()) {
+    let is_whole = gaps.is_empty() && cells.is_empty();
+    text += match (is_whole, unknown.is_empty()) {
         (true, true) if lake.is_synthetic() => {
             "No part that the names of the source files speak of is missing.\n"
         }
@@ -119,12 +122,16 @@ fn completeness(lake: &Lake<'_>) -> String {
         (true, false) => "",
         (false, _) => "**This is not the whole trace.**\n",
     };
+    if !cells.is_empty() {
+        text += &format!("\nThese cells are missing: {}.\n", cells.join(", "));
+    }
     text += &missing_parts(gaps);
-    for TableGap { table, gap } in gaps {
+    for TableGap { table, cell, gap } in gaps {
         if let Gap::Rows { read, published } = gap {
+            let cell = of_cell(*cell);
             let (read, published) = (words::count(*read), words::count(*published));
             text += &format!(
-                "\n`{table}` is incomplete or changed: {read} rows were read, {published} were published.\n"
+                "\n`{table}`{cell} is incomplete or changed: {read} rows were read, {published} were published.\n"
             );
         }
     }
@@ -159,15 +166,23 @@ fn completeness(lake: &Lake<'_>) -> String {
 
 /// A table of the tables that lack parts.
 fn missing_parts(gaps: &[TableGap]) -> String {
-    let rows = gaps.iter().filter_map(|TableGap { table, gap }| match gap {
-        Gap::Rows { .. } => None,
-        Gap::Absent => Some(format!("| {table} | 0 | unknown | all |\n")),
-        Gap::Parts { total, missing } => {
-            let here = u64::from(*total) - count(missing);
-            let missing = words::ranges(missing.iter().copied());
-            Some(format!("| {table} | {here} | {total} | {missing} |\n"))
-        }
-    });
+    let rows = gaps
+        .iter()
+        .filter_map(|TableGap { table, cell, gap }| match gap {
+            Gap::Rows { .. } => None,
+            Gap::Absent => Some(format!(
+                "| {table}{} | 0 | unknown | all |\n",
+                of_cell(*cell)
+            )),
+            Gap::Parts { total, missing } => {
+                let here = u64::from(*total) - count(missing);
+                let missing = words::ranges(missing.iter().copied());
+                let cell = of_cell(*cell);
+                Some(format!(
+                    "| {table}{cell} | {here} | {total} | {missing} |\n"
+                ))
+            }
+        });
     let rows: String = rows.collect();
     if rows.is_empty() {
         return rows;

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::{Error, escape};
-use crate::inspect::{Inventory, ShardInventory};
+use crate::inspect::{Inventory, ShardInventory, TableInventory};
 use crate::location::Location;
+use crate::part_key::{listed, of_cell};
 use crate::plan::{PartPlan, Plan, Shard, StreamPlan};
 use crate::plan_file::PlanFile;
 use crate::run::Found;
@@ -110,17 +111,17 @@ fn shown_path(path: &Location) -> String {
 /// What `--dry-run` prints.
 pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, Shard)>) -> String {
     let shards = shared.map(|(file, _)| file.assignment());
-    let shard_of = |table: &str, number| {
+    let shard_of = |table: &str, key| {
         let shard = shards
             .as_ref()
-            .and_then(|shards| shards.shard_of(table, number));
+            .and_then(|shards| shards.shard_of(table, key));
         shard.map_or_else(String::new, |shard| format!("  (shard {shard})"))
     };
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
         let name = table.layout.table.name;
-        let is_done = |part: &&PartPlan| found.has(name, part.file_number);
+        let is_done = |part: &&PartPlan| found.has(name, part.key);
         let done = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
             "{name}: {}, {}, fields as in {}",
@@ -132,12 +133,12 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, S
             text += &format!(", {} done", count(done));
         }
         if !table.missing.is_empty() {
-            text += &format!(", missing {}", numbers(&table.missing));
+            text += &format!(", missing {}", listed(&table.missing));
         }
         text.push('\n');
         for part in &table.parts {
             let state = if is_done(&part) { "  (done)" } else { "" };
-            let shard = shard_of(name, part.file_number);
+            let shard = shard_of(name, part.key);
             text += &format!(
                 "  {} -> {}{shard}{state}\n",
                 shown(&part.source),
@@ -210,6 +211,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         "to",
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let name = |table: &TableInventory| shown(&table.name) + &of_cell(table.cell);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let time = |time: Option<i64>| {
         or_dash(time.map(|time| match time {
@@ -219,7 +221,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     };
     for table in &inventory.tables {
         rows.push(vec![
-            shown(&table.name),
+            name(table),
             count(table.parts as u64),
             count(table.missing.len() as u64),
             or_dash(table.rows.map(count)),
@@ -255,7 +257,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     {
         let parts = several(table.missing.len() as u64, "part");
         let missing = numbers(&table.missing);
-        text += &format!("{}: {parts} {left}: {missing}\n", shown(&table.name));
+        text += &format!("{}: {parts} {left}: {missing}\n", name(table));
     }
     if !inventory.absent.is_empty() {
         let absent = inventory.absent.join(", ");
@@ -325,6 +327,7 @@ pub(crate) fn verdict_json(verdict: &Verdict) -> String {
         "rows_rejected": verdict.manifest.rows_rejected(),
         "values_compared": verdict.values,
         "not_converted": verdict.not_converted,
+        "not_compared": verdict.not_compared,
         "findings": findings,
     });
     safe(&format!("{json:#}\n"))
@@ -354,7 +357,7 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
     reporter.json(&json!({
         "event": "done", "parts": verdict.parts, "rows": verdict.manifest.rows(),
         "rejected": verdict.manifest.rows_rejected(), "values_compared": verdict.values,
-        "not_converted": verdict.not_converted, "wrong": verdict.findings.len(),
+        "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "wrong": verdict.findings.len(),
         "seconds": reporter.elapsed().as_secs_f64()
     }));
 }
@@ -377,6 +380,12 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
         say(&format!(
             "not in the lake: {} of the source",
             several(verdict.not_converted as u64, "part")
+        ));
+    }
+    if verdict.not_compared > 0 {
+        say(&format!(
+            "not compared with a source: {} of other cells",
+            several(verdict.not_compared as u64, "part")
         ));
     }
     if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {

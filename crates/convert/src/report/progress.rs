@@ -13,6 +13,7 @@ use super::{say, shown};
 use crate::cli::ProgressArg;
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
+use crate::part_key::PartKey;
 use crate::plan::Shard;
 use crate::words::{count, several};
 
@@ -93,7 +94,8 @@ enum Line<'a> {
     },
     Started {
         table: &'a str,
-        file_number: u32,
+        #[serde(flatten)]
+        part: PartKey,
     },
     Read {
         bytes: u64,
@@ -102,7 +104,8 @@ enum Line<'a> {
     },
     Finished {
         table: &'a str,
-        file_number: u32,
+        #[serde(flatten)]
+        part: PartKey,
         rows: u64,
         rejected: u64,
         bytes_out: u64,
@@ -111,7 +114,8 @@ enum Line<'a> {
     },
     Kept {
         table: &'a str,
-        file_number: u32,
+        #[serde(flatten)]
+        part: PartKey,
         rows: u64,
         bytes: u64,
         #[serde(flatten)]
@@ -119,7 +123,8 @@ enum Line<'a> {
     },
     Verified {
         table: &'a str,
-        file_number: u32,
+        #[serde(flatten)]
+        part: PartKey,
         rows: u64,
         #[serde(flatten)]
         far: Far,
@@ -309,16 +314,16 @@ impl Reporter {
         tally.part_lines += 1;
         let far = self.far(&tally);
         self.json(&match *event {
-            Event::Started { table, file_number } => Line::Started { table, file_number },
+            Event::Started { table, part } => Line::Started { table, part },
             Event::Finished {
                 table,
-                file_number,
+                part,
                 rows,
                 rejected,
                 bytes_out,
             } => Line::Finished {
                 table,
-                file_number,
+                part,
                 rows,
                 rejected,
                 bytes_out,
@@ -326,23 +331,19 @@ impl Reporter {
             },
             Event::Kept {
                 table,
-                file_number,
+                part,
                 rows,
                 bytes,
             } => Line::Kept {
                 table,
-                file_number,
+                part,
                 rows,
                 bytes,
                 far,
             },
-            Event::Verified {
+            Event::Verified { table, part, rows } => Line::Verified {
                 table,
-                file_number,
-                rows,
-            } => Line::Verified {
-                table,
-                file_number,
+                part,
                 rows,
                 far,
             },
@@ -440,7 +441,7 @@ fn plain(event: &Event) -> Option<String> {
     match event {
         Event::Finished {
             table,
-            file_number,
+            part,
             rows,
             rejected,
             bytes_out,
@@ -451,25 +452,14 @@ fn plain(event: &Event) -> Option<String> {
             };
             let rows = several(*rows, "row");
             let bytes = HumanBytes(*bytes_out);
-            Some(format!("{table} {file_number}: {rows}{rejected}, {bytes}"))
+            Some(format!("{table} {part}: {rows}{rejected}, {bytes}"))
         }
         Event::Kept {
-            table,
-            file_number,
-            rows,
-            ..
-        } => Some(format!(
-            "{table} {file_number}: {}, kept",
-            several(*rows, "row")
-        )),
-        Event::Verified {
-            table,
-            file_number,
-            rows,
-        } => Some(format!(
-            "{table} {file_number}: {}, right",
-            several(*rows, "row")
-        )),
+            table, part, rows, ..
+        } => Some(format!("{table} {part}: {}, kept", several(*rows, "row"))),
+        Event::Verified { table, part, rows } => {
+            Some(format!("{table} {part}: {}, right", several(*rows, "row")))
+        }
         Event::Started { .. } | Event::Read { .. } | Event::Warning(_) => None,
     }
 }

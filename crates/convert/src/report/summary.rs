@@ -7,7 +7,8 @@ use serde::Serialize;
 use tracelake_schema::{Files, Published, Trace};
 
 use super::{Reporter, aligned, say, shown_path};
-use crate::manifest::{Manifest, REJECTS, TableFacts};
+use crate::manifest::{Manifest, PartFacts, REJECTS, TableFacts};
+use crate::part_key::{CellName, PartKey, of_cell};
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::words::{count, several};
@@ -29,6 +30,8 @@ struct Done<'a> {
 #[derive(Serialize)]
 struct DoneTable<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<CellName>,
     parts: usize,
     rows: u64,
     rejected: u64,
@@ -68,19 +71,24 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
 }
 
 fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done<'a> {
-    let table = |facts: &'a TableFacts| {
-        let known = trace.table(&facts.name);
+    let table = |(name, cell, facts): (&'a str, Option<CellName>, TableFacts)| {
+        let known = trace.table(name);
         DoneTable {
-            name: &facts.name,
+            name,
+            cell,
             parts: facts.parts.len(),
             rows: facts.rows,
             rejected: facts.parts.iter().map(|part| part.rows_rejected).sum(),
-            published_rows: known.and_then(|known| Some(known.published?.rows)),
+            published_rows: known.and_then(|known| Some(known.published_in(cell)?.rows)),
             more_than_published: known
                 .filter(|_| outcome.is_committed && !outcome.manifest.origin.synthetic)
                 .and_then(|known| facts.more_than_published(known)),
         }
     };
+    let tables = outcome.manifest.tables.iter().flat_map(|facts| {
+        let cells = facts.by_cell().into_iter();
+        cells.map(|(cell, of_cell)| (&facts.name[..], cell, of_cell))
+    });
     Done {
         event: "done",
         trace: trace.name,
@@ -88,7 +96,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
         committed: outcome.is_committed,
         shard: reporter.shard().map(|shard| shard.index),
         shards: reporter.shard().map(|shard| shard.of),
-        tables: outcome.manifest.tables.iter().map(table).collect(),
+        tables: tables.map(table).collect(),
         seconds: reporter.elapsed().as_secs_f64(),
     }
 }
@@ -153,14 +161,14 @@ struct Size<'a> {
     parts: usize,
     rows: u64,
     /// The sources with their bytes; parts, and tables, may have one in common.
-    sources: BTreeMap<&'a str, u64>,
+    sources: BTreeMap<(Option<CellName>, &'a str), u64>,
     written: u64,
 }
 
 impl<'a> Size<'a> {
     fn of(table: &'a TableFacts) -> Self {
         let parts = table.parts.iter();
-        let sources = parts.map(|part| (&part.source.path[..], part.source.bytes));
+        let sources = parts.map(|part| ((part.cell, &part.source.path[..]), part.source.bytes));
         Self {
             parts: table.parts.len(),
             rows: table.rows,
@@ -201,9 +209,9 @@ fn say_missing(plan: &Plan, manifest: &Manifest) {
         let name = table.layout.table.name;
         // An earlier run may have converted a part whose source is gone.
         let facts = manifest.tables.iter().find(|facts| facts.name == name);
-        let numbers = facts.into_iter().flat_map(|facts| &facts.parts);
-        let done: Vec<u32> = numbers.map(|part| part.file_number).collect();
-        let missing = table.missing.iter().filter(|number| !done.contains(number));
+        let parts = facts.into_iter().flat_map(|facts| &facts.parts);
+        let done: Vec<PartKey> = parts.map(PartFacts::key).collect();
+        let missing = table.missing.iter().filter(|part| !done.contains(part));
         match missing.count() as u64 {
             0 => {}
             missing => say(&format!("{name}: {} missing", several(missing, "part"))),
@@ -257,7 +265,8 @@ pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
     if manifest.origin.synthetic {
         return say("synthetic: tracelake generate made the source");
     }
-    for facts in &manifest.tables {
+    let tables = manifest.tables.iter().flat_map(TableFacts::by_cell);
+    for (cell, facts) in tables {
         let Some(table) = trace
             .table(&facts.name)
             .filter(|table| facts.is_whole(table) && table.files != Files::Derived)
@@ -266,10 +275,11 @@ pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
         };
         let more = facts.more_than_published(table);
         say(&format!(
-            "{}: {} read{}",
+            "{}{}: {} read{}",
             table.name,
+            of_cell(cell),
             several(facts.rows_in(), "row"),
-            compared(table.published, more)
+            compared(table.published_in(cell), more)
         ));
     }
 }

@@ -170,19 +170,18 @@ impl Commit {
             let whole = files.try_fold(true, |whole, file| {
                 Ok(whole && is_whole(root, file, &interrupt)?)
             })?;
-            let file_number = facts.file_number;
             if whole {
                 watch(Event::Read {
                     bytes: facts.output.bytes,
                 });
                 watch(Event::Verified {
                     table,
-                    file_number,
+                    part: key.1,
                     rows: facts.rows_out,
                 });
                 return Ok(Some((key, facts)));
             }
-            if assignment.shard_of(table, file_number).is_none() {
+            if assignment.shard_of(table, key.1).is_none() {
                 return Err(Error::new(
                     ErrorKind::Refused,
                     "is damaged, and no shard makes it again",
@@ -206,7 +205,7 @@ fn is_planned_source(
     table: &str,
     facts: &PartFacts,
 ) -> bool {
-    if let Some(source) = assignment.source_of(table, facts.file_number) {
+    if let Some(source) = assignment.source_of(table, facts.key()) {
         return source.path == facts.source.path && source.bytes == facts.source.bytes;
     }
     let stream = plan.stream_of(table);

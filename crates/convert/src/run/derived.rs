@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tracelake_schema::Derived;
 
-use super::{Parts, Run, Shared, rank_of};
+use super::{Key, Parts, Run, Shared, parts_of, rank_of};
 use crate::derive::derive;
 use crate::error::Result;
 use crate::manifest::PartFacts;
@@ -14,7 +14,7 @@ impl Run<'_> {
     pub(super) fn underived<'a>(
         &self,
         parts: &'a Parts,
-    ) -> Vec<(&'static Derived, (usize, u32), &'a PartFacts)> {
+    ) -> Vec<(&'static Derived, Key, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
             let trace = self.plan.trace;
             let ranks = (
@@ -24,13 +24,12 @@ impl Run<'_> {
             let (Some(rank), Some(from)) = ranks else {
                 return Vec::new();
             };
-            let others = parts.range((from, 0)..=(from, u32::MAX));
-            let lacks = others.filter(|((_, number), other)| {
-                let known = parts.get(&(rank, *number));
+            let lacks = parts_of(parts, from).filter(|(key, other)| {
+                let known = parts.get(&(rank, *key));
                 known.is_none_or(|known| known.source.sha256 != other.output.sha256)
             });
             lacks
-                .map(|((_, number), other)| (derived, (rank, *number), other))
+                .map(|(key, other)| (derived, (rank, key), other))
                 .collect()
         });
         derived.collect()
@@ -52,7 +51,8 @@ impl Run<'_> {
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;
             let facts = PartFacts {
-                file_number: key.1,
+                cell: other.cell,
+                file_number: other.file_number,
                 source: other.output.clone(),
                 of: other.of,
                 rows_in: made.rows,

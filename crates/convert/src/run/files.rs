@@ -73,7 +73,7 @@ impl Run<'_> {
         // What becomes visible was made from what is at SRC now.
         source.confirm()?;
         let facts = self.commit(shared, table, part, fingerprint, done)?;
-        Ok(Parts::from([(self.key(table, part.file_number), facts)]))
+        Ok(Parts::from([(self.key(table, part.key), facts)]))
     }
 
     /// Converts one part into staged files; `path` is for people.
@@ -88,7 +88,7 @@ impl Run<'_> {
         let TablePlan { layout, schema, .. } = &self.plan.tables[table];
         (self.watch)(Event::Started {
             table: layout.table.name,
-            file_number: part.file_number,
+            part: part.key,
         });
         let mut rejects: Option<BufWriter<Staging>> = None;
         let (converted, staging) = convert_part(
@@ -174,9 +174,10 @@ impl Run<'_> {
         };
         let output = self.lake.commit(output)?.into_facts();
         let facts = PartFacts {
-            file_number: part.file_number,
+            cell: part.key.cell,
+            file_number: part.key.file_number,
             source: FileFacts {
-                path: part.source.clone(),
+                path: part.recorded.clone(),
                 bytes: fingerprint.bytes,
                 sha256: fingerprint.sha256,
             },
@@ -208,7 +209,7 @@ impl Run<'_> {
         tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {
             table,
-            file_number: facts.file_number,
+            part: facts.key(),
             rows: facts.rows_out,
             rejected: facts.rows_rejected,
             bytes_out: facts.output.bytes,

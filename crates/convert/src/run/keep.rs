@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Parts, Run, digest, rank_of, table_at};
+use super::{Key, Parts, Run, digest, rank_of, table_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::location::{Kind, Location};
@@ -24,12 +24,12 @@ impl Run<'_> {
         }
         let mut finished = self.last_of_each(progress);
         finished.retain(|&key, _| self.is_mine(key));
-        let planned: BTreeMap<(usize, u32), &PartPlan> = self
+        let planned: BTreeMap<Key, &PartPlan> = self
             .plan
             .parts()
-            .map(|(table, part)| ((self.plan.tables[table].rank, part.file_number), part))
+            .map(|(table, part)| (self.key(table, part.key), part))
             .collect();
-        let sources: BTreeMap<(usize, u32), (&str, u64)> = finished
+        let sources: BTreeMap<Key, (&str, u64)> = finished
             .iter()
             .filter_map(|(&key, facts)| {
                 if let Some(part) = planned.get(&key) {
@@ -66,7 +66,6 @@ impl Run<'_> {
                 return Ok(None);
             }
             if sources.contains_key(&key) {
-                let (file_number, rows) = (facts.file_number, facts.rows_out);
                 // The rest of a stream comes after the kept parts, which are skipped.
                 let bytes = match (planned.contains_key(&key), facts.of) {
                     (true, _) => facts.source.bytes,
@@ -75,8 +74,8 @@ impl Run<'_> {
                 };
                 (self.watch)(Event::Kept {
                     table,
-                    file_number,
-                    rows,
+                    part: key.1,
+                    rows: facts.rows_out,
                     bytes,
                 });
             }
@@ -95,17 +94,17 @@ impl Run<'_> {
     }
 
     /// Whether a part is of a table that is to be derived.
-    fn is_derived(&self, (rank, _): (usize, u32)) -> bool {
+    fn is_derived(&self, (rank, _): Key) -> bool {
         let mut derived = self.plan.derived.iter();
         derived.any(|derived| rank_of(self.plan.trace, derived.table.name) == Some(rank))
     }
 
     /// The stream that a part comes from, if it is selected.
-    fn stream_of(&self, (rank, number): (usize, u32)) -> Option<&StreamPlan> {
+    fn stream_of(&self, (rank, part): Key) -> Option<&StreamPlan> {
         let tables = &self.plan.tables;
         let table = tables.iter().position(|table| table.rank == rank)?;
         let stream = self.plan.stream_of(table)?;
-        self.plan.selects(number).then_some(stream)
+        self.plan.selects(part.file_number).then_some(stream)
     }
 
     /// The fingerprints of sources, each up to where it was read. Every source is read only once.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use tracelake_schema::Trace;
 
-use super::{Parts, last_of_each, rank_of};
+use super::{Parts, last_of_each, parts_of, rank_of};
 use crate::error::{Error, ErrorKind};
+use crate::part_key::{PartKey, listed};
 use crate::plan_file::{PlanFile, PlannedStream};
 use crate::store::Progress;
-use crate::words::{self, several};
+use crate::words::several;
 
 /// How many shards an error names whose parts are missing.
 const SHARDS_SHOWN: usize = 8;
@@ -22,8 +23,8 @@ pub fn left(trace: &'static Trace, plan: &PlanFile, progress: &Progress) -> BTre
 /// What is left of a shard's work.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// File numbers by their table.
-    pub parts: BTreeMap<String, Vec<u32>>,
+    /// The parts of each table.
+    pub parts: BTreeMap<String, Vec<PartKey>>,
     /// Files that are cut into parts, and were not read to their end; relative to SRC.
     pub files: Vec<String>,
 }
@@ -36,25 +37,25 @@ pub(super) fn left_with(
     parts: &Parts,
 ) -> BTreeMap<u32, Left> {
     let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
-    let there = |table: &str, number| {
-        rank_of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, number)))
+    let there = |table: &str, key| {
+        rank_of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
     };
-    let mut lacks = |shard: u32, table: &str, number| {
+    let mut lacks = |shard: u32, table: &str, key| {
         let parts = &mut missing.entry(shard).or_default().parts;
-        parts.entry(table.to_owned()).or_default().push(number);
+        parts.entry(table.to_owned()).or_default().push(key);
     };
     for part in &plan.parts {
-        if !there(&part.table, part.file_number) {
-            lacks(part.shard, &part.table, part.file_number);
+        if !there(&part.table, part.key()) {
+            lacks(part.shard, &part.table, part.key());
         }
     }
     let mut unread = Vec::new();
     for stream in &plan.streams {
         match missing_of(stream, progress, &there) {
             None => unread.push(stream),
-            Some(numbers) => {
-                for (table, number) in numbers {
-                    lacks(stream.shard, &table, number);
+            Some(missing) => {
+                for (table, key) in missing {
+                    lacks(stream.shard, &table, key);
                 }
             }
         }
@@ -68,11 +69,11 @@ pub(super) fn left_with(
         let (Some(rank), Some(from)) = ranks else {
             continue;
         };
-        for ((_, number), input) in parts.range((from, 0)..=(from, u32::MAX)) {
-            let made = parts.get(&(rank, *number));
+        for (key, input) in parts_of(parts, from) {
+            let made = parts.get(&(rank, key));
             if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
-                let shard = assignment.shard_of(&derived.table, *number);
-                lacks(shard.unwrap_or(0), &derived.table, *number);
+                let shard = assignment.shard_of(&derived.table, key);
+                lacks(shard.unwrap_or(0), &derived.table, key);
             }
         }
     }
@@ -87,10 +88,10 @@ pub(super) fn left_with(
 pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
     let describe = |(shard, missing): (&u32, &Left)| {
         let parts = missing.parts.iter();
-        let parts = parts.map(|(table, numbers)| {
-            let mut numbers = numbers.clone();
-            numbers.sort_unstable();
-            format!("{table} {}", words::numbers(&numbers))
+        let parts = parts.map(|(table, keys)| {
+            let mut keys = keys.clone();
+            keys.sort_unstable();
+            format!("{table} {}", listed(&keys))
         });
         let files = missing.files.iter();
         let files = files.map(|file| format!("{file}, which is cut into parts"));
@@ -119,12 +120,13 @@ const LISTED: usize = 100_000;
 pub(super) fn missing_of(
     stream: &PlannedStream,
     progress: &Progress,
-    there: &dyn Fn(&str, u32) -> bool,
-) -> Option<Vec<(String, u32)>> {
+    there: &dyn Fn(&str, PartKey) -> bool,
+) -> Option<Vec<(String, PartKey)>> {
     let numbers = |most: u32| {
         let all = || vec![(0, u32::MAX)];
         let ranges = stream.selected.clone().unwrap_or_else(all).into_iter();
-        ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most))
+        let numbers = ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most));
+        numbers.map(PartKey::from)
     };
     let cut = progress.cut.iter().rev().find(|cut| {
         let knows = |table: &String| cut.tables.contains_key(table);
@@ -147,12 +149,12 @@ pub(super) fn missing_of(
     if counts.is_empty() {
         stream.selected.as_ref()?;
         let mut tables = stream.tables.iter();
-        let all = tables.all(|table| numbers(u32::MAX).all(|number| there(table, number)));
+        let all = tables.all(|table| numbers(u32::MAX).all(|key| there(table, key)));
         return all.then(Vec::new);
     }
     let missing = counts.into_iter().flat_map(|(table, count)| {
-        let missing = numbers(count).filter(move |&number| !there(table, number));
-        missing.map(move |number| (table.clone(), number))
+        let missing = numbers(count).filter(move |&key| !there(table, key));
+        missing.map(move |key| (table.clone(), key))
     });
     Some(missing.take(LISTED).collect())
 }

@@ -5,21 +5,22 @@ use std::collections::BTreeSet;
 use super::{Conduct, Run};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
+use crate::part_key::PartKey;
 use crate::plan::Plan;
 use crate::store::{Lake, Progress};
 
 /// What a lake has before a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The parts that an earlier run finished: table and file number. They aren't validated yet.
-    pub finished: BTreeSet<(String, u32)>,
+    /// The parts that an earlier run finished, each with its table. They aren't validated yet.
+    pub finished: BTreeSet<(String, PartKey)>,
 }
 
 impl Found {
     /// Whether a part of a table is finished.
     #[must_use]
-    pub fn has(&self, table: &str, file_number: u32) -> bool {
-        self.finished.contains(&(table.to_owned(), file_number))
+    pub fn has(&self, table: &str, part: PartKey) -> bool {
+        self.finished.contains(&(table.to_owned(), part))
     }
 }
 
@@ -43,7 +44,7 @@ pub fn look(plan: &Plan, out: &Location, conduct: Conduct<'_>) -> Result<Found> 
     };
     check_derived(plan, &progress)?;
     let finished = progress.parts.into_iter();
-    let finished = finished.map(|(table, facts)| (table, facts.file_number));
+    let finished = finished.map(|(table, facts)| (table, facts.key()));
     Ok(Found {
         finished: finished.collect(),
     })

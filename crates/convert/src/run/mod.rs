@@ -26,6 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::location::Location;
 use crate::manifest::{self, Manifest, PartFacts};
+use crate::part_key::PartKey;
 use crate::plan::Plan;
 use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
@@ -50,8 +51,17 @@ pub struct Outcome {
     pub is_committed: bool,
 }
 
-/// The parts of a lake, by their table's place in the trace and their file number.
-type Parts = BTreeMap<(usize, u32), PartFacts>;
+/// The parts of a lake.
+type Parts = BTreeMap<Key, PartFacts>;
+
+/// A table's place in the trace, and a part of it.
+type Key = (usize, PartKey);
+
+/// The parts of the table at a place in the trace.
+fn parts_of(parts: &Parts, rank: usize) -> impl Iterator<Item = (PartKey, &PartFacts)> {
+    let of_table = parts.range((rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST));
+    of_table.map(|((_, key), facts)| (*key, facts))
+}
 
 /// Converts what a plan names into the lake at `out`, or one shard of it. Parts that an earlier run
 /// finished are validated and kept.
@@ -244,7 +254,7 @@ impl<'a> Run<'a> {
         let rejected = kept.values().map(|part| part.rows_rejected);
         self.count_rejects(rejected.fold(0, u64::saturating_add))?;
         let parts = self.plan.parts().filter(|(table, part)| {
-            let key = self.key(*table, part.file_number);
+            let key = self.key(*table, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
         });
         let streams = self.plan.streams.iter();
@@ -273,12 +283,12 @@ impl<'a> Run<'a> {
     }
 
     /// Whether this run makes a part: a plain run makes all.
-    fn is_mine(&self, (rank, file_number): (usize, u32)) -> bool {
+    fn is_mine(&self, (rank, part): Key) -> bool {
         let (Some(shard), Some(assignment)) = (self.conduct.shard, &self.assignment) else {
             return true;
         };
         let table = table_at(self.plan.trace, rank);
-        table.and_then(|table| assignment.shard_of(table.name, file_number)) == Some(shard.index)
+        table.and_then(|table| assignment.shard_of(table.name, part)) == Some(shard.index)
     }
 
     /// Checks that a manifest of the parts kept and planned can be read back, and counts the kept
@@ -288,11 +298,11 @@ impl<'a> Run<'a> {
             self.count_in_manifest(facts)?;
         }
         let planned = self.plan.parts().filter(|(table, part)| {
-            let key = self.key(*table, part.file_number);
+            let key = self.key(*table, part.key);
             !kept.contains_key(&key)
         });
         let planned = planned
-            .map(|(_, part)| manifest::most_bytes([&part.source, &part.output, &part.rejects]));
+            .map(|(_, part)| manifest::most_bytes([&part.recorded, &part.output, &part.rejects]));
         let known = self.manifest_bytes.load(Ordering::Relaxed);
         let bytes = planned.fold(known, u64::saturating_add);
         manifest::check_bytes(bytes).map_err(|error| error.at(self.lake.root()))
@@ -319,8 +329,8 @@ impl<'a> Run<'a> {
     }
 
     /// What a part is known by; `table` is an index in the plan.
-    fn key(&self, table: usize, file_number: u32) -> (usize, u32) {
-        (self.plan.tables[table].rank, file_number)
+    fn key(&self, table: usize, part: PartKey) -> Key {
+        (self.plan.tables[table].rank, part)
     }
 
     /// Fails once a signal arrived or another part failed.
@@ -354,9 +364,8 @@ fn table_at(trace: &'static Trace, rank: usize) -> Option<&'static Table> {
 /// The known parts by their key; of a part that was done twice, the later entry counts.
 fn last_of_each(trace: &'static Trace, progress: &Progress) -> Parts {
     let parts = progress.parts.iter();
-    let parts = parts.filter_map(|(table, facts)| {
-        Some(((rank_of(trace, table)?, facts.file_number), facts.clone()))
-    });
+    let parts = parts
+        .filter_map(|(table, facts)| Some(((rank_of(trace, table)?, facts.key()), facts.clone())));
     parts.collect()
 }
 

@@ -14,6 +14,7 @@ impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
     pub(super) fn refuse(&self, progress: &Progress) -> Result<()> {
         self.same_origin(progress)?;
+        self.same_cells(progress)?;
         nothing_foreign(self.lake.root())?;
         self.nothing_unknown(progress)?;
         self.nothing_leads_out()
@@ -39,6 +40,28 @@ impl Run<'_> {
                     .hint("use the same ones, another directory, or --overwrite"))
             }
         }
+    }
+
+    /// Refuses to mix parts of cells with parts of none: nobody could tell whose rows the latter are.
+    fn same_cells(&self, progress: &Progress) -> Result<()> {
+        let Some(then) = progress.parts.first().map(|(_, facts)| facts.cell) else {
+            return Ok(());
+        };
+        let now = self.plan.parts().find_map(|(_, part)| part.key.cell);
+        let (reason, hint) = match (then, now) {
+            (Some(_), None) => (
+                "the lake is partitioned by cell, and the source names no cell",
+                "name the cell with --cell, or use another directory",
+            ),
+            (None, Some(_)) => (
+                "the lake has no cells, and the source names one",
+                "use another directory, or --overwrite",
+            ),
+            (Some(_), Some(_)) | (None, None) => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.lake.root())
+            .hint(hint))
     }
 
     /// Refuses to continue what shards have begun by another plan.

@@ -9,6 +9,7 @@ use super::{Parts, Run, Shared, rank_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::part::Text;
+use crate::part_key::PartKey;
 use crate::plan::{StreamPlan, check_sha256};
 use crate::source::Source;
 use crate::store::{CutFacts, Progress, Whole};
@@ -26,9 +27,9 @@ impl Run<'_> {
     /// Whether all selected parts of a stream are there.
     pub(super) fn is_cut(&self, stream: &StreamPlan, progress: &Progress, parts: &Parts) -> bool {
         let planned = self.plan.planned_stream(stream);
-        let there = |table: &str, number| {
+        let there = |table: &str, key| {
             let rank = rank_of(self.plan.trace, table);
-            rank.is_some_and(|rank| parts.contains_key(&(rank, number)))
+            rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
         };
         missing_of(&planned, progress, &there).is_some_and(|missing| missing.is_empty())
     }
@@ -101,7 +102,8 @@ impl Run<'_> {
             ticks.read_up_to(whole.bytes);
             for (&table, &count) in &counts {
                 let rank = self.plan.tables[table].rank;
-                for (_, facts) in parts.range_mut((rank, 0)..=(rank, u32::MAX)) {
+                let of_table = (rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST);
+                for (_, facts) in parts.range_mut(of_table) {
                     facts.source.bytes = whole.bytes;
                     facts.source.sha256.clone_from(&whole.sha256);
                     facts.of = Some(count);
@@ -141,7 +143,7 @@ impl Run<'_> {
         let mut text = Text::new(source, layout, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
-            let key = self.key(table, number);
+            let key = self.key(table, number.into());
             if let Some(facts) = shared.kept.get(&key) {
                 text.pass_part(&mut |position| ticks.tick(position))?;
                 parts.insert(key, facts.clone());

@@ -9,11 +9,11 @@
 
 use std::collections::BTreeSet;
 
-use super::disk::{OUTPUTS, ends_in, is_output};
+use super::disk::{OUTPUTS, Place, ends_in, is_output};
 use super::{HOME, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Listing, Location, Url};
-use crate::manifest::{MOST_BYTES, Manifest, REJECTS};
+use crate::manifest::{MOST_BYTES, Manifest};
 
 /// The directory of facts.
 pub(super) const FACTS: &str = "facts";
@@ -91,21 +91,10 @@ pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> 
     let mut files: Vec<String> = root.list_all()?.into_iter().map(|(path, _)| path).collect();
     files.retain(|path| {
         let (directory, name) = path.rsplit_once('/').unwrap_or_default();
-        let (table, key) = match directory.strip_prefix(REJECTS) {
-            Some(table) => (table.trim_start_matches('/'), None),
-            None => match directory.split_once('/') {
-                Some((table, key)) => (table, Some(key)),
-                None => (directory, Some("")),
-            },
-        };
-        let suffixes = match key {
-            None => &[".ndjson"][..],
-            Some(_) => OUTPUTS,
-        };
-        let is_place = key.is_none_or(|key| {
-            key.is_empty() || key.starts_with("file_number=") && !key.contains('/')
-        });
-        tables.contains(table) && is_place && name.starts_with("part-") && ends_in(name, suffixes)
+        Place::of(directory).is_some_and(|place| {
+            let is_part = name.starts_with("part-") && ends_in(name, place.suffixes);
+            tables.contains(place.table) && is_part
+        })
     });
     Ok(files)
 }

@@ -11,6 +11,7 @@ use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::{MOST_BYTES, REJECTS};
+use crate::part_key::{CELL, FILE_NUMBER};
 use crate::source::{open_small, read_small};
 
 /// Who may work on a lake at the same time.
@@ -229,15 +230,27 @@ pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
         Ok(())
     };
     for table in tables {
-        list(table, OUTPUTS)?;
-        list(&format!("{REJECTS}/{table}"), &[".ndjson"])?;
-        for name in names(&inside_directory(root, table)?)? {
-            if name.starts_with("file_number=") {
-                list(&format!("{table}/{name}"), OUTPUTS)?;
+        for directory in with_cells(root, table)? {
+            list(&directory, OUTPUTS)?;
+            for name in names(&inside_directory(root, &directory)?)? {
+                if name.starts_with(FILE_NUMBER) {
+                    list(&format!("{directory}/{name}"), OUTPUTS)?;
+                }
             }
+        }
+        for directory in with_cells(root, &format!("{REJECTS}/{table}"))? {
+            list(&directory, &[".ndjson"])?;
         }
     }
     Ok(files)
+}
+
+/// A directory of a table, and those of cells in it.
+fn with_cells(root: &Path, directory: &str) -> Result<Vec<String>> {
+    let names = names(&inside_directory(root, directory)?)?.into_iter();
+    let cells = names.filter(|name| name.starts_with(CELL));
+    let cells = cells.map(|name| format!("{directory}/{name}"));
+    Ok(std::iter::once(directory.to_owned()).chain(cells).collect())
 }
 
 /// The files in the directories of these tables that no plan can have named, at any depth. Names that
@@ -280,23 +293,61 @@ pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<Str
     Ok(foreign)
 }
 
+/// The directory of a file in a lake, taken apart.
+pub(super) struct Place<'a> {
+    pub(super) table: &'a str,
+    /// What files have their names end in there.
+    pub(super) suffixes: &'static [&'static str],
+    pub(super) cell: Option<&'a str>,
+    pub(super) file_number: Option<&'a str>,
+}
+
+impl<'a> Place<'a> {
+    /// `None` if a lake has no files in such a directory.
+    pub(super) fn of(directory: &'a str) -> Option<Self> {
+        let rejects = directory.strip_prefix(REJECTS);
+        let (path, suffixes) = match rejects {
+            Some(rejects) => (rejects.strip_prefix('/')?, &[".ndjson"][..]),
+            None => (directory, OUTPUTS),
+        };
+        let mut names = path.split('/').peekable();
+        let table = names.next()?;
+        let mut key = |start| {
+            let name = names.next_if(|name| name.starts_with(start))?;
+            name.strip_prefix(start)
+        };
+        let (cell, file_number) = (key(CELL), key(FILE_NUMBER));
+        let is_known = names.next().is_none() && (rejects.is_none() || file_number.is_none());
+        is_known.then_some(Self {
+            table,
+            suffixes,
+            cell,
+            file_number,
+        })
+    }
+}
+
 /// Whether a plan can have named this file: `table/part-00017-of-00500.parquet`, the same in
-/// `file_number=17`, or its rejects file.
+/// `file_number=17`, both of them also in `cell=a`, or its rejects file.
 pub(super) fn is_output(file: &str) -> bool {
     let (directory, name) = file.rsplit_once('/').unwrap_or_default();
-    let (suffixes, key) = match directory.strip_prefix(REJECTS) {
-        Some(table) => (&[".ndjson"][..], table.strip_prefix('/').map(|_| None)),
-        None => match directory.split_once('/') {
-            Some((_, key)) => (OUTPUTS, key.strip_prefix("file_number=").map(Some)),
-            None => (OUTPUTS, Some(None)),
-        },
+    let Some(place) = Place::of(directory) else {
+        return false;
     };
-    let mut stems = suffixes
+    let mut stems = place
+        .suffixes
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix));
     let number = stems.next().and_then(part_number);
+    let is_cell = place
+        .cell
+        .is_none_or(|cell| tracelake_schema::cell(cell).is_some());
     // A padded number is written in one way alone.
-    matches!((number, key), (Some(number), Some(key)) if key.is_none_or(|key| key == number.to_string()))
+    let is_part = number.is_some_and(|number| {
+        let key = place.file_number;
+        key.is_none_or(|key| key == number.to_string())
+    });
+    is_cell && is_part
 }
 
 /// The number in a name such as `part-00017-of-00500` or `part-00017`.

@@ -391,7 +391,10 @@ impl Journal {
                 let name = match one {
                     Line::Origin(_) => return Ok(()),
                     Line::Part { table, facts } => {
-                        format!("{table}-{:05}.ndjson", facts.file_number)
+                        let cell = facts
+                            .cell
+                            .map_or_else(String::new, |cell| format!("-{cell}"));
+                        format!("{table}{cell}-{:05}.ndjson", facts.file_number)
                     }
                     Line::Cut(cut) => {
                         let digest = hex(&Sha256::digest(&cut.source));

@@ -444,6 +444,7 @@ mod tests {
         staging.write_all(bytes).unwrap();
         let output = lake.commit(staging.close().unwrap()).unwrap().into_facts();
         PartFacts {
+            cell: None,
             file_number: 0,
             source: output.clone(),
             of: None,

@@ -26,6 +26,7 @@ use crate::event::{Event, EventSink};
 use crate::location::{Location, from_read};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::output::Format;
+use crate::part_key::CELL;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source;
 use crate::store::{files, inside, read_manifest};
@@ -46,6 +47,8 @@ pub struct Verdict {
     pub values: u64,
     /// Parts of the source that the lake doesn't have.
     pub not_converted: usize,
+    /// Parts of the lake that weren't compared with a source, because it is of another cell.
+    pub not_compared: usize,
     /// Everything that is wrong, in the order of the manifest.
     pub findings: Vec<Error>,
 }
@@ -83,13 +86,19 @@ impl Verification {
     pub fn open(root: &Location, source: Option<&Location>) -> Result<Self> {
         let manifest = read_manifest(root)?;
         let trace = known_trace(root, &manifest)?;
+        let plan = match source {
+            None => None,
+            Some(source) => {
+                let plan = source_plan(source, trace)?;
+                fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
+                Some(plan)
+            }
+        };
         Ok(Self {
             root: root.to_owned(),
             manifest,
             trace,
-            plan: source
-                .map(|source| source_plan(source, trace))
-                .transpose()?,
+            plan,
         })
     }
 
@@ -187,7 +196,7 @@ pub(crate) fn verify_lake(
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
     // The parts of one source are compared with it in one pass.
     let same_source = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
-        (a.0, &a.1.source.path) == (b.0, &b.1.source.path)
+        (a.0, a.1.cell, &a.1.source.path) == (b.0, b.1.cell, &b.1.source.path)
     };
     let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
     let lake = LakeView {
@@ -195,7 +204,7 @@ pub(crate) fn verify_lake(
         trace,
         format: Format::of_lake(&manifest).map_err(|error| error.at(root))?,
         manifest: &manifest,
-        sources: plan.map(Sources::new),
+        sources: plan.map(|plan| Sources::new(plan, &manifest)),
         watch,
     };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
@@ -204,6 +213,10 @@ pub(crate) fn verify_lake(
     });
     let sources = lake.sources.as_ref();
     let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
+    let not_compared = sources.map_or(0, |sources| {
+        let parts = parts.iter().filter(|(_, part)| !sources.has_cell(part));
+        parts.count()
+    });
     let parts = parts.len();
     let values = checked.iter().map(|(values, _)| values).sum();
     findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
@@ -212,6 +225,7 @@ pub(crate) fn verify_lake(
         parts,
         values,
         not_converted,
+        not_compared,
         findings,
     })
 }
@@ -223,6 +237,23 @@ fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     plan(&request)
+}
+
+/// Refuses a source that has no cell of the lake, so that nothing could be compared.
+fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
+    let sources = Sources::new(plan, manifest);
+    let cell = manifest.cells().into_iter().next().flatten();
+    let Some((cells, cell)) = trace.cells.as_ref().zip(cell) else {
+        return Ok(());
+    };
+    if manifest.parts().any(|(_, part)| sources.has_cell(part)) {
+        return Ok(());
+    }
+    let directory = cells.directory_of(cell);
+    let hint = format!(
+        "name the directory of a cell of the lake, such as {directory}, or one that holds several"
+    );
+    Err(Error::new(ErrorKind::Usage, "is of no cell of the lake").hint(hint))
 }
 
 /// Files in the directories of tables that the manifest doesn't name. Whoever reads a whole directory
@@ -258,8 +289,13 @@ fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Er
             findings.push(finding("the manifest names another schema"));
         }
         for part in &facts.parts {
-            if !seen.insert((&facts.name, part.file_number)) {
+            if !seen.insert((&facts.name, part.key())) {
                 findings.push(finding("the manifest names a part twice"));
+            }
+            if !is_in_cell(part) {
+                findings.push(finding(
+                    "the manifest gives a part another cell than its directory",
+                ));
             }
             let name = part.output.path.rsplit('/').next().unwrap_or_default();
             let number = format!("part-{:05}", part.file_number);
@@ -272,6 +308,13 @@ fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Er
         }
     }
     findings
+}
+
+/// Whether the output of a part is in the directory of its cell.
+fn is_in_cell(part: &PartFacts) -> bool {
+    let mut names = part.output.path.split('/').skip(1);
+    let named = names.find_map(|name| name.strip_prefix(CELL));
+    named == part.cell
 }
 
 fn corrupt(reason: impl Into<String>) -> Error {
@@ -320,10 +363,9 @@ impl<'a> LakeView<'a> {
             let table = escape(table.as_bytes(), 80);
             corrupt(format!("the manifest names the unknown table '{table}'")).at(self.root)
         })?;
-        let file_number = part.file_number;
         (self.watch)(Event::Started {
             table: table.name,
-            file_number,
+            part: part.key(),
         });
         let path = verify_file(self.root, &part.output)?;
         let rejects = match &part.rejects {
@@ -336,7 +378,7 @@ impl<'a> LakeView<'a> {
                 .map_err(|error| error.or_at(path))?;
         (self.watch)(Event::Verified {
             table: table.name,
-            file_number,
+            part: part.key(),
             rows: part.rows_out,
         });
         Ok(values)
@@ -369,7 +411,7 @@ impl<'a> LakeView<'a> {
             let reason = "its time range is not the one in the manifest";
             return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
         }
-        let Some(sources) = &self.sources else {
+        let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
             return Ok(0);
         };
         output.check_statistics()?;

@@ -16,31 +16,50 @@ use crate::error::{Result, escape};
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts};
+use crate::part_key::{CellName, PartKey};
 use crate::plan::{PartPlan, Plan};
 use crate::source::{self, Fingerprint};
 
-/// The files of a source, found by table and file number.
+/// The files of a source, found by table, cell and file number.
 pub(super) struct Sources<'a> {
     plan: &'a Plan,
-    parts: BTreeMap<(&'static str, u32), &'a PartPlan>,
+    parts: BTreeMap<(&'static str, PartKey), &'a PartPlan>,
+    cells: BTreeSet<Option<CellName>>,
 }
 
 impl<'a> Sources<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Self {
+    pub(super) fn new(plan: &'a Plan, manifest: &Manifest) -> Self {
+        let one_cell = |cells: BTreeSet<Option<CellName>>| match cells.len() {
+            1 => cells.first().copied(),
+            _ => None,
+        };
+        let of_source = one_cell(plan.parts().map(|(_, part)| part.key.cell).collect());
+        // A source whose name doesn't say its cell is of the only one in the lake. A lake may also have
+        // been made without cells, before the directory was named after one.
+        let only = match (of_source, one_cell(manifest.cells())) {
+            (Some(None), lake) | (Some(Some(_)), lake @ Some(None)) => lake,
+            _ => None,
+        };
         let parts = plan.parts().map(|(table, part)| {
             let table = plan.tables[table].layout.table;
-            ((table.name, part.file_number), part)
+            let cell = only.unwrap_or(part.key.cell);
+            let file_number = part.key.file_number;
+            ((table.name, PartKey { cell, file_number }), part)
         });
-        let parts = parts.collect();
-        Self { plan, parts }
+        let parts: BTreeMap<_, _> = parts.collect();
+        let cells = parts.keys().map(|(_, key)| key.cell).collect();
+        Self { plan, parts, cells }
+    }
+
+    /// Whether the source is of the part's cell. Parts of no cell are of any source.
+    pub(super) fn has_cell(&self, part: &PartFacts) -> bool {
+        part.cell.is_none() || self.cells.contains(&part.cell)
     }
 
     /// How many parts, and files that are cut into parts, a lake lacks.
     pub(super) fn not_converted(&self, manifest: &Manifest) -> usize {
         let lake = manifest.parts();
-        let lake: BTreeSet<_> = lake
-            .map(|(table, part)| (table, part.file_number))
-            .collect();
+        let lake: BTreeSet<_> = lake.map(|(table, part)| (table, part.key())).collect();
         let tables: BTreeSet<&str> = lake.iter().map(|(table, _)| *table).collect();
         let parts = self.parts.keys().filter(|part| !lake.contains(*part));
         let streams = self.plan.streams.iter().filter(|stream| {
@@ -82,7 +101,7 @@ impl<'a> SourceFile<'a> {
             .iter()
             .position(|planned| planned.layout.table.name == table.name);
         let stream = index.and_then(|index| plan.stream_of(index));
-        let part = sources.parts.get(&(table.name, first.file_number));
+        let part = sources.parts.get(&(table.name, first.key()));
         let source = part
             .map(|part| &part.source)
             .or(stream.map(|stream| &stream.source));
@@ -422,6 +441,7 @@ mod tests {
                 sha256: String::new(),
             };
             let part = PartFacts {
+                cell: None,
                 file_number: 0,
                 of: None,
                 left_out: None,

@@ -158,7 +158,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
             .iter()
             .map(|(table, facts)| {
                 json!({
-                    "table": table, "file_number": facts.file_number, "rows": facts.rows_out,
+                    "table": table, "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
                     "rejected": facts.rows_rejected, "bytes": facts.output.bytes,
                     "source": facts.source.path, "source_bytes": facts.source.bytes,
                 })
@@ -234,7 +234,7 @@ fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
     let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
     let totals = json!({
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
-        "not_converted": verdict.not_converted, "files": files,
+        "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "files": files,
     });
     let findings = verdict.findings.iter();
     let findings = findings.map(|one| Ok(error::exception(py, one)?.into_value(py).into_any()));

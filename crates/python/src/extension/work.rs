@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tracelake_convert::error::{Error, ErrorKind, Result};
 use tracelake_convert::event::Event;
+use tracelake_convert::part_key::PartKey;
 
 use super::error::raised;
 use super::panics;
@@ -185,9 +186,8 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
             fields.set_item("rows", rows)?;
             "generated"
         }
-        Note::Event(Event::Started { table, file_number }) => {
-            fields.set_item("table", table)?;
-            fields.set_item("file_number", file_number)?;
+        Note::Event(Event::Started { table, part }) => {
+            set_part(&fields, table, *part)?;
             "started"
         }
         Note::Event(Event::Read { bytes }) => {
@@ -196,13 +196,12 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
         }
         Note::Event(Event::Finished {
             table,
-            file_number,
+            part,
             rows,
             rejected,
             bytes_out,
         }) => {
-            fields.set_item("table", table)?;
-            fields.set_item("file_number", file_number)?;
+            set_part(&fields, table, *part)?;
             fields.set_item("rows", rows)?;
             fields.set_item("rejected", rejected)?;
             fields.set_item("bytes", bytes_out)?;
@@ -210,23 +209,17 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
         }
         Note::Event(Event::Kept {
             table,
-            file_number,
+            part,
             rows,
             bytes,
         }) => {
-            fields.set_item("table", table)?;
-            fields.set_item("file_number", file_number)?;
+            set_part(&fields, table, *part)?;
             fields.set_item("rows", rows)?;
             fields.set_item("bytes", bytes)?;
             "kept"
         }
-        Note::Event(Event::Verified {
-            table,
-            file_number,
-            rows,
-        }) => {
-            fields.set_item("table", table)?;
-            fields.set_item("file_number", file_number)?;
+        Note::Event(Event::Verified { table, part, rows }) => {
+            set_part(&fields, table, *part)?;
             fields.set_item("rows", rows)?;
             "verified"
         }
@@ -237,6 +230,15 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
     };
     watch.bind(py).call((kind,), Some(&fields))?;
     Ok(())
+}
+
+/// Says which part a note is about.
+fn set_part(fields: &Bound<'_, PyDict>, table: &str, part: PartKey) -> PyResult<()> {
+    fields.set_item("table", table)?;
+    if let Some(cell) = part.cell {
+        fields.set_item("cell", cell)?;
+    }
+    fields.set_item("file_number", part.file_number)
 }
 
 /// A panic as an error, which names its place.

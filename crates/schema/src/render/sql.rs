@@ -297,9 +297,13 @@ fn spark_table(trace: &Trace, table: &Table) -> String {
     let added = partitions.iter();
     columns.extend(added.map(|one| line(one.name, one.spark_type, &one.doc)));
     let keys = partitions.iter().map(|one| backquoted(one.name));
+    let without_cells = match trace.cells_of(table) {
+        None => "",
+        Some(_) => "-- For a lake without cells, remove `cell` here and from the view.\n",
+    };
     let name = backquoted(table.name);
     format!(
-        "-- Put the directory of the lake in place of OUT.\n\
+        "-- Put the directory of the lake in place of OUT.\n{without_cells}\
          CREATE TABLE {name} (\n{}\n)\nUSING parquet\nPARTITIONED BY ({})\nCOMMENT {}\n\
          LOCATION 'OUT/{}';\nMSCK REPAIR TABLE {name};\n",
         columns.join(",\n"),

@@ -1,0 +1,126 @@
+//! Which cell the files of a source are of: by the names of directories, or as asked.
+
+use std::collections::BTreeSet;
+
+use tracelake_schema::{Cells, Files, Trace};
+
+use super::Request;
+use crate::discover::{Found, FoundPart, FoundTable, Skipped};
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::part_key::{CellName, of_cell};
+
+/// Gives each part the cell that it is of. The parts of a source have a cell each, or none has one.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the cell that is asked for can't be that of the source;
+/// [`ErrorKind::Failed`] when only some of the parts have a cell.
+pub(super) fn give_cells(request: &Request, found: &mut Found, trace: &Trace) -> Result<()> {
+    let asked = match &request.cell {
+        None => None,
+        Some(name) => Some(known_cell(name, trace)?),
+    };
+    let Some(cells) = &trace.cells else {
+        // The directory has the name of another trace's cell.
+        parts(found).for_each(|part| part.key.cell = None);
+        found.holds_cells = false;
+        return Ok(());
+    };
+    let has_cell = |part: &FoundPart| part.key.cell.is_some();
+    let is_by_cell = |table: &FoundTable| table.files != Files::Whole;
+    let mut by_cell = found.tables.iter().filter(|table| is_by_cell(table));
+    if asked.is_none() && !by_cell.any(|table| table.parts.iter().any(has_cell)) {
+        parts(found).for_each(|part| part.key.cell = None);
+        return Ok(());
+    }
+    skip_whole(found);
+    if let Some(asked) = asked {
+        choose(request, found, cells, asked)?;
+    }
+    let mut without = found.tables.iter().flat_map(|table| &table.parts);
+    if let Some(part) = without.find(|part| !has_cell(part)) {
+        let reason = "is of no cell, and other files are in the directories of cells";
+        return Err(Error::new(ErrorKind::Failed, reason)
+            .at(found.root.join(&part.file.path))
+            .hint("move it into the directory of its cell, or name one cell's directory as SRC"));
+    }
+    Ok(())
+}
+
+/// The cells that lack a table which others in the source have, each as `jobs of cell b`.
+pub(super) fn lacking(found: &Found, table: &FoundTable) -> Vec<String> {
+    let cells = |table: &FoundTable| -> BTreeSet<Option<CellName>> {
+        table.parts.iter().map(|part| part.key.cell).collect()
+    };
+    let own = cells(table);
+    let all: BTreeSet<_> = found.tables.iter().flat_map(cells).collect();
+    let name = table.name.as_deref().unwrap_or_default();
+    let lacking = all.difference(&own);
+    lacking
+        .map(|cell| format!("{name}{}", of_cell(*cell)))
+        .collect()
+}
+
+fn parts(found: &mut Found) -> impl Iterator<Item = &mut FoundPart> {
+    found.tables.iter_mut().flat_map(|table| &mut table.parts)
+}
+
+/// The cell of a name that was typed.
+fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
+    let Some(cells) = &trace.cells else {
+        let reason = format!("{} is not published by cell", trace.name);
+        return Err(Error::new(ErrorKind::Usage, reason).hint("leave --cell out"));
+    };
+    cells.find(name).ok_or_else(|| {
+        let name = escape(name.as_bytes(), 80);
+        let reason = format!("{} has no cell '{name}'", trace.name);
+        let known = format!("its cells are {}", cells.names.join(", "));
+        Error::new(ErrorKind::Usage, reason).hint(known)
+    })
+}
+
+/// Skips tables that are published in one file for all cells.
+fn skip_whole(found: &mut Found) {
+    let tables = std::mem::take(&mut found.tables);
+    let (whole, by_cell): (Vec<_>, Vec<_>) = tables
+        .into_iter()
+        .partition(|table| table.files == Files::Whole);
+    found.tables = by_cell;
+    let parts = whole.into_iter().flat_map(|table| table.parts);
+    found.skipped.extend(parts.map(|part| Skipped {
+        path: part.file.path,
+        why: "it is not published by cell; convert it into a lake of its own".to_owned(),
+    }));
+}
+
+/// Makes the parts those of one cell: of directories of several cells, this takes one.
+fn choose(request: &Request, found: &mut Found, cells: &Cells, asked: CellName) -> Result<()> {
+    let usage = |reason: String, hint: String| {
+        Err(Error::new(ErrorKind::Usage, reason)
+            .at(&request.source)
+            .hint(hint))
+    };
+    if found.tables.is_empty() {
+        let reason = "no file here is published by cell".to_owned();
+        return usage(reason, "leave --cell out".to_owned());
+    }
+    let named: BTreeSet<&str> = parts(found).filter_map(|part| part.key.cell).collect();
+    if named.is_empty() {
+        parts(found).for_each(|part| part.key.cell = Some(asked));
+        return Ok(());
+    }
+    if !named.contains(asked) {
+        let named = named.into_iter().collect::<Vec<_>>().join(", ");
+        return usage(
+            format!("is of cell {named}, and --cell says {asked}"),
+            format!(
+                "leave --cell out, or name the directory of cell {asked}, such as {}",
+                cells.directory_of(asked)
+            ),
+        );
+    }
+    for table in &mut found.tables {
+        table.parts.retain(|part| part.key.cell == Some(asked));
+    }
+    found.tables.retain(|table| !table.parts.is_empty());
+    Ok(())
+}

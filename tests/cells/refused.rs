@@ -1,0 +1,137 @@
+//! What can't be meant, and lakes that don't mix.
+
+use std::fs;
+
+use super::{cells, directory, nameless, trace, two, well};
+use crate::support::{committed_sample, convert, tree};
+
+#[test]
+fn a_cell_that_cannot_be_meant_ends_with_2() {
+    let scratch = two();
+    let of_a = directory(&scratch.src(), "a");
+    let other = trace()
+        .tables
+        .iter()
+        .find(|it| it.files == tracelake_schema::Files::Whole);
+    let other = other.unwrap();
+    let whole = scratch
+        .path()
+        .join(format!("{}.{}", other.name, other.syntax.extension()));
+    let names: Vec<&str> = other
+        .fields
+        .iter()
+        .map(|&it| other.columns[it].content)
+        .collect();
+    fs::write(&whole, names.join(",") + "\n").unwrap();
+    let all = cells().names.join(", ");
+    let cases = [
+        (
+            committed_sample(),
+            "a",
+            "is not published by cell; leave --cell out".to_owned(),
+        ),
+        (
+            of_a.clone(),
+            "z",
+            format!("has no cell 'z'; its cells are {all}"),
+        ),
+        (
+            of_a,
+            "b",
+            "is of cell a, and --cell says b; leave --cell out".to_owned(),
+        ),
+        (
+            scratch.src(),
+            "c",
+            "is of cell a, b, and --cell says c".to_owned(),
+        ),
+        (
+            whole,
+            "a",
+            "no file here is published by cell; leave --cell out".to_owned(),
+        ),
+    ];
+    for (source, cell, says) in cases {
+        let run = convert(&source, &scratch.out(), &["--cell", cell]);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(run.message().contains(&says), "{}", run.message());
+        assert!(!scratch.out().exists());
+    }
+}
+
+#[test]
+fn lakes_with_and_without_cells_do_not_mix() {
+    let scratch = two();
+    let (with, without) = (directory(&scratch.src(), "a"), nameless(&scratch));
+    let cases = [
+        (
+            &with,
+            &without,
+            "the source names no cell; name the cell with --cell",
+        ),
+        (
+            &without,
+            &with,
+            "the lake has no cells, and the source names one",
+        ),
+    ];
+    for (first, second, says) in cases {
+        let out = scratch.path().join("mixed");
+        well(first, &out, &[]);
+        let before = tree(&out);
+        for arguments in [&[][..], &["--dry-run"], &["--shard", "0/2"]] {
+            let run = convert(second, &out, arguments);
+            assert_eq!(run.code, 6, "{}", run.stderr);
+            assert!(run.message().contains(says), "{}", run.message());
+            assert!(tree(&out) == before);
+        }
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn a_file_beside_the_directories_of_cells_is_refused() {
+    let scratch = two();
+    let name = format!("{}-000000000000.json.gz", trace().tables[0].name);
+    fs::copy(
+        directory(&scratch.src(), "a").join(&name),
+        scratch.src().join(&name),
+    )
+    .unwrap();
+    let run = scratch.convert(&[]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.message().contains("is of no cell"), "{}", run.message());
+}
+
+/// A directory or a manifest that claims another cell.
+#[test]
+fn a_file_in_the_directory_of_another_cell_is_found() {
+    let scratch = two();
+    well(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
+    let table = scratch.out().join(trace().tables[0].name);
+    let verify = || crate::support::run(["verify", scratch.out().to_str().unwrap()]);
+    let again = || convert(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
+    // A cell that no trace has: no run can have made it.
+    crate::support::copy(&table.join("cell=a"), &table.join("cell=z"));
+    assert_eq!((verify().code, again().code), (5, 6));
+    fs::remove_dir_all(table.join("cell=z")).unwrap();
+    // Another cell's, which a killed run may have left.
+    crate::support::copy(&table.join("cell=a"), &table.join("cell=b"));
+    assert_eq!(verify().code, 5);
+    fs::remove_dir_all(table.join("cell=b")).unwrap();
+    assert_eq!(verify().code, 0);
+    let manifest = scratch.out().join("_tracelake/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"b\"", 1);
+    fs::write(&manifest, crate::support::seal(&lie)).unwrap();
+    let verified = verify();
+    assert_eq!(verified.code, 5);
+    assert!(
+        verified.stderr.contains("another cell than its directory"),
+        "{}",
+        verified.stderr
+    );
+    let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"../a\"", 1);
+    fs::write(&manifest, crate::support::seal(&lie)).unwrap();
+    assert_eq!(verify().code, 6);
+}

@@ -1,0 +1,169 @@
+//! A lake of cells beside its source: verified, released, at a URL.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tracelake_schema::SYNTHETIC;
+
+use super::{cells, directory, nameless, trace, two, well};
+use crate::support::{Run, gzip, run};
+
+fn verify(out: &Path, source: &Path) -> Run {
+    let [out, source] = [out, source].map(|path| path.to_str().unwrap());
+    run(["verify", out, "--source", source])
+}
+
+#[test]
+fn every_value_is_compared_with_its_own_cell() {
+    let scratch = two();
+    let out = scratch.out();
+    well(&scratch.src(), &out, &[]);
+    let whole = verify(&out, &scratch.src());
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    assert!(!whole.stderr.contains("not compared"), "{}", whole.stderr);
+    // A source of one cell says nothing of the other.
+    let one = verify(&out, &directory(&scratch.src(), "b"));
+    assert_eq!(one.code, 0, "{}", one.stderr);
+    assert!(
+        one.stderr.contains("not compared with a source: 10 parts"),
+        "{}",
+        one.stderr
+    );
+    // One that is of no cell of the lake, or doesn't say which, isn't its source.
+    let other = directory(scratch.path(), "c");
+    crate::support::copy(&directory(&scratch.src(), "a"), &other);
+    for stranger in [other, nameless(&scratch)] {
+        let run = verify(&out, &stranger);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(
+            run.message().contains(&cells().directory_of("a")),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn a_source_without_a_name_is_that_of_the_only_cell() {
+    let scratch = two();
+    let files = nameless(&scratch);
+    let [with, without] = ["with", "without"].map(|name| scratch.path().join(name));
+    well(&files, &with, &["--cell", "a"]);
+    well(&files, &without, &[]);
+    for out in [with, without] {
+        for source in [&files, &directory(&scratch.src(), "a")] {
+            let run = verify(&out, source);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            assert!(run.stderr.contains("values compared"), "{}", run.stderr);
+            assert!(!run.stderr.contains("not compared"), "{}", run.stderr);
+        }
+    }
+}
+
+/// Both cells have files of the same names; the wrong value is in one of them. The digest of the source
+/// is changed with it, so that only the comparison of values can find it.
+#[test]
+fn a_changed_value_is_found_in_its_cell() {
+    let scratch = two();
+    let out = scratch.out();
+    let table = trace().tables[0];
+    let name = format!("{}-000000000000.json.gz", table.name);
+    let file = directory(&scratch.src(), "b").join(&name);
+    let mut text = String::new();
+    let mut bytes = flate2::read::MultiGzDecoder::new(fs::File::open(&file).unwrap());
+    std::io::Read::read_to_string(&mut bytes, &mut text).unwrap();
+    well(&scratch.src(), &out, &[]);
+    let start = text.find("\"time\":\"").unwrap() + 8;
+    text.replace_range(start..=start, "7");
+    let changed = gzip(text.as_bytes());
+    fs::write(&file, &changed).unwrap();
+    let mut manifest = crate::support::manifest(&out);
+    let parts = manifest["tables"][0]["parts"].as_array_mut().unwrap();
+    let is_it = |part: &&mut Value| part["cell"] == "b" && part["file_number"] == 0;
+    let part = parts.iter_mut().find(is_it).unwrap();
+    part["source"]["sha256"] = crate::support::sha256(&changed).into();
+    part["source"]["bytes"] = changed.len().into();
+    crate::support::write_manifest(&out, &manifest);
+    let run = verify(&out, &scratch.src());
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    let place = format!("{}/{name}:1", cells().directory_of("b"));
+    assert!(run.stderr.contains(&place), "{}", run.stderr);
+    assert!(run.stderr.contains("cell=b"), "{}", run.stderr);
+}
+
+#[test]
+fn a_release_says_which_cells_it_has() {
+    let scratch = two();
+    for cell in ["a", "b"] {
+        fs::remove_file(directory(&scratch.src(), cell).join(SYNTHETIC)).unwrap();
+    }
+    for (layout, pattern) in [("hive", "*/*/*.parquet"), ("flat", "*/*.parquet")] {
+        let out = scratch.path().join(layout);
+        well(&scratch.src(), &out, &["--layout", layout]);
+        let refused = run(["release", out.to_str().unwrap()]);
+        assert_eq!(refused.code, 6, "{}", refused.stderr);
+        let missing = cells().names[2..].join(", ");
+        let says = format!("these cells are missing: {missing};");
+        assert!(refused.message().contains(&says), "{}", refused.message());
+        let released = run(["release", out.to_str().unwrap(), "--allow-missing"]);
+        assert_eq!(released.code, 0, "{}", released.stderr);
+        let card = fs::read_to_string(out.join("README.md")).unwrap();
+        assert!(
+            card.contains(", cells a, b, converted to Parquet"),
+            "{card}"
+        );
+        assert!(
+            card.contains(&format!("These cells are missing: {missing}.")),
+            "{card}"
+        );
+        let pattern = format!("{}/{pattern}", trace().tables[0].name);
+        for file in ["README.md", "croissant.json"] {
+            let text = fs::read_to_string(out.join(file)).unwrap();
+            assert!(text.contains(&format!("\"{pattern}\"")), "{file}");
+        }
+        let package = fs::read_to_string(out.join("datapackage.json")).unwrap();
+        assert!(package.contains("/cell=b/"), "{package}");
+        let verified = run(["verify", out.to_str().unwrap()]);
+        assert_eq!(verified.code, 0, "{}", verified.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bucket_names_its_cell() {
+    use crate::support::{assert_same_tree, ended, tree};
+    use crate::urls::server::{Answer, Server};
+
+    let scratch = two();
+    let bucket = cells().directory_of("b");
+    let server = Server::of(
+        &directory(&scratch.src(), "b"),
+        &format!("{bucket}/"),
+        |_| Answer::Well,
+    );
+    let run = |arguments: &[&str]| {
+        let mut command = crate::urls::with_stores(&server.url());
+        let run = ended(command.args(arguments).output().unwrap());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    };
+    let source = format!("gs://{bucket}");
+    let (found, expected) = (scratch.path().join("found"), scratch.out());
+    run(&["convert", &source, found.to_str().unwrap()]);
+    run(&["verify", found.to_str().unwrap(), "--source", &source]);
+    well(&directory(&scratch.src(), "b"), &expected, &[]);
+    assert_same_tree(&tree(&found), &tree(&expected), "a bucket");
+    // A lake in a bucket, which grows by a cell, part by part.
+    let out = "s3://lakes/lake";
+    run(&["convert", &source, out, "--parts", "0"]);
+    run(&["convert", scratch.src().to_str().unwrap(), out]);
+    run(&["convert", &source, out]);
+    run(&["verify", out, "--source", scratch.src().to_str().unwrap()]);
+    well(&scratch.src(), &expected, &[]);
+    let files = tree(&expected).unwrap().into_iter();
+    let files = files.filter_map(|(name, bytes)| Some((name, bytes?)));
+    let files: std::collections::BTreeMap<_, _> = files
+        .filter(|(name, _)| name != "_tracelake/lock")
+        .collect();
+    assert!(server.objects("lakes/lake/") == files);
+}
