@@ -133,6 +133,7 @@ def convert(
     out: StrPath,
     *,
     trace: str | None = None,
+    cell: str | None = None,
     tables: str | Iterable[str] | None = None,
     parts: str | int | Iterable[int] | None = None,
     threads: int | None = None,
@@ -151,9 +152,9 @@ def convert(
 ) -> Manifest:
     """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
 
-    The keyword arguments are the options of ``tracelake convert``. ``tables`` takes a name or
-    several, ``parts`` a text such as ``"0-9,17"``, a number or several, ``memory`` a size such as
-    ``"2GiB"`` or a number of bytes.
+    The keyword arguments are the options of ``tracelake convert``. ``cell`` is the cell that ``src``
+    is of, if nothing else says so. ``tables`` takes a name or several, ``parts`` a text such as
+    ``"0-9,17"``, a number or several, ``memory`` a size such as ``"2GiB"`` or a number of bytes.
 
     ``progress`` is ``"auto"``, ``"bar"``, ``"text"`` or a function of an :class:`Event`. Ctrl-C
     stops within a second; run the same call again to resume.
@@ -169,6 +170,7 @@ def convert(
     out = _path(out)
     arguments = convert_arguments(
         trace=trace,
+        cell=cell,
         tables=tables,
         parts=parts,
         threads=threads,
@@ -358,6 +360,7 @@ def scan(lake: StrPath, table: str) -> polars.LazyFrame:
 def check(
     lake: StrPath,
     *,
+    cell: str | None = None,
     only: str | Iterable[str] | None = None,
     allow_missing: bool = False,
     memory: str | int | None = None,
@@ -369,7 +372,8 @@ def check(
     Wants ``pip install 'tracelake[check]'``. The result is true where nothing is wrong that isn't
     known already. A check is skipped, with the reason, where the lake lacks what it needs; with
     ``allow_missing``, it is made even if parts are missing. ``only`` takes names of checks,
-    ``memory`` the limit of DuckDB, ``watch`` a function of each :class:`CheckResult`.
+    ``memory`` the limit of DuckDB, ``watch`` a function of each :class:`CheckResult`. In a lake of
+    several cells, ``cell`` says which one is checked, because ids are unique only within a cell.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -381,7 +385,7 @@ def check(
 
     path = _path(lake)
     return _checks.check(
-        _queries.Lake(path),
+        _queries.Lake(path, cell),
         only=only,
         allow_missing=allow_missing,
         memory=memory,
@@ -394,6 +398,7 @@ def report(
     lake: StrPath,
     out: StrPath = "report.html",
     *,
+    cell: str | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
 ) -> Report:
@@ -401,7 +406,7 @@ def report(
 
     Wants ``pip install 'tracelake[report]'``. The page says what the lake is, shows events, usage,
     jobs and machines, and has the results of :func:`check`. Figures whose tables or parts are
-    missing are left out, with the reason.
+    missing are left out, with the reason. In a lake of several cells, ``cell`` says which one it shows.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -410,13 +415,14 @@ def report(
     """
     from . import _queries, _report
 
-    return _report.report(_queries.Lake(_path(lake)), _path(out), memory=memory, threads=_threads(threads))
+    return _report.report(_queries.Lake(_path(lake), cell), _path(out), memory=memory, threads=_threads(threads))
 
 
 def derive(
     lake: StrPath,
     out: StrPath,
     *,
+    cell: str | None = None,
     tables: str | Iterable[str] | None = None,
     allow_missing: bool = False,
     memory: str | int | None = None,
@@ -426,7 +432,8 @@ def derive(
 
     Wants ``pip install 'tracelake[check]'``. The new directory ``out`` gets a Parquet file for each
     table, and the facts in ``_tracelake/derived.json``: the engine, its version, and the digest of
-    the lake. Its bytes may depend on these and on the machine.
+    the lake. Its bytes may depend on these and on the machine. In a lake of several cells, ``cell``
+    says which one they are made from.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -437,7 +444,7 @@ def derive(
     from . import _derive, _queries
 
     return _derive.derive(
-        _queries.Lake(_path(lake)),
+        _queries.Lake(_path(lake), cell),
         _path(out),
         tables=tables,
         allow_missing=allow_missing,

@@ -66,6 +66,8 @@ class CheckReport:
     path: str
     trace: str
     results: tuple[CheckResult, ...]
+    #: The cell that was checked; ``None`` in a lake without cells.
+    cell: str | None = None
 
     def __bool__(self) -> bool:
         return not self.new
@@ -134,7 +136,9 @@ class CheckReport:
             }
             for result in self.results
         ]
-        return json.dumps({"trace": self.trace, "counts": self._counts(), "checks": results}, indent=2)
+        cell = {} if self.cell is None else {"cell": self.cell}
+        said = {"trace": self.trace, **cell, "counts": self._counts(), "checks": results}
+        return json.dumps(said, indent=2)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each finding, and one for each check without any, for a DataFrame."""
@@ -176,7 +180,8 @@ class CheckReport:
 
     def _title(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
-        return f"{len(self)} checks of {self.trace} in {self.path}: {counts}"
+        cell = "" if self.cell is None else f", cell {self.cell}"
+        return f"{len(self)} checks of {self.trace}{cell} in {self.path}: {counts}"
 
     def __repr__(self) -> str:
         lines = [self._title()]
@@ -217,7 +222,7 @@ def check(
             results.append(result)
             if watch is not None:
                 watch(result)
-    return CheckReport(lake.manifest.path, lake.manifest.trace, tuple(results))
+    return CheckReport(lake.manifest.path, lake.manifest.trace, tuple(results), lake.cell)
 
 
 def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, allow_missing: bool) -> CheckResult:

@@ -97,6 +97,7 @@ def _command(
     command = commands.add_parser(name, help=purpose, description=description, epilog=epilog)
     command.set_defaults(run=run)
     command.add_argument("lake", metavar="LAKE", help="a finished lake of Parquet files")
+    command.add_argument("--cell", metavar="NAME", help="the cell to query, in a lake of several cells")
     command.add_argument(
         "--threads", metavar="N", type=int, help="number of threads [default: one per processor]"
     )
@@ -115,6 +116,7 @@ def _check(asked: argparse.Namespace) -> int:
     show = _show if sys.stderr.isatty() else None
     report = tracelake.check(
         asked.lake,
+        cell=asked.cell,
         only=asked.only,
         allow_missing=asked.allow_missing,
         memory=asked.memory,
@@ -128,7 +130,7 @@ def _check(asked: argparse.Namespace) -> int:
 
 
 def _report(asked: argparse.Namespace) -> int:
-    made = tracelake.report(asked.lake, asked.out, memory=asked.memory, threads=asked.threads)
+    made = tracelake.report(asked.lake, asked.out, cell=asked.cell, memory=asked.memory, threads=asked.threads)
     size = _results.size(made.bytes)
     print(f"{made.path}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
     return 0
@@ -138,6 +140,7 @@ def _derive(asked: argparse.Namespace) -> int:
     made = tracelake.derive(
         asked.lake,
         asked.out,
+        cell=asked.cell,
         tables=asked.tables,
         allow_missing=asked.allow_missing,
         memory=asked.memory,

@@ -51,6 +51,8 @@ class DerivedLake:
     tables: tuple[DerivedTable, ...]
     #: The tables that weren't made, each with the reason.
     skipped: Mapping[str, str]
+    #: The cell that they were made from; ``None`` for a lake without cells.
+    cell: str | None = None
 
     def __getitem__(self, table: str) -> DerivedTable:
         """The table of a name."""
@@ -76,7 +78,8 @@ class DerivedLake:
         return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
 
     def _title(self) -> str:
-        return f"Tables derived from {self.trace} in {self.path}, by {self.engine} {self.engine_version}"
+        cell = "" if self.cell is None else f", cell {self.cell}"
+        return f"Tables derived from {self.trace}{cell} in {self.path}, by {self.engine} {self.engine_version}"
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {line}" for line in self._lines())])
@@ -130,8 +133,10 @@ def _facts(lake: _queries.Lake, engine: _queries.Engine) -> dict[str, str]:
     version = engine.connection.execute("SELECT library_version FROM pragma_version()").fetchone()
     with open(os.path.join(lake.manifest.path, "_tracelake", "manifest.json"), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
+    cell = {} if lake.cell is None else {"cell": lake.cell}
     return {
         "trace": lake.manifest.trace,
+        **cell,
         "version": _tracelake.__version__,
         "engine": "DuckDB",
         "engine_version": "" if version is None else str(version[0]),
@@ -172,6 +177,8 @@ def _note(derived: DerivedLake, said: Mapping[str, Any], out: str) -> None:
     """Writes what the tables are and what they were made from."""
     facts: dict[str, Any] = {"tool": "tracelake", **asdict(derived)}
     del facts["path"]
+    if derived.cell is None:
+        del facts["cell"]
     for table in facts["tables"]:
         query = said[table["name"]]
         table.update(summary=query["summary"], columns=query["columns"], sql=query["sql"])

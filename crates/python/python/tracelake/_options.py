@@ -15,6 +15,7 @@ StrPath = Union[str, "os.PathLike[str]"]
 def convert_arguments(
     *,
     trace: str | None,
+    cell: str | None,
     tables: str | Iterable[str] | None,
     parts: str | int | Iterable[int] | None,
     threads: int | None,
@@ -33,6 +34,7 @@ def convert_arguments(
     """The options of ``tracelake convert``."""
     options: list[tuple[str, str | None]] = [
         ("trace", None if trace is None else text("trace", trace)),
+        ("cell", None if cell is None else text("cell", cell)),
         ("tables", names("tables", tables)),
         ("parts", part_numbers(parts)),
         ("threads", integer("threads", threads)),

@@ -32,6 +32,8 @@ class Event:
     rejected: int | None = None
     bytes: int | None = None
     text: str | None = None
+    #: The cell of the part, in a lake that is partitioned by cell.
+    cell: str | None = None
 
 
 #: Called with each event, in the thread that called the function.
@@ -137,7 +139,7 @@ class Line:
         elif event.kind in ("read", "kept"):
             self._done += event.bytes or 0
         elif event.kind in ("started", "generated"):
-            self._what = f"{event.table} {event.file_number}"
+            self._what = _part(event)
         self._write(self.text(time.monotonic() - self._begun))
 
     def text(self, seconds: float) -> str:
@@ -154,11 +156,16 @@ class Line:
         self._write("")
 
 
+def _part(event: Event) -> str:
+    of_cell = "" if event.cell is None else f" of cell {event.cell}"
+    return f"{event.table} {event.file_number}{of_cell}"
+
+
 def _print_lines(event: Event) -> None:
     if event.kind == "finished":
         rejected = f", {event.rejected:,} rejected" if event.rejected else ""
-        print(f"{event.table} {event.file_number}: {event.rows:,} rows{rejected}", file=sys.stderr)
+        print(f"{_part(event)}: {event.rows:,} rows{rejected}", file=sys.stderr)
     elif event.kind == "kept":
-        print(f"{event.table} {event.file_number}: {event.rows:,} rows, kept", file=sys.stderr)
+        print(f"{_part(event)}: {event.rows:,} rows, kept", file=sys.stderr)
     elif event.kind == "warning":
         print(f"warning: {event.text}", file=sys.stderr)

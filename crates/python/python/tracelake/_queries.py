@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,15 +54,21 @@ def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
 
 
 class Lake:
-    """A finished lake of Parquet files, and what is missing of it."""
+    """A finished lake of Parquet files, or one cell of it, and what is missing of it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, cell: str | None = None) -> None:
         self.manifest = _results.manifest(path, _tracelake.manifest(path))
+        #: The cell that queries are about; ``None`` in a lake without cells.
+        self.cell = _cell(self.manifest, cell)
+        self.manifest = _of_cell(self.manifest, self.cell)
         if self.manifest.options.get("format") == "arrow":
             raise UsageError(f"{path}: DuckDB reads no Arrow files; convert with format='parquet'")
         self.inventory = _results.inventory(_tracelake.inspect_path(path))
         self.said = described(self.manifest.trace)
         self._tables = {facts.name: facts for facts in self.manifest.tables}
+        self.inventory = replace(
+            self.inventory, tables=tuple(one for one in self.inventory.tables if one.cell == self.cell)
+        )
         self._inventories = {one.name: one for one in self.inventory.tables}
 
     def parts(self, table: str) -> tuple[_results.PartFacts, ...]:
@@ -126,6 +132,34 @@ class Lake:
         root = os.path.abspath(self.manifest.path)
         parts = (part for part in self.parts(table) if numbers is None or part.file_number in numbers)
         return [os.path.join(root, *part.output.path.split("/")) for part in parts]
+
+
+def _cell(manifest: _results.Manifest, asked: str | None) -> str | None:
+    """The cell to query: IDs are unique only within one, so queries never see several."""
+    cells = manifest.cells
+    if asked is None and len(cells) > 1:
+        raise UsageError(
+            f"{manifest.path}: the lake has the cells {', '.join(cells)}, and IDs are unique only within a cell; "
+            f"pass one, for example cell='{cells[0]}' or --cell {cells[0]}"
+        )
+    if asked is None:
+        return cells[0] if cells else None
+    if asked not in cells:
+        has = f"it has {', '.join(cells)}" if cells else "leave the cell out"
+        raise UsageError(f"{manifest.path}: the lake has no cell '{asked}'; {has}")
+    return asked
+
+
+def _of_cell(manifest: _results.Manifest, cell: str | None) -> _results.Manifest:
+    """The manifest with the parts of one cell."""
+    if cell is None:
+        return manifest
+    tables: list[_results.TableFacts] = []
+    for facts in manifest.tables:
+        parts = tuple(part for part in facts.parts if part.cell == cell)
+        if parts:
+            tables.append(replace(facts, parts=parts, rows=sum(part.rows_out for part in parts)))
+    return replace(manifest, tables=tuple(tables))
 
 
 class Engine:

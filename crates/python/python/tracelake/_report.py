@@ -88,6 +88,8 @@ def _lake(lake: _queries.Lake) -> str:
         ("Rows", _results.count(manifest.rows)),
         ("Rejected rows", _results.count(manifest.rejected)),
     ]
+    if lake.cell is not None:
+        facts.insert(1, ("Cell", lake.cell))
     if manifest.synthetic:
         facts.insert(1, ("Synthetic", "Made by tracelake generate; no row of it is real."))
     if lake.inventory.absent:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import duckdb
     import polars
 
-PARTITION = "file_number"
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class PartFacts:
     rejects: FileFacts | None = None
     of: int | None = None
     left_out: int | None = None
+    #: The cell, in a lake that is partitioned by cell.
+    cell: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,12 @@ class Manifest:
         raise KeyError(table)
 
     @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells of the lake; none if it isn't partitioned by cell."""
+        cells = {part.cell for table in self.tables for part in table.parts}
+        return tuple(sorted(cell for cell in cells if cell is not None))
+
+    @property
     def rows(self) -> int:
         """Rows in all tables."""
         return sum(table.rows for table in self.tables)
@@ -120,22 +127,28 @@ class Manifest:
         return sum(table.rejected for table in self.tables)
 
     def scan(self, table: str) -> polars.LazyFrame:
-        """A table as a Polars LazyFrame, with ``file_number`` where the layout is ``hive``."""
+        """A table as a Polars LazyFrame, with ``cell`` where the lake has cells, and with ``file_number``
+        where the layout is ``hive``."""
         try:
             import polars
         except ImportError as missing:
             raise missing_extra("polars", "polars") from missing
-        directory, hive = self._directory(table), self.options["layout"] == "hive"
+        directory = self._directory(table)
+        partitions: dict[str, polars.DataType] = {}
+        if self.cells:
+            partitions["cell"] = polars.String()
+        if self.options["layout"] == "hive":
+            partitions["file_number"] = polars.Int64()
         if self.options.get("format") == "arrow":
             return polars.scan_ipc(
                 os.path.join(directory, "**", "*.arrow"),
-                hive_partitioning=hive,
-                hive_schema={PARTITION: polars.Int64()} if hive else None,
+                hive_partitioning=bool(partitions),
+                hive_schema=partitions or None,
             )
         return polars.scan_parquet(
             os.path.join(directory, "**", "*.parquet"),
-            hive_partitioning=hive,
-            hive_schema={PARTITION: polars.Int64()} if hive else None,
+            hive_partitioning=bool(partitions),
+            hive_schema=partitions or None,
         )
 
     def duckdb(self) -> duckdb.DuckDBPyConnection:
@@ -177,18 +190,21 @@ class Manifest:
             for facts in self.tables
         ]
 
+    def _title(self) -> str:
+        return f"Lake of {self.trace}{_of_cells(self.cells)} in {self.path}"
+
     def __repr__(self) -> str:
-        title = f"Lake of {self.trace} in {self.path}: {count(self.rows)} rows"
+        title = f"{self._title()}: {count(self.rows)} rows"
         return _text_table(title, _LAKE, self._rows(), self.warnings)
 
     def _repr_html_(self) -> str:
-        title = f"Lake of {self.trace} in {self.path}"
+        title = self._title()
         return _html_table(title, _LAKE, self._rows(), self.warnings)
 
 
 @dataclass(frozen=True)
 class TableInventory:
-    """One table of a lake or of a source."""
+    """One table of a lake or of a source; where there are cells, of one cell."""
 
     name: str
     parts: int
@@ -200,6 +216,8 @@ class TableInventory:
     bytes: int
     time_min: int | None
     time_max: int | None
+    #: The cell, where there are cells.
+    cell: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,7 +236,7 @@ class Inventory:
     def _rows(self) -> list[list[str]]:
         return [
             [
-                one.name,
+                one.name if one.cell is None else f"{one.name} of cell {one.cell}",
                 count(one.parts),
                 count(len(one.missing)),
                 _text(one.rows, count),
@@ -282,6 +300,8 @@ class Verification:
     not_converted: int
     #: Everything that is wrong.
     findings: tuple[TracelakeError, ...]
+    #: Parts of the lake that weren't compared, because the source is of another cell.
+    not_compared: int = 0
 
     def __bool__(self) -> bool:
         return not self.findings
@@ -294,6 +314,8 @@ class Verification:
     def __repr__(self) -> str:
         compared = f", {count(self.values)} values compared with the source" if self.values else ""
         lines = [f"{count(self.parts)} parts, {count(self.rows)} rows{compared}: {len(self.findings)} wrong"]
+        if self.not_compared:
+            lines.append(f"  not compared with a source: {count(self.not_compared)} parts of other cells")
         return "\n".join(lines + [f"  {finding}" for finding in self.findings])
 
     def _repr_html_(self) -> str:
@@ -381,6 +403,8 @@ class TraceSchema:
     citation: str
     url: str
     tables: tuple[TableSchema, ...]
+    #: The cells that it is published by, if it has any.
+    cells: tuple[str, ...] = ()
 
     def to(self, form: str) -> str:
         """The description as ``text``, ``json``, ``markdown``, or ``duckdb`` or ``spark`` statements."""
@@ -473,7 +497,12 @@ def verification(found: tuple[str, list[TracelakeError]]) -> Verification:
     """A verification from its totals and findings."""
     said = json.loads(found[0])
     return Verification(
-        said["parts"], said["rows"], said["values"], said["not_converted"], tuple(found[1])
+        said["parts"],
+        said["rows"],
+        said["values"],
+        said["not_converted"],
+        tuple(found[1]),
+        said["not_compared"],
     )
 
 
@@ -491,8 +520,15 @@ def trace_schema(text: str) -> TraceSchema:
         TableSchema(said["name"], table["name"], table["summary"], tuple(_column(one) for one in table["columns"]))
         for table in said["tables"]
     )
+    cells = said["cells"]
     return TraceSchema(
-        said["name"], said["title"], said["licence"], said["citation"], said["url"], tuple(tables)
+        said["name"],
+        said["title"],
+        said["licence"],
+        said["citation"],
+        said["url"],
+        tuple(tables),
+        () if cells is None else tuple(cells["names"]),
     )
 
 
@@ -526,6 +562,11 @@ def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:
 def count(number: int) -> str:
     """A number with commas."""
     return f"{number:,}"
+
+
+def _of_cells(cells: Sequence[str]) -> str:
+    """The cells of a lake, after the name of its trace."""
+    return f", cell{'s' if len(cells) > 1 else ''} {', '.join(cells)}" if cells else ""
 
 
 def _text(value: int | None, shown: Any = str) -> str:

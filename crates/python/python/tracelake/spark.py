@@ -43,6 +43,7 @@ def convert(
     out: StrPath,
     *,
     trace: str | None = None,
+    cell: str | None = None,
     tables: str | Iterable[str] | None = None,
     parts: str | int | Iterable[int] | None = None,
     threads: int | None = 1,
@@ -71,6 +72,7 @@ def convert(
     source, lake = _everywhere(src), _everywhere(out)
     arguments = convert_arguments(
         trace=trace,
+        cell=cell,
         tables=tables,
         parts=parts,
         threads=threads,
@@ -174,22 +176,22 @@ class _Poll:
 
     def __init__(self, lake: str, watch: Watcher) -> None:
         self._lake, self._watch = lake, watch
-        self._known: set[tuple[str, int]] = set()
-        self._read: dict[str, int] = {}
+        self._known: set[tuple[str, str | None, int]] = set()
+        self._read: dict[tuple[str | None, str], int] = {}
         self.look("kept")
 
     def look(self, kind: Literal["finished", "kept"]) -> None:
         """Looks once."""
         for part in json.loads(_tracelake.facts(self._lake)):
-            key = (part["table"], part["file_number"])
+            key = (part["table"], part["cell"], part["file_number"])
             if key in self._known:
                 continue
             self._known.add(key)
             # Several parts may be cut from one file, of which each says how much was read.
-            read, source = part["source_bytes"], part["source"]
+            read, source = part["source_bytes"], (part["cell"], part["source"])
             new = max(read - self._read.get(source, 0), 0)
             self._read[source] = max(read, self._read.get(source, 0))
-            place = {"table": part["table"], "file_number": part["file_number"]}
+            place = {name: part[name] for name in ("table", "cell", "file_number")}
             if kind == "kept":
                 self._watch(kind, **place, rows=part["rows"], bytes=new)
                 continue
