@@ -2,18 +2,20 @@
 
 pub mod checksums;
 mod hints;
+mod names;
 pub mod schema_csv;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracelake_schema::{Archive, Files, SYNTHETIC, TRACES, Table, Trace};
+use tracelake_schema::{Files, SYNTHETIC, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Entry, Kind, Listing, Location};
 use crate::part_key::{CellName, PartKey, listed};
 use crate::source::ARCHIVES;
 use crate::store::HOME;
+use names::{FileName, cell_of, is_table, stem_table, table_of};
 
 /// What was found in a source.
 #[derive(Debug)]
@@ -158,13 +160,6 @@ fn near(source: &Location, is_file: bool) -> Vec<Location> {
     };
     let directories = std::iter::successors(Some(whole), Location::parent);
     directories.skip(usize::from(is_file)).take(2).collect()
-}
-
-/// The cell that a directory is named after.
-fn cell_of(directory: &Location, trace: Option<&'static Trace>) -> Option<CellName> {
-    let name = directory.name_or_bucket()?;
-    let mut cells = traces(trace).filter_map(|trace| trace.cells);
-    cells.find_map(|cells| cells.of_directory(name))
 }
 
 /// The files of a source.
@@ -519,116 +514,6 @@ impl Search<'_> {
     }
 }
 
-/// What a file's name says about it.
-#[derive(Debug, PartialEq)]
-enum FileName {
-    /// `part-00017-of-00500.csv.gz`, of the table that its directory is named after.
-    Part { number: u32, total: u32 },
-    /// `<table>-000000000017.json.gz`.
-    Shard { table: String, number: u32 },
-    /// `<table>.csv.gz`, `<table>.tar.gz`, of a table that is published so.
-    Whole { table: String },
-    /// `<table>.csv.gz`, of a table that is published in parts or shards: its only part.
-    Only { table: String, files: Files },
-    /// An archive of all tables.
-    Archive(&'static Trace),
-}
-
-impl FileName {
-    fn of(name: &str, trace: Option<&'static Trace>) -> Option<Self> {
-        if let Some((number, total)) = part_name(name) {
-            return Some(Self::Part { number, total });
-        }
-        let known_as = |archive: &&Archive| {
-            archive.names.iter().any(|known| {
-                let stem = known.strip_suffix(".tar.gz").unwrap_or(known);
-                let ending = name.strip_prefix(stem);
-                ending.is_some_and(|ending| ARCHIVES.contains(&ending))
-            })
-        };
-        for trace in traces(trace) {
-            if let Some(archive) = trace.archives.iter().find(known_as) {
-                return Some(match archive.table {
-                    None => Self::Archive(trace),
-                    Some(table) => Self::Whole {
-                        table: table.to_owned(),
-                    },
-                });
-            }
-        }
-        tables(trace).find_map(|table| {
-            let rest = name.strip_prefix(table.name)?;
-            let extension = table.syntax.extension();
-            let of_text = |rest: &str| {
-                let rest = rest
-                    .strip_prefix('.')
-                    .and_then(|rest| rest.strip_prefix(extension));
-                matches!(rest, Some("" | ".gz"))
-            };
-            let name = table.name.to_owned();
-            match table.files {
-                Files::Whole if of_text(rest) || ARCHIVES.contains(&rest) => {
-                    Some(Self::Whole { table: name })
-                }
-                Files::Parts | Files::Shards if of_text(rest) => Some(Self::Only {
-                    table: name,
-                    files: table.files,
-                }),
-                Files::Shards => {
-                    let rest = rest.strip_prefix('-')?;
-                    let (number, _) = rest.split_once('.')?;
-                    let file_number = digits(number)?;
-                    of_text(&rest[number.len()..]).then_some(Self::Shard {
-                        table: name,
-                        number: file_number,
-                    })
-                }
-                _ => None,
-            }
-        })
-    }
-}
-
-fn traces(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Trace> {
-    let all = if trace.is_none() { TRACES } else { &[] };
-    trace.into_iter().chain(all)
-}
-
-fn tables(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Table> {
-    traces(trace).flat_map(|trace| trace.tables)
-}
-
-fn is_table(name: &str, trace: Option<&'static Trace>) -> bool {
-    tables(trace).any(|table| table.name == name)
-}
-
-/// The file number and the number of parts in a name such as `part-00017-of-00500.csv.gz`.
-fn part_name(name: &str) -> Option<(u32, u32)> {
-    let stem = name
-        .strip_suffix(".csv.gz")
-        .or_else(|| name.strip_suffix(".csv"))?;
-    let (number, total) = stem.strip_prefix("part-")?.split_once("-of-")?;
-    Some((digits(number)?, digits(total)?))
-}
-
-/// A number of digits and nothing else.
-fn digits(text: &str) -> Option<u32> {
-    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| text.parse().ok()).flatten()
-}
-
-/// The table that a directory is named after.
-fn table_of(directory: &Location, trace: Option<&'static Trace>) -> Option<String> {
-    let name = directory.name()?;
-    is_table(name, trace).then(|| name.to_owned())
-}
-
-/// The table that a file is named after, although the publisher names the table's files otherwise.
-fn stem_table(name: &str, trace: Option<&'static Trace>) -> Option<String> {
-    let (stem, _) = name.split_once('.')?;
-    is_table(stem, trace).then(|| stem.to_owned())
-}
-
 /// Refuses a symbolic link that points out of the source.
 fn stay_inside(root: &Path, path: &Path) -> Result<()> {
     let whole = fs::canonicalize(path).map_err(|error| Error::io("open", path, error))?;
@@ -646,22 +531,6 @@ fn stay_inside(root: &Path, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn part_names() {
-        assert_eq!(part_name("part-00017-of-00500.csv.gz"), Some((17, 500)));
-        assert_eq!(part_name("part-00000-of-00001.csv"), Some((0, 1)));
-        for other in [
-            "part-00017-of-00500.csv.gz.part",
-            "part--of-1.csv",
-            "part-+1-of-2.csv.gz",
-            "part-99999999999-of-1.csv.gz",
-            "x.csv.gz",
-            "part-1-of-2.parquet",
-        ] {
-            assert_eq!(part_name(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn a_file_is_taken_alone_and_a_directory_whole() {

@@ -1,6 +1,7 @@
 //! Found × catalog × options → [`Plan`]: plain data that `--dry-run` prints and a run carries out.
 
 mod cells;
+mod parts;
 mod recognise;
 mod request;
 mod shards;
@@ -16,13 +17,14 @@ use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::layout::Layout;
 use crate::location::Location;
-use crate::manifest::REJECTS;
 use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
-use crate::output::{Encoding, Format};
-use crate::part_key::{PartKey, listed};
+use crate::output::Encoding;
+use crate::part_key::PartKey;
 use crate::source::{self, Member};
 use crate::words::several;
+
+use parts::{part_plan, plan_table};
 
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 pub use shards::Shard;
@@ -576,162 +578,6 @@ pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> 
     .hint("download it again, or pass --checksums none to skip this check"))
 }
 
-fn plan_table(
-    request: &Request,
-    found: &Found,
-    here: &FoundTable,
-    rank: usize,
-    layout: Layout,
-    checksums: Option<&Checksums>,
-) -> Result<TablePlan> {
-    let table = layout.table;
-    let selected = |number| {
-        request
-            .parts
-            .as_ref()
-            .is_none_or(|parts| parts.contains(number))
-    };
-    let mut missing = Vec::new();
-    let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
-    for parts in cells.filter(|_| !found.alone) {
-        check_numbers(request, found, table, parts)?;
-        let total = parts.iter().map(FoundPart::total).max().unwrap_or(0);
-        let gaps: Vec<PartKey> = gaps(parts, total)
-            .filter(|gap| selected(gap.file_number))
-            .collect();
-        if !gaps.is_empty() && !request.allow_missing {
-            let reason = format!(
-                "{} of {total} parts are missing: {}",
-                gaps.len(),
-                listed(&gaps)
-            );
-            return Err(Error::new(ErrorKind::Failed, reason)
-                .at(&request.source)
-                .field(table.name)
-                .hint("download them, or pass --allow-missing to convert what is there"));
-        }
-        missing.extend(gaps);
-    }
-    let parts = here
-        .parts
-        .iter()
-        .filter(|part| selected(part.key.file_number))
-        .map(|part| {
-            let path = &part.file.path;
-            // Below the directories of cells, files of one name are different files.
-            let (recorded, directory) = match path.split_once('/').filter(|_| found.holds_cells) {
-                Some((_, recorded)) => (recorded, ""),
-                None => (&path[..], table.name),
-            };
-            let listed = checksums.and_then(|sums| sums.of(directory, path));
-            let place = (request.layout, request.encoding.format());
-            part_plan(place, table, part, recorded, listed)
-        });
-    let parts = parts.collect();
-    let schema = tracelake_schema::arrow::arrow_schema(table);
-    Ok(TablePlan {
-        rank,
-        layout,
-        schema,
-        parts,
-        missing,
-    })
-}
-
-fn part_plan(
-    place: (options::Layout, Format),
-    table: &Table,
-    part: &FoundPart,
-    recorded: &str,
-    sha256: Option<&str>,
-) -> PartPlan {
-    let stem = output_stem(part);
-    let (layout, format) = place;
-    let folder = part.key.folder(table.name, layout);
-    let rejects = format!("{REJECTS}/{}", table.name);
-    let rejects = part.key.folder(&rejects, options::Layout::Flat);
-    PartPlan {
-        key: part.key,
-        source: part.file.path.clone(),
-        recorded: recorded.to_owned(),
-        bytes: part.file.bytes,
-        sha256: sha256.map(str::to_owned),
-        output: format!("{folder}/{stem}.{format}"),
-        rejects: format!("{rejects}/{stem}.ndjson"),
-    }
-}
-
-/// The parts with numbers below `total` that are not there; `parts` are of one cell, in the order of
-/// their numbers.
-fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = PartKey> {
-    let cell = parts.first().and_then(|part| part.key.cell);
-    let numbers = parts.iter().map(|part| part.key.file_number);
-    let after = numbers.clone().map(|number| number.saturating_add(1));
-    let starts = std::iter::once(0).chain(after);
-    let gaps = starts.zip(numbers.chain([total]));
-    let gaps = gaps.flat_map(|(start, end)| start..end);
-    gaps.map(move |file_number| PartKey { cell, file_number })
-}
-
-/// Two files of one number would become the same output; a number past the total is a mistake; two
-/// totals mean that two downloads were mixed.
-fn check_numbers(
-    request: &Request,
-    found: &Found,
-    table: &Table,
-    parts: &[FoundPart],
-) -> Result<()> {
-    let wrong = |part: &FoundPart, reason: String, hint: &str| {
-        Err(Error::new(ErrorKind::Failed, reason)
-            .at(found.root.join(&part.file.path))
-            .field(table.name)
-            .hint(hint))
-    };
-    for pair in parts.windows(2) {
-        if pair[0].key == pair[1].key {
-            let reason = format!("has the same file number as {}", pair[0].file.path);
-            return wrong(&pair[1], reason, "move one of them away");
-        }
-    }
-    for part in parts {
-        if part.total() > PARTS_LIMIT {
-            let reason = format!(
-                "one of {} parts, and a table has at most {PARTS_LIMIT}",
-                part.total()
-            );
-            return wrong(part, reason, "rename it, or move it away");
-        }
-        let number = part.key.file_number;
-        if number >= part.total() {
-            let reason = format!("file number {number} is not below {}", part.total());
-            return wrong(part, reason, "rename it, or move it away");
-        }
-        let first = &parts[0];
-        if part.total.is_some() && part.total != first.total && !request.allow_missing {
-            let reason = format!(
-                "one of {} parts, but {} is one of {}",
-                part.total(),
-                first.file.path,
-                first.total()
-            );
-            return wrong(
-                part,
-                reason,
-                "move one kind away, or pass --allow-missing to take both",
-            );
-        }
-    }
-    Ok(())
-}
-
-fn output_stem(part: &FoundPart) -> String {
-    let number = part.key.file_number;
-    match part.total {
-        Some(total) => format!("part-{number:05}-of-{total:05}"),
-        None => format!("part-{number:05}"),
-    }
-}
-
 fn unknown_table(name: &str, trace: &Trace) -> Error {
     let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
     let name = escape(name.as_bytes(), 80);
@@ -740,31 +586,4 @@ fn unknown_table(name: &str, trace: &Trace) -> Error {
         format!("{} has no table '{name}'", trace.name),
     )
     .hint(format!("it has {}", names.join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_the_numbers_between_those_found() {
-        let part = |number| FoundPart {
-            file: FoundFile {
-                path: String::new(),
-                bytes: 0,
-            },
-            key: PartKey::from(number),
-            total: Some(10),
-        };
-        let found = [2, 3, 3, 7].map(part);
-        let numbers = |parts: &[FoundPart], total| {
-            let gaps = gaps(parts, total).map(|gap| gap.file_number);
-            gaps.collect::<Vec<_>>()
-        };
-        assert_eq!(numbers(&found, 10), [0, 1, 4, 5, 6, 8, 9]);
-        assert_eq!(numbers(&found[..3], 4), [0, 1]);
-        assert_eq!(numbers(&[], 2), [0, 1]);
-        // Only as many as are asked for are ever made.
-        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5.into()));
-    }
 }
