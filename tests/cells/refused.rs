@@ -103,6 +103,24 @@ fn a_file_beside_the_directories_of_cells_is_refused() {
     assert!(run.message().contains("is of no cell"), "{}", run.message());
 }
 
+/// Nothing is in the directory of the cell, so the files are of none.
+#[test]
+fn an_empty_directory_of_a_cell_changes_nothing() {
+    let scratch = two();
+    let files = nameless(&scratch);
+    let [plain, beside] = ["plain", "beside"].map(|name| scratch.path().join(name));
+    well(&files, &plain, &[]);
+    fs::create_dir(directory(&files, "a")).unwrap();
+    well(&files, &beside, &[]);
+    assert!(tree(&beside) == tree(&plain));
+    assert!(
+        !tree(&plain)
+            .unwrap()
+            .keys()
+            .any(|name| name.contains("cell="))
+    );
+}
+
 /// A directory or a manifest that claims another cell.
 #[test]
 fn a_file_in_the_directory_of_another_cell_is_found() {

@@ -745,5 +745,35 @@ doc = "how"
             "doc = \"how\"\nabsent_in = [\"x\"]",
             "there is no trace x",
         );
+        let cells = |names: &str, directory: &str| {
+            let fields =
+                format!("names = [{names}]\ndirectory = \"{directory}\"\ndoc = \"a cell\"");
+            format!("document = \"a letter\"\n[trace.cells]\n{fields}")
+        };
+        for (names, directory, message) in [
+            (
+                "\"b\", \"a\"",
+                "small_{cell}",
+                "cells: the cells are in ascending order",
+            ),
+            (
+                "\"a\", \"a\"",
+                "small_{cell}",
+                "cells: the cell a occurs twice",
+            ),
+            ("\"../a\"", "small_{cell}", "cells: \"../a\" is not made of"),
+            (
+                "\"a\"",
+                "small",
+                "cells: the directory small has {cell} in one place",
+            ),
+        ] {
+            refuses("document = \"a letter\"", &cells(names, directory), message);
+        }
+        refuses(
+            "entity = [\"time\"]",
+            "entity = [\"time\"]\nshards = [{ cell = \"z\", count = 1 }]",
+            "days: shards: there is no cell z",
+        );
     }
 }

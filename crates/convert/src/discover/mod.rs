@@ -30,7 +30,7 @@ pub struct Found {
     pub schema_csv: bool,
     /// The files named `SHA256SUM`: in the root, or in the directories of cells.
     pub checksums: Vec<String>,
-    /// Whether the root has a directory for each cell.
+    /// Whether the root holds the directories of cells, so that paths of parts begin with one of these.
     pub holds_cells: bool,
     /// What could be a table's file, and isn't read.
     pub skipped: Vec<Skipped>,
@@ -130,8 +130,8 @@ pub(crate) const SCHEMA_CSV: &str = "schema.csv";
 pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 
 /// Looks at a source: a directory laid out as published, one that holds such directories of several
-/// cells, one table's directory, or one file. It knows
-/// the names of `trace`'s tables, or, without one, of every trace's.
+/// cells, one table's directory, or one file. It knows the names of `trace`'s tables, or, without one, of
+/// every trace's.
 ///
 /// Nothing outside the source is read: a symbolic link that points out of it is refused. In a bucket,
 /// what the names of objects start with is a directory; on a web server, its `SHA256SUM` lists the files.
@@ -182,8 +182,8 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
         Kind::Other => return one_file(source, &root, 0, trace),
     }
     let listing = Listing::of(source)?;
-    let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == Kind::Directory;
     let entries = listing.entries("")?;
+    let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == Kind::Directory;
     if entries.iter().any(is_lake) {
         return Err(
             Error::new(ErrorKind::Failed, "this is a lake, not a source")

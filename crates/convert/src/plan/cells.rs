@@ -30,6 +30,7 @@ pub(super) fn give_cells(request: &Request, found: &mut Found, trace: &Trace) ->
     let mut by_cell = found.tables.iter().filter(|table| is_by_cell(table));
     if asked.is_none() && !by_cell.any(|table| table.parts.iter().any(has_cell)) {
         parts(found).for_each(|part| part.key.cell = None);
+        found.holds_cells = false;
         return Ok(());
     }
     skip_whole(found);
@@ -106,6 +107,7 @@ fn choose(request: &Request, found: &mut Found, cells: &Cells, asked: CellName) 
     let named: BTreeSet<&str> = parts(found).filter_map(|part| part.key.cell).collect();
     if named.is_empty() {
         parts(found).for_each(|part| part.key.cell = Some(asked));
+        found.holds_cells = false;
         return Ok(());
     }
     if !named.contains(asked) {

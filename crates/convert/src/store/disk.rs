@@ -378,3 +378,35 @@ fn all_names(path: &Path) -> Result<Vec<OsString>> {
         Err(error) => Err(Error::io("list", path, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_where_a_plan_puts_them() {
+        for file in [
+            "jobs/part-00017-of-00500.parquet",
+            "jobs/file_number=17/part-00017.arrow",
+            "jobs/cell=a/part-00017.parquet",
+            "jobs/cell=a/file_number=17/part-00017.parquet",
+            "_tracelake/rejects/jobs/part-00017.ndjson",
+            "_tracelake/rejects/jobs/cell=a/part-00017.ndjson",
+        ] {
+            assert!(is_output(file), "{file}");
+        }
+        for file in [
+            "jobs/copy.parquet",
+            "jobs/file_number=18/part-00017.parquet",
+            "jobs/cell=zz/part-00017.parquet",
+            "jobs/cell=/part-00017.parquet",
+            "jobs/file_number=17/cell=a/part-00017.parquet",
+            "jobs/cell=a/old/file_number=17/part-00017.parquet",
+            "jobs/cell=a/part-00017.ndjson",
+            "_tracelake/rejects/jobs/cell=a/file_number=17/part-00017.ndjson",
+            "_tracelake/rejects/jobs/part-00017.parquet",
+        ] {
+            assert!(!is_output(file), "{file}");
+        }
+    }
+}
