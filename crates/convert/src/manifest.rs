@@ -255,8 +255,8 @@ pub struct PartFacts {
     pub cell: Option<CellName>,
     /// The number in the names of the source and of the output.
     pub file_number: u32,
-    /// The input file; the path is relative to SRC, or to the directory of the cell. If the file wasn't read to its end, size and digest
-    /// are those of the bytes read.
+    /// The input file; the path is relative to SRC, or to the directory of the cell. If the file wasn't
+    /// read to its end, size and digest are those of the bytes read.
     pub source: FileFacts,
     /// How many parts its source was cut into, if one file holds the whole table.
     #[serde(default, skip_serializing_if = "Option::is_none")]

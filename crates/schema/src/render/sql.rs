@@ -117,7 +117,8 @@ fn duckdb_files(trace: &Trace, table: &Table) -> String {
 /// They define tables over the files of a partitioned lake; put its directory in place of `OUT`.
 /// Every column is nullable, as Spark treats all columns of files. For a flat lake, remove
 /// `file_number`, the `PARTITIONED BY` clause, the `MSCK REPAIR` statement and the last column of the
-/// view; for a lake without cells, remove `cell` in the same places. The `t_named` views are those of [`duckdb`].
+/// view; for a lake without cells, remove `cell` in the same places. The `t_named` views are those of
+/// [`duckdb`].
 ///
 /// # Example
 ///
