@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
-use tracelake_convert::run::{Conduct, convert};
+use tracelake_convert::run::{RunOptions, convert};
 use tracelake_convert::source::hex;
 use tracelake_convert::store::read_manifest;
 use tracelake_convert::verify::verify;
@@ -101,7 +101,7 @@ fn lake() -> &'static TempDir {
         let mut request = Request::new(source);
         request.trace = Some(trace);
         request.allow_missing = true;
-        let conduct = Conduct {
+        let run_options = RunOptions {
             threads: 1,
             parts: 1,
             overwrite: false,
@@ -109,7 +109,13 @@ fn lake() -> &'static TempDir {
             shard: None,
             stop: &Arc::new(AtomicUsize::new(0)),
         };
-        convert(&plan(&request).unwrap(), &(&out).into(), conduct, &|_| {}).unwrap();
+        convert(
+            &plan(&request).unwrap(),
+            &(&out).into(),
+            run_options,
+            &|_| {},
+        )
+        .unwrap();
         directory
     })
 }

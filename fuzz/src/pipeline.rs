@@ -23,7 +23,7 @@ use tracelake_convert::manifest::PartFacts;
 use tracelake_convert::options::{Layout, OnBadRow};
 use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::plan::{Request, plan};
-use tracelake_convert::run::{Conduct, convert};
+use tracelake_convert::run::{RunOptions, convert};
 use tracelake_convert::verify::verify;
 use tracelake_schema::{Column, Kind, Table};
 
@@ -60,7 +60,7 @@ pub fn run(data: &[u8]) {
         request.layout = Layout::Flat;
     }
     let stop = Arc::new(AtomicUsize::new(0));
-    let conduct = |threads| Conduct {
+    let run_options = |threads| RunOptions {
         threads,
         parts: 1,
         overwrite: false,
@@ -69,7 +69,7 @@ pub fn run(data: &[u8]) {
         stop: &stop,
     };
     let lenient = plan(&request).unwrap();
-    let outcome = convert(&lenient, &(&out).into(), conduct(1), &|_| {}).unwrap();
+    let outcome = convert(&lenient, &(&out).into(), run_options(1), &|_| {}).unwrap();
     outcome.manifest.check_counts().unwrap();
     let part = &outcome.manifest.tables[0].parts[0];
 
@@ -93,7 +93,7 @@ pub fn run(data: &[u8]) {
     request.on_bad_row = OnBadRow::Fail;
     let strict = plan(&request).unwrap();
     let strictly = directory.path().join("strict");
-    match convert(&strict, &(&strictly).into(), conduct(2), &|_| {}) {
+    match convert(&strict, &(&strictly).into(), run_options(2), &|_| {}) {
         Ok(strict) => {
             assert_eq!(part.rows_rejected, 0);
             // Digests included: the bytes do not depend on the threads either.

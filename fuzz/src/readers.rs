@@ -16,7 +16,7 @@ use tracelake_convert::discover::schema_csv::SchemaCsv;
 use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::{Manifest, with_digest};
 use tracelake_convert::plan::{Request, plan};
-use tracelake_convert::run::{Conduct, convert};
+use tracelake_convert::run::{RunOptions, convert};
 use tracelake_convert::store::{Lake, Progress, read_manifest};
 use tracelake_convert::verify::verify;
 use tracelake_schema::TRACES;
@@ -180,7 +180,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     let mut request = Request::new(source.clone());
     request.trace = Some(trace());
     let plan = plan(&request).unwrap();
-    let conduct = Conduct {
+    let run_options = RunOptions {
         threads: 1,
         parts: 1,
         overwrite: false,
@@ -188,7 +188,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
         shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
-    let before = convert(&plan, &(&out).into(), conduct, &|_| {})
+    let before = convert(&plan, &(&out).into(), run_options, &|_| {})
         .unwrap()
         .manifest;
     let home = out.join("_tracelake");
@@ -213,7 +213,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     if name != "manifest.json" {
         fs::remove_file(home.join("manifest.json")).unwrap();
     }
-    let outcome = convert(&plan, &(&out).into(), conduct, &|_| {});
+    let outcome = convert(&plan, &(&out).into(), run_options, &|_| {});
     assert_eq!(fs::read(&beside).unwrap(), b"");
     assert!(source.join(&part.source.path).is_file());
     let Ok(outcome) = outcome else {

@@ -1,10 +1,11 @@
 """Runs tracelake and its peers in turn, round by round, and prints the results as Markdown.
 
-In (one JSON object on stdin): {"program": path, "inflate": path, "source": directory,
+In (one JSON object on stdin): {"page": "peers" or "growth", "program": path, "inflate": path, "source": directory,
 "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
 "rows": n, "tables": {name: [[column, type]]}, "real": {table: [files]}}
 
-It fails, and prints no page, if the rounds of a comparison in the summary differ by more than a tenth.
+The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary
+differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows.
 """
 
 import gzip
@@ -156,9 +157,7 @@ class Bench:
             found[threads] = []
         for _ in range(self.task["rounds"]):
             for threads in found:
-                out = self.scratch / "one"
-                shutil.rmtree(out, ignore_errors=True)
-                found[threads].append(measured(self.ours(self.task["large"], name, out, threads)))
+                found[threads].append(measured(self.ours(self.task["large"], name, self.out(), threads)))
         return found
 
     def generated(self, parts, rows):
@@ -169,11 +168,15 @@ class Bench:
             subprocess.run([*command, "--parts", str(parts), "--rows", str(rows)], check=True, capture_output=True)
         return source
 
-    def runs(self, source, name, threads):
-        out = self.scratch / "scale"
+    def out(self):
+        """Where a lake can be made: nothing is there."""
+        out = self.scratch / "lake"
+        shutil.rmtree(out, ignore_errors=True)
+        return out
+
+    def runs(self, source, name, threads, *options, code=0):
         for _ in range(self.task["rounds"]):
-            shutil.rmtree(out, ignore_errors=True)
-            yield measured(self.ours(source, name, out, threads))
+            yield measured([*self.ours(source, name, self.out(), threads), *options], code)
 
     def scale(self, name):
         """Cost as one file grows: it should be linear, and the memory flat."""
@@ -182,7 +185,7 @@ class Bench:
             line = [f"{rows:,}"]
             for threads in (1, self.task["threads"]):
                 runs = list(self.runs(self.generated(1, rows), name, threads))
-                line.append(spread([run["wall"] / rows * 1e6 for run in runs], 3))
+                line.append(spread([run["cpu"] / rows * 1e6 for run in runs], 3))
                 line.append(f"{max(run['peak'] for run in runs):.0f}")
             lines.append(line)
         return lines
@@ -192,45 +195,43 @@ class Bench:
         source = self.generated(2000, 200_000)
         return [run["wall"] / 2000 * 1000 for run in self.runs(source, name, self.task["threads"])]
 
+    def one_part(self, name, content):
+        """A source whose only part has this content."""
+        source = fresh(self.scratch / "one-part")
+        (source / name).mkdir()
+        (source / name / "part-00000-of-00001.csv.gz").write_bytes(content)
+        return source
+
+    def rejected(self, name, blocks):
+        """Rows to reject, in long runs of each kind: blank lines, and rows without a value."""
+        empty = b"," * (len(self.task["tables"][name]) - 1) + b"\n"
+        return (b"\n" * 131_072 + empty * 21_845 + b"\n\n") * blocks
+
     def malformed(self, name):
-        """Cost as rejected rows grow: blank lines and rows without a value, in long runs of each."""
-        blank, empty = b"\n" * 131_072, b"," * (len(self.task["tables"][name]) - 1) + b"\n"
+        """Cost as rejected rows grow."""
         lines = []
         for blocks in (16, 64, 256):
-            text = (blank + empty * 21_845 + b"\n\n") * blocks
-            source = fresh(self.scratch / "malformed") / name
-            source.mkdir()
-            (source / "part-00000-of-00001.csv.gz").write_bytes(gzip.compress(text, 1))
+            text = self.rejected(name, blocks)
             megabytes = len(text) / 1e6
-            runs = []
-            for _ in range(self.task["rounds"]):
-                out = self.scratch / "scale"
-                shutil.rmtree(out, ignore_errors=True)
-                command = self.ours(source.parent, name, out, self.task["threads"])
-                runs.append(measured([*command, "--on-bad-row", "reject"], 3))
-            took = [run["wall"] / megabytes * 1000 for run in runs]
+            source = self.one_part(name, gzip.compress(text, 1))
+            runs = list(self.runs(source, name, self.task["threads"], "--on-bad-row", "reject", code=3))
+            took = [run["cpu"] / megabytes * 1000 for run in runs]
             lines.append([f"{megabytes:.0f}", spread(took, 1), f"{max(run['peak'] for run in runs):.0f}"])
         return lines
 
     def signalled(self, name):
-        """The longest wait in ms from SIGINT to the end of the program, on inputs made to keep it busy."""
-        folder = fresh(self.scratch / "busy") / name
-        folder.mkdir()
-        part = folder / "part-00000-of-00001.csv.gz"
-        empty = b"," * (len(self.task["tables"][name]) - 1) + b"\n"
+        """The wait in ms from SIGINT to the end of the program, on inputs made to keep it busy."""
         inputs = {
-            "rejected rows": gzip.compress((b"\n" * 131_072 + empty * 21_845) * 400, 1),
-            "one long line": gzip.compress(b"x" * 1_000_000 + b"\n", 9) * 4_000,
+            "rejected rows": gzip.compress(self.rejected(name, 400), 1),
+            "lines of 1 MB": gzip.compress(b"x" * 1_000_000 + b"\n", 9) * 4_000,
             "empty gzip members": gzip.compress(b"") * 4_000_000,
         }
         lines = []
         for what, content in inputs.items():
-            part.write_bytes(content)
+            source = self.one_part(name, content)
             waits = []
             for moment in range(10):
-                out = self.scratch / "scale"
-                shutil.rmtree(out, ignore_errors=True)
-                command = self.ours(folder.parent, name, out, self.task["threads"])
+                command = self.ours(source, name, self.out(), self.task["threads"])
                 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
                 child = subprocess.Popen([*command, "--on-bad-row", "reject"], **quiet)
                 time.sleep(0.05 + 0.05 * moment)
@@ -242,27 +243,27 @@ class Bench:
         return lines
 
     def files(self, name):
-        """Cost as the number of files grows, in ms a file: convert, verify against the source, inspect."""
+        """Cost as the number of files grows, in CPU ms a file: convert, verify against the source, inspect."""
         few = self.generated(1, 64)
         [part] = (few / name).glob("*.csv.gz")
+        content = part.read_bytes()
         lines = []
         for count in (1_000, 10_000, 100_000):
-            source = fresh(self.scratch / "files") / name
-            source.mkdir()
+            source = fresh(self.scratch / "files")
+            (source / name).mkdir()
             for number in range(count):
-                os.link(part, source / f"part-{number:05d}-of-{count:05d}.csv.gz")
-            out = self.scratch / "scale"
-            shutil.rmtree(out, ignore_errors=True)
+                (source / name / f"part-{number:05d}-of-{count:05d}.csv.gz").write_bytes(content)
+            out = self.out()
             program = self.task["program"]
             commands = [
-                self.ours(source.parent, name, out, self.task["threads"]),
-                [program, "verify", str(out), "--source", str(source.parent), "--progress", "none"],
+                self.ours(source, name, out, self.task["threads"]),
+                [program, "verify", str(out), "--source", str(source), "--progress", "none"],
                 [program, "inspect", str(out)],
             ]
             line = [f"{count:,}"]
             for command in commands:
                 run = measured(command)
-                line += [f"{run['wall'] / count * 1000:.3f}", f"{run['peak']:.0f}"] if run else ["failed", ""]
+                line += [f"{run['cpu'] / count * 1000:.3f}", f"{run['peak']:.0f}"] if run else ["failed", ""]
             lines.append(line)
             shutil.rmtree(source)
         return lines
@@ -282,7 +283,12 @@ class Bench:
 
 def main():
     task = json.load(sys.stdin)
-    bench = Bench(task)
+    pages = {"peers": peers_page, "growth": growth_page}
+    print(pages[task["page"]](Bench(task), task))
+
+
+def peers_page(bench, task):
+    """tracelake and its peers in turn."""
     largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
     sources = [(name, bench.source, name) for name in task["tables"]]
     sources += [(name, bench.real(name, files), f"real {name}") for name, files in task["real"].items()]
@@ -302,9 +308,37 @@ def main():
         sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
     where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
-    print("\n".join([*summary, f"\n## Where tracelake loses\n\n{lost}"]))
-    print(f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}")
-    print("\n".join(["\n## Tables\n", *parts]))
+    return "\n".join(
+        [
+            *summary,
+            f"\n## Where tracelake loses\n\n{lost}",
+            f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}",
+            "\n## Tables\n",
+            *parts,
+        ]
+    )
+
+
+def growth_page(bench, task):
+    """What tracelake costs as its input grows, and how soon it stops."""
+    by_size = sorted(task["tables"], key=lambda name: size_of(bench.source / name))
+    smallest, largest = by_size[0], by_size[-1]
+    threads = task["threads"]
+    header = ["rows of one file", "CPU s per million rows, 1 thread", "peak MB"]
+    header += [f"CPU s per million rows, {threads} threads", "peak MB"]
+    growth = table(header, bench.scale(largest))
+    header = ["files", "convert, CPU ms a file", "peak MB", "verify --source", "peak MB", "inspect", "peak MB"]
+    files = table(header, bench.files(smallest))
+    rejects = table(["MB of rejected rows", "CPU ms per MB", "peak MB"], bench.malformed(smallest))
+    stops = table(["input", "signals", "ms from SIGINT to the end"], bench.signalled(smallest))
+    return "\n".join(
+        [
+            f"## As a file grows\n\n{growth}",
+            f"## As files become more\n\nFiles of a few rows.\n\n{files}",
+            f"## As rejected rows become more\n\n{rejects}",
+            f"## Stopping\n\nOn inputs made to keep it busy.\n\n{stops}",
+        ]
+    )
 
 
 def compared(bench, label, runs, sizes):
@@ -339,16 +373,6 @@ def summarise(bench, name, runs, sizes):
     share = [run["cpu"] / own["cpu"] for run, own in zip(inflate, ours)]
     lines.append(f"- inflating and digesting alone takes {spread(share)} of our CPU time: the limit of any design")
     lines.append(f"- one of 2,000 parts of 100 rows: {spread(bench.small(name))} ms; start of the program: {spread(bench.start(), 1)} ms")
-    header = ["rows of one file", "s per million rows, 1 thread", "peak MB"]
-    header += [f"s per million rows, {bench.task['threads']} threads", "peak MB"]
-    lines.append(f"\n### As a file grows\n\n{table(header, bench.scale(name))}")
-    smallest = min(bench.task["tables"], key=lambda name: size_of(bench.source / name))
-    header = ["files", "convert ms a file", "peak MB", "verify --source ms a file", "peak MB", "inspect ms a file", "peak MB"]
-    lines.append(f"\n### As files become more\n\nFiles of a few rows.\n\n{table(header, bench.files(smallest))}")
-    header = ["MB of rejected rows", "ms per MB", "peak MB"]
-    lines.append(f"\n### As rejected rows become more\n\n{table(header, bench.malformed(smallest))}")
-    header = ["input", "signals", "ms from SIGINT to the end"]
-    lines.append(f"\n### Stopping\n\nOn inputs made to keep it busy.\n\n{table(header, bench.signalled(smallest))}")
     queries = ["output of", "DuckDB mean", "DuckDB groups", "DuckDB one job", "Polars mean", "Polars groups", "Polars one job"]
     lines.append(f"\n### Reading it\n\nMedians of five, in ms.\n\n{table(queries, bench.queries(name))}")
     return lines

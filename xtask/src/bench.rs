@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: makes an input, runs the program and its peers in turn, and writes
-//! docs/benchmarks.md. If real parts are next to the checkout, in `../shared/data`, it runs on them as
-//! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses if the rounds
-//! differ too much.
+//! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
+//! docs/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
+//! docs/growth.md. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
+//! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
+//! the rounds differ too much.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,8 +16,51 @@ use tracelake_schema::arrow::data_type;
 use crate::readers::{environment, target};
 use crate::rig::{build, published_in_parts, text};
 
-/// The page that it writes.
-const PAGE: &str = "docs/benchmarks.md";
+/// What is measured, and the page that is written.
+#[derive(Clone, Copy)]
+pub(crate) enum Page {
+    /// The program and its peers in turn.
+    Peers,
+    /// The program alone as its input grows.
+    Growth,
+}
+
+impl Page {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Peers => "docs/benchmarks.md",
+            Self::Growth => "docs/growth.md",
+        }
+    }
+
+    /// Its title, the command that writes it, and its name in `bench.py`.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::Peers => ["Benchmarks", "bench", "peers"],
+            Self::Growth => ["How cost grows", "growth", "growth"],
+        }
+    }
+
+    /// How to read its figures.
+    fn reading(self) -> &'static str {
+        match self {
+            Self::Peers => {
+                "The versions are pinned in `xtask/bench/requirements.txt`. In each round every system runs \
+                 once; a ratio is taken within its round and given as the median, with the lowest and the \
+                 highest. A ratio above 1 means that the other takes more than tracelake does. Every system \
+                 gets the columns' types and writes zstd and row groups of about a million rows on all \
+                 threads. tracelake also digests its input and its output and syncs every file to the disk, \
+                 which the others do not. Real parts are repeated under new numbers. See \
+                 [design.md](design.md) for what was tried to be faster still, and [growth.md](growth.md) for \
+                 larger input."
+            }
+            Self::Growth => {
+                "Figures are medians, with the lowest and the highest. Cost is linear if the figures of a \
+                 column stay the same from row to row. CPU time is that of all threads."
+            }
+        }
+    }
+}
 
 /// Real parts of a table of a family, next to the checkout: the table, and what follows the family's
 /// name in the path of their folder.
@@ -25,8 +69,9 @@ const REAL: [(&str, &str); 2] = [
     ("job_events", "/job_events"),
 ];
 
-/// Runs the benchmark.
-pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
+/// Measures what a page needs, and writes it.
+pub(crate) fn bench(root: &Path, page: Page, rows: u64, rounds: u32) -> Result<()> {
+    let [title, command, name] = page.names();
     let program = build(root, "--bin", "tracelake")?;
     let inflate = build(root, "--example", "inflate")?;
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
@@ -52,7 +97,7 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let largest = trace.tables.last().context("a trace has tables")?.name;
     let large = source.join(largest).join("part-00000-of-00002.csv.gz");
     let task = format!(
-        "{{\"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
+        "{{\"page\": {name:?}, \"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
          \"large\": {large:?}, \"scratch\": {scratch:?}, \"rounds\": {rounds}, \
          \"threads\": {threads}, \"trace\": {:?}, \"rows\": {rows}, \"tables\": {{{}}}, \
          \"real\": {{{}}}}}",
@@ -77,21 +122,16 @@ pub(crate) fn bench(root: &Path, rows: u64, rounds: u32) -> Result<()> {
         "no page is written; the reason is above"
     );
     let body = String::from_utf8(measured.stdout)?;
-    let page = format!(
-        "# Benchmarks\n\n\
-         Made by `cargo xtask bench --rows {rows} --rounds {rounds}` on a machine with {threads} \
-         processors ({}) and {} GiB of memory, with the versions pinned in `xtask/bench/requirements.txt`. \
-         In each round every system runs once; a ratio is taken within its round and given as the \
-         median, with the lowest and the highest. A ratio above 1 means that the other takes more \
-         than tracelake does. Every system gets the columns' types and writes zstd and row \
-         groups of about a million rows on all threads. tracelake also digests its input and its \
-         output and syncs every file to the disk, which the others do not. Real parts are repeated \
-         under new numbers. See [design.md](design.md) for what was tried to be faster still.\n\n{body}",
+    let text = format!(
+        "# {title}\n\n\
+         Made by `cargo xtask {command} --rows {rows} --rounds {rounds}` on a machine with {threads} \
+         processors ({}) and {} GiB of memory. {}\n\n{body}",
         processor()?,
-        memory()?
+        memory()?,
+        page.reading(),
     );
-    fs::write(root.join(PAGE), &page)?;
-    println!("{page}");
+    fs::write(root.join(page.path()), &text)?;
+    println!("{text}");
     fs::remove_dir_all(&scratch)?;
     Ok(())
 }
@@ -111,7 +151,7 @@ pub(crate) fn source(root: &Path, program: &Path, rows: u64) -> Result<PathBuf> 
     Ok(source)
 }
 
-/// The files of each table of [`REAL`] that are there, as members of a JSON object.
+/// The existing files of each table of [`REAL`], as members of a JSON object.
 fn real_parts(root: &Path, family: &str) -> Result<Vec<String>> {
     let mut tables = Vec::new();
     for (table, folder) in REAL {

@@ -10,7 +10,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Parser, Subcommand};
+use bench::Page;
+use clap::{Args, Parser, Subcommand};
 use readers::Extra;
 
 mod bench;
@@ -79,17 +80,11 @@ enum Task {
         builds: bool,
     },
     /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
-    Bench {
-        /// Rows of the largest table, in two parts
-        #[arg(long, default_value_t = 4_800_000)]
-        rows: u64,
-        /// Rounds; every system runs once in each
-        #[arg(long, default_value_t = 5)]
-        rounds: u32,
-        /// Only compare reading from a web server with reading from disk; write no page
-        #[arg(long)]
-        urls: bool,
-    },
+    Bench(Size),
+    /// Time the program as its input grows, and write docs/growth.md
+    Growth(Size),
+    /// Compare the CPU time of reading from a web server with that of reading from disk
+    Reading(Size),
     /// Write the man pages and shell completions of the program into target/dist
     Dist {
         /// Write nothing; check that the versions agree and that every crate can be packaged
@@ -118,15 +113,22 @@ enum Task {
     },
 }
 
+#[derive(Args)]
+struct Size {
+    /// Rows of the largest table, in two parts
+    #[arg(long, default_value_t = 4_800_000)]
+    rows: u64,
+    /// Rounds; everything runs once in each
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+}
+
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
-        Task::Bench {
-            rows,
-            rounds,
-            urls: true,
-        } => reading::reading(&root, rows, rounds)?,
-        Task::Bench { rows, rounds, .. } => bench::bench(&root, rows, rounds)?,
+        Task::Bench(size) => bench::bench(&root, Page::Peers, size.rows, size.rounds)?,
+        Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds)?,
+        Task::Reading(size) => reading::reading(&root, size.rows, size.rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
         Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
         Task::Dist { check: false, .. } => {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench --urls`: the CPU time of a conversion that reads from a web server on loopback,
+//! `cargo xtask reading`: the CPU time of a conversion that reads from a web server on loopback,
 //! against one that reads the same file from the disk, in turn.
 
 use std::fs;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 const INPUT: &str = "xtask/scale.toml";
-const RATES: &str = "docs/benchmarks.md";
+const RATES: &str = "docs/growth.md";
 const PAGE: &str = "docs/scale.md";
 
 /// The lines of the page between which the tables are.
@@ -94,10 +94,10 @@ fn with_tables(page: &str, tables: &str) -> Result<String> {
     Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
 }
 
-/// The seconds that one core takes for a million rows, from the longest file of the benchmarks.
-fn seconds_per_million_rows(benchmarks: &str) -> Result<f64> {
-    let (_, section) = benchmarks
-        .split_once("### As a file grows")
+/// The seconds that one core takes for a million rows, from the longest file of the page.
+fn seconds_per_million_rows(growth: &str) -> Result<f64> {
+    let (_, section) = growth
+        .split_once("## As a file grows")
         .with_context(|| format!("{RATES} doesn't say how long files take"))?;
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -114,7 +114,7 @@ fn tables(root: &Path) -> Result<String> {
     let first = model.trace.first().context("no trace")?;
     let first_rows = first.billion_rows.context("the rows of the first trace")?;
     let mut text = format!(
-        "A core takes {rate:.3} s for a million rows of `task_usage` ([benchmarks.md](benchmarks.md)).\n\n\
+        "A core takes {rate:.3} s for a million rows of `task_usage` ([growth.md](growth.md)).\n\n\
          | | download | rows | core hours | shards for one hour | their memory | lake | reads | writes |\n\
          |---|---|---|---|---|---|---|---|---|\n"
     );
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_longest_file() {
-        let page = "### As a file grows\n\n| rows | s |\n|---|---|\n| 1 | 9 (8 to 10) | 2 |\n\
+        let page = "## As a file grows\n\n| rows | s |\n|---|---|\n| 1 | 9 (8 to 10) | 2 |\n\
                     | 2 | 1.5 (1 to 2) | 3 |\n\n| other | 7 |\n";
         assert!((seconds_per_million_rows(page).unwrap() - 1.5).abs() < 1e-9);
         assert!(seconds_per_million_rows("").is_err());

@@ -84,5 +84,5 @@ pub use error::{Error, ErrorKind};
 pub use location::Location;
 pub use manifest::Manifest;
 pub use reader::read_part;
-pub use run::{Conduct as RunOptions, Outcome, convert};
+pub use run::{Outcome, RunOptions, convert};
 pub use verify::verify;

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::location::Location;
 use crate::plan::{Plan, Request, Shard};
-use crate::run::{self, Commit, CommitOptions, Conduct, Outcome};
+use crate::run::{self, Commit, CommitOptions, Outcome, RunOptions};
 use crate::verify::{Verdict, Verification};
 use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
@@ -180,7 +180,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, args))?;
     discover::refuse_inside(&request.source, &out)?;
     let stop = stop_on_signals()?;
-    let conduct = Conduct {
+    let run_options = RunOptions {
         threads: args.threads(),
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
@@ -194,7 +194,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let shared = shared.as_ref().zip(args.shard);
     if args.dry_run {
         warn(&plan, reporter);
-        let found = run::look(&plan, &out, conduct)?;
+        let found = run::look(&plan, &out, run_options)?;
         print(&report::plan_text(&plan, &found, shared))?;
         return Ok(DONE);
     }
@@ -210,7 +210,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         shard: args.shard,
     });
     warn(&plan, reporter);
-    let outcome = run::convert(&plan, &out, conduct, &|event| reporter.show(event))?;
+    let outcome = run::convert(&plan, &out, run_options, &|event| reporter.show(event))?;
     reporter.finish();
     report::close(reporter, &plan, &outcome);
     Ok(done(&outcome))

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tracelake_convert::plan::{Request, plan};
-use tracelake_convert::run::{Conduct, convert};
+use tracelake_convert::run::{RunOptions, convert};
 
 use super::family::Family;
 
@@ -155,7 +155,7 @@ fn a_fifth_trace_takes_one_description() {
     request.trace = Some(trace);
     request.part_rows = Some(2);
     let plan = plan(&request).unwrap();
-    let conduct = Conduct {
+    let run_options = RunOptions {
         threads: 1,
         parts: 1,
         overwrite: false,
@@ -163,7 +163,7 @@ fn a_fifth_trace_takes_one_description() {
         shard: None,
         stop: &Arc::new(AtomicUsize::new(0)),
     };
-    let outcome = convert(&plan, &out.as_path().into(), conduct, &|_| {}).unwrap();
+    let outcome = convert(&plan, &out.as_path().into(), run_options, &|_| {}).unwrap();
     let tables = outcome.manifest.tables.iter();
     let counts: Vec<(&str, usize, u64)> = tables
         .map(|table| (&table.name[..], table.parts.len(), table.rows))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Conduct, Run};
+use super::{Run, RunOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::part_key::PartKey;
@@ -28,15 +28,15 @@ impl Found {
 ///
 /// # Errors
 /// Whatever [`super::convert`] would refuse before its work begins.
-pub fn look(plan: &Plan, out: &Location, conduct: Conduct<'_>) -> Result<Found> {
+pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<Found> {
     let progress = match Lake::peek(out)? {
         None => Progress::default(),
         Some(lake) => {
-            let progress = match conduct.overwrite {
+            let progress = match run_options.overwrite {
                 true => Progress::default(),
                 false => lake.progress()?,
             };
-            let run = Run::new(plan, &lake, conduct, None, &|_| {});
+            let run = Run::new(plan, &lake, run_options, None, &|_| {});
             run.refuse(&progress)?;
             run.refuse_other_plan(&progress)?;
             progress

@@ -5,13 +5,13 @@
 //! others, and leaves the commit to [`Commit`].
 
 mod commit;
-mod conduct;
 mod derived;
 mod files;
 mod keep;
 mod left;
 mod look;
 mod refuse;
+mod run_options;
 mod schedule;
 mod share;
 mod streams;
@@ -35,9 +35,9 @@ use crate::words::several;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
-pub use conduct::{Conduct, parts_within};
 pub use left::{Left, left};
 pub use look::{Found, look};
+pub use run_options::{RunOptions, parts_within};
 
 /// The result of a run.
 #[derive(Debug)]
@@ -71,15 +71,15 @@ fn parts_of(parts: &Parts, rank: usize) -> impl Iterator<Item = (PartKey, &PartF
 pub fn convert(
     plan: &Plan,
     out: &Location,
-    conduct: Conduct<'_>,
+    run_options: RunOptions<'_>,
     watch: EventSink<'_>,
 ) -> Result<Outcome> {
-    let pool = threads(conduct.threads)?;
-    let out = &out.interrupted_by(&until_stopped(conduct.stop));
-    let Some(shard) = conduct.shard else {
+    let pool = threads(run_options.threads)?;
+    let out = &out.interrupted_by(&until_stopped(run_options.stop));
+    let Some(shard) = run_options.shard else {
         let lake = Lake::open(out)?;
         report_leftovers(&lake, watch);
-        let run = Run::new(plan, &lake, conduct, None, watch);
+        let run = Run::new(plan, &lake, run_options, None, watch);
         return match pool.install(|| run.convert()) {
             Ok(outcome) => Ok(outcome),
             Err(error) => {
@@ -88,9 +88,9 @@ pub fn convert(
             }
         };
     };
-    let agreed = plan.to_file(shard.of, conduct.max_rejects);
-    let lake = share::join(plan, &agreed, out, conduct, watch)?;
-    let run = Run::new(plan, &lake, conduct, Some(&agreed), watch);
+    let agreed = plan.to_file(shard.of, run_options.max_rejects);
+    let lake = share::join(plan, &agreed, out, run_options, watch)?;
+    let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
     let outcome = pool.install(|| run.convert_shard());
     lake.leave();
     outcome
@@ -106,13 +106,13 @@ pub fn convert(
 pub fn prepare(
     plan: &Plan,
     out: &Location,
-    conduct: Conduct<'_>,
+    run_options: RunOptions<'_>,
     watch: EventSink<'_>,
 ) -> Result<Option<PlanFile>> {
-    let shards = conduct.shard.map_or(1, |shard| shard.of);
-    let agreed = plan.to_file(shards, conduct.max_rejects);
-    let out = &out.interrupted_by(&until_stopped(conduct.stop));
-    let lake = share::join(plan, &agreed, out, conduct, watch)?;
+    let shards = run_options.shard.map_or(1, |shard| shard.of);
+    let agreed = plan.to_file(shards, run_options.max_rejects);
+    let out = &out.interrupted_by(&until_stopped(run_options.stop));
+    let lake = share::join(plan, &agreed, out, run_options, watch)?;
     let complete = lake.progress()?.complete;
     lake.leave();
     Ok((!complete).then_some(agreed))
@@ -144,7 +144,7 @@ fn report_leftovers(lake: &Lake, watch: EventSink<'_>) {
 struct Run<'a> {
     plan: &'a Plan,
     lake: &'a Lake,
-    conduct: Conduct<'a>,
+    run_options: RunOptions<'a>,
     /// Which shard does what, if this run does the work of one.
     assignment: Option<Assignment<'a>>,
     /// Rows of the lake that were rejected so far.
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
     fn new(
         plan: &'a Plan,
         lake: &'a Lake,
-        conduct: Conduct<'a>,
+        run_options: RunOptions<'a>,
         agreed: Option<&'a PlanFile>,
         watch: EventSink<'a>,
     ) -> Self {
@@ -181,10 +181,10 @@ impl<'a> Run<'a> {
         Self {
             plan,
             lake,
-            conduct,
+            run_options,
             assignment: agreed.map(PlanFile::assignment),
             rejected: AtomicU64::new(0),
-            interrupt: interrupt(Arc::clone(conduct.stop), Arc::clone(&failed)),
+            interrupt: interrupt(Arc::clone(run_options.stop), Arc::clone(&failed)),
             failed,
             manifest_bytes: AtomicU64::new(0),
             doubted: Mutex::default(),
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
 
     /// A plain run: everything, and then the commit.
     fn convert(&self) -> Result<Outcome> {
-        let progress = if self.conduct.overwrite {
+        let progress = if self.run_options.overwrite {
             Progress::default()
         } else {
             self.lake.progress()?
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
         });
         let streams = self.plan.streams.iter();
         let streams = streams.filter(|stream| {
-            let shard = self.conduct.shard.zip(self.assignment.as_ref());
+            let shard = self.run_options.shard.zip(self.assignment.as_ref());
             let is_mine = shard.is_none_or(|(shard, assignment)| {
                 assignment.shard_of_stream(&stream.source) == Some(shard.index)
             });
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
 
     /// Whether this run makes a part: a plain run makes all.
     fn is_mine(&self, (rank, part): Key) -> bool {
-        let (Some(shard), Some(assignment)) = (self.conduct.shard, &self.assignment) else {
+        let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
             return true;
         };
         let table = table_at(self.plan.trace, rank);
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
     /// Counts rejected rows, and ends the run when there are too many.
     fn count_rejects(&self, rows: u64) -> Result<()> {
         let before = self.rejected.fetch_add(rows, Ordering::Relaxed);
-        check_rejects(before.saturating_add(rows), self.conduct.max_rejects)
+        check_rejects(before.saturating_add(rows), self.run_options.max_rejects)
     }
 
     /// The known parts by their key; of a part that was done twice, the later entry counts.

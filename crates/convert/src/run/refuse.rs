@@ -69,15 +69,15 @@ impl Run<'_> {
         let Some(then) = &progress.plan else {
             return Ok(());
         };
-        let shards = self.conduct.shard.map_or(then.shards, |shard| shard.of);
-        let now = self.plan.to_file(shards, self.conduct.max_rejects);
+        let shards = self.run_options.shard.map_or(then.shards, |shard| shard.of);
+        let now = self.plan.to_file(shards, self.run_options.max_rejects);
         same_plan(then, &now).map_err(|error| error.at(self.lake.root()))
     }
 
     /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
     /// what this run makes again may be there.
     fn nothing_unknown(&self, progress: &Progress) -> Result<()> {
-        if progress.origin.is_some() || self.conduct.overwrite {
+        if progress.origin.is_some() || self.run_options.overwrite {
             return Ok(());
         }
         let planned: BTreeSet<&str> = self

@@ -54,7 +54,7 @@ impl Run<'_> {
             (parts, failure)
         };
         // Threads that no file is left for take over columns of the others.
-        let files = rayon::current_num_threads().min(self.conduct.parts);
+        let files = rayon::current_num_threads().min(self.run_options.parts);
         let outcomes: Vec<_> = (0..files).into_par_iter().map(work).collect();
         let mut parts = Parts::new();
         let mut failures = Vec::new();

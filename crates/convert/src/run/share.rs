@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::left::left_with;
 use super::refuse::same_plan;
-use super::{Conduct, Run};
+use super::{Run, RunOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventSink;
 use crate::location::Location;
@@ -38,14 +38,14 @@ pub(super) fn join(
     plan: &Plan,
     agreed: &PlanFile,
     out: &Location,
-    conduct: Conduct<'_>,
+    run_options: RunOptions<'_>,
     watch: EventSink<'_>,
 ) -> Result<Lake> {
     let begun = Instant::now();
     let mut lake = Lake::join(out)?;
     super::report_leftovers(&lake, watch);
     loop {
-        let run = Run::new(plan, &lake, conduct, Some(agreed), watch);
+        let run = Run::new(plan, &lake, run_options, Some(agreed), watch);
         let found = run.find(agreed);
         let prepared = found.and_then(|found| match found {
             Found::Agreed | Found::Finished if !lake.is_alone() => Ok(true),

@@ -20,7 +20,7 @@ use tracelake_convert::location::Location;
 use tracelake_convert::plan::Shard;
 use tracelake_convert::program::Conversion;
 use tracelake_convert::release::Allow;
-use tracelake_convert::run::{Commit, CommitOptions, Conduct};
+use tracelake_convert::run::{Commit, CommitOptions, RunOptions};
 use tracelake_convert::store::{RELEASE, SUMS, progress, read_manifest};
 use tracelake_convert::verify::Verdict;
 use tracelake_convert::{inspect, plan, program, release, run, verify};
@@ -70,7 +70,7 @@ fn convert(
         for warning in &plan.warnings {
             progress.show(Event::Warning(warning.clone()));
         }
-        let conduct = Conduct {
+        let run_options = RunOptions {
             threads: asked.threads,
             parts: asked.parts,
             overwrite: asked.overwrite,
@@ -78,7 +78,9 @@ fn convert(
             shard: asked.shard,
             stop: progress.stop_flag(),
         };
-        let outcome = run::convert(&plan, &asked.out, conduct, &|event| progress.show(event))?;
+        let outcome = run::convert(&plan, &asked.out, run_options, &|event| {
+            progress.show(event)
+        })?;
         text(outcome.manifest.to_json()?)
     })
 }
@@ -109,7 +111,7 @@ fn prepare(
         }
         let files = plan.parts().count() + plan.streams.len();
         let of = shards.unwrap_or_else(|| u32::try_from(files).unwrap_or(u32::MAX));
-        let conduct = Conduct {
+        let run_options = RunOptions {
             threads: asked.threads,
             parts: asked.parts,
             overwrite: false,
@@ -118,7 +120,7 @@ fn prepare(
             stop: progress.stop_flag(),
         };
         let watch = |event| progress.show(event);
-        let agreed = run::prepare(&plan, &asked.out, conduct, &watch)?;
+        let agreed = run::prepare(&plan, &asked.out, run_options, &watch)?;
         let answer = agreed.map(|_| json!({"shards": of, "bytes": plan.bytes()}));
         Ok(json!(answer).to_string())
     })

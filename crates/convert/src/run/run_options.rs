@@ -7,7 +7,7 @@ use crate::plan::Shard;
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
-pub struct Conduct<'a> {
+pub struct RunOptions<'a> {
     /// Threads, at least 1.
     pub threads: usize,
     /// Parts that are converted at a time, at least 1; see [`parts_within`].
@@ -23,7 +23,7 @@ pub struct Conduct<'a> {
     pub stop: &'a Arc<AtomicUsize>,
 }
 
-impl<'a> Conduct<'a> {
+impl<'a> RunOptions<'a> {
     /// Converts everything on some threads, a part on each, into a new lake or one to resume.
     #[must_use]
     pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
