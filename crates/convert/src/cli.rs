@@ -95,8 +95,8 @@ pub(crate) struct ConvertArgs {
         trace_names()
     ))]
     trace: Option<String>,
-    /// Cell that SRC is of, for a trace that is published by cell, for example a [default: what the
-    /// directory or bucket is named after]
+    /// Cell that SRC belongs to, for a trace published by cell, for example a [default: taken from the
+    /// name of the directory or bucket]
     #[arg(long, help_heading = INPUT, value_name = "NAME")]
     cell: Option<String>,
     /// Convert only these tables, for example job_events,task_events
