@@ -12,6 +12,15 @@ const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
 
+/// What pip is asked for, whatever it installs.
+const PIP: [&str; 5] = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+];
+
 /// Builds the wheel with the development profile and runs every check of the package.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let python = environment(root, "python", &[REQUIREMENTS, TOOLS])?;
@@ -60,16 +69,9 @@ fn build(root: &Path, python: &Path) -> Result<PathBuf> {
 }
 
 fn install(python: &Path, wheel: &Path) -> Result<()> {
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ];
     // The wheel has no dependency, and its version need not be another one than last time.
     let again = ["--no-deps", "--force-reinstall"];
-    run(Command::new(python).args(pip).args(again).arg(wheel))
+    run(Command::new(python).args(PIP).args(again).arg(wheel))
 }
 
 /// The wheel alone is enough for the first Python block of the README.
@@ -107,15 +109,8 @@ fn without_installing(root: &Path, python: &Path, wheel: &Path) -> Result<()> {
 fn on_spark(root: &Path, wheel: &Path) -> Result<()> {
     let python = environment(root, "python-spark", &[SPARK])?;
     let content = target(root).join("python-spark-wheel");
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ];
     run(Command::new(&python)
-        .args(pip)
+        .args(PIP)
         .args(["--no-deps", "--upgrade", "--target"])
         .arg(&content)
         .arg(wheel))?;
