@@ -101,14 +101,8 @@ fn lake() -> &'static TempDir {
         let mut request = Request::new(source);
         request.trace = Some(trace);
         request.allow_missing = true;
-        let run_options = RunOptions {
-            threads: 1,
-            parts: 1,
-            overwrite: false,
-            max_rejects: None,
-            shard: None,
-            stop: &Arc::new(AtomicUsize::new(0)),
-        };
+        let stop = Arc::new(AtomicUsize::new(0));
+        let run_options = RunOptions::new(1, &stop);
         convert(
             &plan(&request).unwrap(),
             &(&out).into(),

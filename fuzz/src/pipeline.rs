@@ -61,12 +61,8 @@ pub fn run(data: &[u8]) {
     }
     let stop = Arc::new(AtomicUsize::new(0));
     let run_options = |threads| RunOptions {
-        threads,
         parts: 1,
-        overwrite: false,
-        max_rejects: None,
-        shard: None,
-        stop: &stop,
+        ..RunOptions::new(threads, &stop)
     };
     let lenient = plan(&request).unwrap();
     let outcome = convert(&lenient, &(&out).into(), run_options(1), &|_| {}).unwrap();

@@ -180,14 +180,8 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     let mut request = Request::new(source.clone());
     request.trace = Some(trace());
     let plan = plan(&request).unwrap();
-    let run_options = RunOptions {
-        threads: 1,
-        parts: 1,
-        overwrite: false,
-        max_rejects: None,
-        shard: None,
-        stop: &Arc::new(AtomicUsize::new(0)),
-    };
+    let stop = Arc::new(AtomicUsize::new(0));
+    let run_options = RunOptions::new(1, &stop);
     let before = convert(&plan, &(&out).into(), run_options, &|_| {})
         .unwrap()
         .manifest;

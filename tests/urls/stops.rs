@@ -20,6 +20,26 @@ fn is_data(asked: &Asked) -> bool {
     asked.path.ends_with(".csv.gz") && asked.range() != Some((0, 1))
 }
 
+/// Stops a run once the server was asked for what it holds back: the run ends at once.
+fn stop_while_asked(
+    working: Working,
+    server: &Server,
+    what: &str,
+    is_held: impl Fn(&Asked) -> bool,
+) -> Result<(), String> {
+    let begun = Instant::now();
+    while !server.asked().iter().any(&is_held) {
+        assert!(begun.elapsed() < HANGS, "{what} was not asked for");
+        sleep(Duration::from_millis(10));
+    }
+    working.signal("INT");
+    let (ended, took) = working.end();
+    ensure(ended.code == 130, || {
+        format!("exit {}: {}", ended.code, ended.stderr)
+    })?;
+    ensure(took < AT_ONCE, || format!("took {took:?}"))
+}
+
 #[test]
 fn a_signal_ends_the_waiting_for_a_server() {
     let busy = || Answer::Status(503, vec![("Retry-After", "50".to_owned())], String::new());
@@ -40,15 +60,7 @@ fn a_signal_ends_the_waiting_for_a_server() {
         let more = ["--trace", trace];
         let source = Path::new("s3://bucket/trace");
         let working = Working::start_under(with_stores(&server.url()), source, &out, &more);
-        let begun = Instant::now();
-        while !server.asked().iter().any(is_data) {
-            assert!(begun.elapsed() < HANGS, "no data was asked for");
-            sleep(Duration::from_millis(10));
-        }
-        working.signal("INT");
-        let (ended, took) = working.end();
-        let outcome = ensure(ended.code == 130, || format!("exit {}", ended.code))
-            .and_then(|()| ensure(took < AT_ONCE, || format!("took {took:?}")))
+        let outcome = stop_while_asked(working, &server, "data", is_data)
             .and_then(|()| ensure(!out.exists(), || "OUT is there".to_owned()));
         score.count(name, outcome);
     }
@@ -84,30 +96,21 @@ fn a_signal_ends_the_waiting_for_a_store_that_is_written_to() {
         let out = Path::new("s3://bucket/lake");
         let command = with_stores(&server.url());
         let working = Working::start_under(command, &source, out, &UNCOMPRESSED);
-        let begun = Instant::now();
-        while !server.asked().iter().any(is_held) {
-            assert!(begun.elapsed() < HANGS, "{name} was not asked for");
-            sleep(Duration::from_millis(10));
-        }
-        working.signal("INT");
-        let (ended, took) = working.end();
+        let stopped = stop_while_asked(working, &server, name, is_held);
         // Whoever doesn't answer the abort keeps the parts, until the lifecycle rule removes them.
         let left = usize::from(name.ends_with("abort"));
         let visible = server.objects("bucket/lake/job_events/").len();
-        let outcome = ensure(ended.code == 130, || {
-            format!("exit {}: {}", ended.code, ended.stderr)
-        })
-        .and_then(|()| ensure(took < AT_ONCE, || format!("took {took:?}")))
-        .and_then(|()| {
-            ensure(server.uploads() == left, || {
-                format!("{} uploads are left", server.uploads())
+        let outcome = stopped
+            .and_then(|()| {
+                ensure(server.uploads() == left, || {
+                    format!("{} uploads are left", server.uploads())
+                })
             })
-        })
-        .and_then(|()| {
-            ensure(visible == usize::from(name == "facts"), || {
-                format!("{visible} outputs are visible")
-            })
-        });
+            .and_then(|()| {
+                ensure(visible == usize::from(name == "facts"), || {
+                    format!("{visible} outputs are visible")
+                })
+            });
         score.count(name, outcome);
     }
     score.close();

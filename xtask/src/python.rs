@@ -6,20 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::readers::{REQUIREMENTS, environment, run, target};
+use crate::readers::{PIP, REQUIREMENTS, environment, run, target};
 
 const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
-
-/// What pip is asked for, whatever it installs.
-const PIP: [&str; 5] = [
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--disable-pip-version-check",
-];
 
 /// Builds the wheel with the development profile and runs every check of the package.
 pub(crate) fn check(root: &Path) -> Result<()> {

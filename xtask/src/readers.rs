@@ -114,6 +114,15 @@ fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What pip is asked for, whatever it installs.
+pub(crate) const PIP: [&str; 5] = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+];
+
 /// Makes a Python environment in the build directory with what the requirements files pin, or
 /// brings it up to date, and returns its interpreter.
 pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> Result<PathBuf> {
@@ -139,13 +148,7 @@ pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> R
     run(Command::new("python3").args(["-m", "venv"]).arg(&folder))
         .context("needs python3 with venv and pip; Debian has them in python3-venv")?;
     let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
+    pip.args(PIP);
     for file in &files {
         pip.arg("--requirement").arg(file);
     }

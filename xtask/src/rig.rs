@@ -136,7 +136,7 @@ impl Rig {
         Ok(objects.map(|(name, bytes)| (name.into(), bytes)).collect())
     }
 
-    /// The program in an environment that leads to the store.
+    /// The program, with the store's address and credentials in its environment.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         if let Some(store) = &self.store {
@@ -302,8 +302,8 @@ pub(crate) fn build(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
     build_with(root, &["--release"], kind, name)
 }
 
-/// The command that is cargo, without what the cargo that runs this task has told it: some build scripts
-/// look at these variables, and would run again after every task.
+/// The command that is cargo, without the variables that cargo sets for this task: some build scripts look
+/// at them, and would run again after every task.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {

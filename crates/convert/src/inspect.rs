@@ -1,5 +1,6 @@
 //! What is in a lake or in a source, as plain data.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -238,7 +239,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         .tables
         .sort_by_key(|table| rank(&table.name).unwrap_or(usize::MAX));
     let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
-    let inventory = |(cell, facts): (Option<CellName>, TableFacts)| {
+    let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
         let table = known.and_then(|trace| trace.table(&facts.name));
         let rejected = facts.parts.iter().map(|part| part.rows_rejected);
         TableInventory {

@@ -3,6 +3,7 @@
 //! A manifest protects itself. Its last two lines are its own digest and the closing brace, and the
 //! digest covers every byte before them, so `head -n -2 manifest.json | sha256sum` checks it by hand.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Seek};
 
@@ -198,17 +199,24 @@ impl TableFacts {
         rows.fold(0, u64::saturating_add)
     }
 
-    /// The table of each cell by itself; in a lake without cells, all of it.
+    /// The table of each cell by itself; in a lake without cells, all of it, which isn't copied.
     #[must_use]
-    pub fn by_cell(&self) -> BTreeMap<Option<CellName>, Self> {
-        let mut cells: BTreeMap<Option<CellName>, Self> = BTreeMap::new();
+    pub fn by_cell(&self) -> BTreeMap<Option<CellName>, Cow<'_, Self>> {
+        let mut cells: BTreeMap<Option<CellName>, Cow<'_, Self>> = BTreeMap::new();
+        if !self.parts.is_empty() && self.parts.iter().all(|part| part.cell.is_none()) {
+            cells.insert(None, Cow::Borrowed(self));
+            return cells;
+        }
         for part in &self.parts {
-            let facts = cells.entry(part.cell).or_insert_with(|| Self {
-                name: self.name.clone(),
-                schema_fingerprint: self.schema_fingerprint.clone(),
-                rows: 0,
-                parts: Vec::new(),
+            let facts = cells.entry(part.cell).or_insert_with(|| {
+                Cow::Owned(Self {
+                    name: self.name.clone(),
+                    schema_fingerprint: self.schema_fingerprint.clone(),
+                    rows: 0,
+                    parts: Vec::new(),
+                })
             });
+            let facts = facts.to_mut();
             facts.rows = facts.rows.saturating_add(part.rows_out);
             facts.parts.push(part.clone());
         }

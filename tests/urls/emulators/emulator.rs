@@ -113,7 +113,7 @@ impl Emulator {
         }
     }
 
-    /// The program in an environment that leads to this server, with credentials.
+    /// The program, with this server's address and credentials in its environment.
     pub(super) fn program(&self) -> Command {
         let mut command = self.without_credentials();
         match self.kind {

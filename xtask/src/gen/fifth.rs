@@ -155,14 +155,8 @@ fn a_fifth_trace_takes_one_description() {
     request.trace = Some(trace);
     request.part_rows = Some(2);
     let plan = plan(&request).unwrap();
-    let run_options = RunOptions {
-        threads: 1,
-        parts: 1,
-        overwrite: false,
-        max_rejects: None,
-        shard: None,
-        stop: &Arc::new(AtomicUsize::new(0)),
-    };
+    let stop = Arc::new(AtomicUsize::new(0));
+    let run_options = RunOptions::new(1, &stop);
     let outcome = convert(&plan, &out.as_path().into(), run_options, &|_| {}).unwrap();
     let tables = outcome.manifest.tables.iter();
     let counts: Vec<(&str, usize, u64)> = tables

@@ -64,7 +64,7 @@ pub(crate) struct KnownSpec {
     pub(crate) when: Option<String>,
     pub(crate) at_most: Option<u64>,
     pub(crate) at_most_percent: Option<f64>,
-    /// The tables of `each` in which this was found; all of them if left out.
+    /// Those tables of `each` that have this anomaly; all of them if left out.
     #[serde(default)]
     pub(crate) of: Vec<String>,
     pub(crate) doc: String,

@@ -21,16 +21,14 @@ pub(super) fn give_cells(request: &Request, found: &mut Found, trace: &Trace) ->
     };
     let Some(cells) = &trace.cells else {
         // The directory has the name of another trace's cell.
-        parts(found).for_each(|part| part.key.cell = None);
-        found.holds_cells = false;
+        set_cell(found, None);
         return Ok(());
     };
     let has_cell = |part: &FoundPart| part.key.cell.is_some();
     let is_by_cell = |table: &FoundTable| table.files != Files::Whole;
     let mut by_cell = found.tables.iter().filter(|table| is_by_cell(table));
     if asked.is_none() && !by_cell.any(|table| table.parts.iter().any(has_cell)) {
-        parts(found).for_each(|part| part.key.cell = None);
-        found.holds_cells = false;
+        set_cell(found, None);
         return Ok(());
     }
     skip_whole(found);
@@ -63,6 +61,12 @@ pub(super) fn lacking(found: &Found, table: &FoundTable) -> Vec<String> {
 
 fn parts(found: &mut Found) -> impl Iterator<Item = &mut FoundPart> {
     found.tables.iter_mut().flat_map(|table| &mut table.parts)
+}
+
+/// Gives all parts one cell or none, whatever directories are named after.
+fn set_cell(found: &mut Found, cell: Option<CellName>) {
+    parts(found).for_each(|part| part.key.cell = cell);
+    found.holds_cells = false;
 }
 
 /// The cell of a name that was typed.
@@ -106,8 +110,7 @@ fn choose(request: &Request, found: &mut Found, cells: &Cells, asked: CellName) 
     }
     let named: BTreeSet<&str> = parts(found).filter_map(|part| part.key.cell).collect();
     if named.is_empty() {
-        parts(found).for_each(|part| part.key.cell = Some(asked));
-        found.holds_cells = false;
+        set_cell(found, Some(asked));
         return Ok(());
     }
     if !named.contains(asked) {

@@ -1,5 +1,6 @@
 //! The end of a conversion, for people and as a JSON line.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use indicatif::HumanBytes;
@@ -71,7 +72,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
 }
 
 fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done<'a> {
-    let table = |(name, cell, facts): (&'a str, Option<CellName>, TableFacts)| {
+    let table = |(name, cell, facts): (&'a str, Option<CellName>, Cow<'_, TableFacts>)| {
         let known = trace.table(name);
         DoneTable {
             name,

@@ -17,6 +17,7 @@ mod share;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -57,10 +58,16 @@ type Parts = BTreeMap<Key, PartFacts>;
 /// A table's place in the trace, and a part of it.
 type Key = (usize, PartKey);
 
+/// The keys of all parts of the table at a place in the trace.
+fn of_table(rank: usize) -> Range<Key> {
+    (rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST)
+}
+
 /// The parts of the table at a place in the trace.
 fn parts_of(parts: &Parts, rank: usize) -> impl Iterator<Item = (PartKey, &PartFacts)> {
-    let of_table = parts.range((rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST));
-    of_table.map(|((_, key), facts)| (*key, facts))
+    parts
+        .range(of_table(rank))
+        .map(|((_, key), facts)| (*key, facts))
 }
 
 /// Converts what a plan names into the lake at `out`, or one shard of it. Parts that an earlier run

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::Ticks;
 use super::left::missing_of;
-use super::{Parts, Run, Shared, rank_of};
+use super::{Parts, Run, Shared, of_table, rank_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::part::Text;
-use crate::part_key::PartKey;
 use crate::plan::{StreamPlan, check_sha256};
 use crate::source::Source;
 use crate::store::{CutFacts, Progress, Whole};
@@ -102,8 +101,7 @@ impl Run<'_> {
             ticks.read_up_to(whole.bytes);
             for (&table, &count) in &counts {
                 let rank = self.plan.tables[table].rank;
-                let of_table = (rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST);
-                for (_, facts) in parts.range_mut(of_table) {
+                for (_, facts) in parts.range_mut(of_table(rank)) {
                     facts.source.bytes = whole.bytes;
                     facts.source.sha256.clone_from(&whole.sha256);
                     facts.of = Some(count);

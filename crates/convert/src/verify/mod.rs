@@ -241,11 +241,11 @@ fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
 
 /// Refuses a source that has no cell of the lake, so that nothing could be compared.
 fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
-    let sources = Sources::new(plan, manifest);
     let cell = manifest.cells().into_iter().next().flatten();
     let Some((cells, cell)) = trace.cells.as_ref().zip(cell) else {
         return Ok(());
     };
+    let sources = Sources::new(plan, manifest);
     if manifest.parts().any(|(_, part)| sources.has_cell(part)) {
         return Ok(());
     }
