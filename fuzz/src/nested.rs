@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use tracelake_convert::error::{ErrorKind, Result};
-use tracelake_convert::layout::Layout;
+use tracelake_convert::field_order::FieldOrder;
 use tracelake_convert::output::{Codec, Encoding, Format};
 use tracelake_convert::part::{Text, convert_part};
 use tracelake_convert::source::Source;
@@ -152,20 +152,20 @@ struct Reject {
 }
 
 fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
-    let layout = Layout::built_in(table, "here");
+    let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(path)?;
-    let mut text = Text::new(&mut source, &layout, part_rows);
+    let mut text = Text::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();
         let (converted, parquet) = convert_part(
             &mut text,
-            &layout,
+            &order,
             &arrow_schema(table),
             Encoding::new(Format::Parquet, Codec::None).unwrap(),
             Vec::new(),
             &mut |bad| {
-                let error = bad.to_error(path, &layout).to_string();
+                let error = bad.to_error(path, &order).to_string();
                 assert!(!error.contains(char::is_control), "{error}");
                 let json: Value = serde_json::from_slice(&bad.to_json()?).unwrap();
                 let raw = match json.get("raw_base64") {

@@ -114,18 +114,18 @@ fn schema_csv(path: &Path, bytes: &[u8]) {
             .sum();
         assert!(!known || fields > 0);
         for table in trace.tables {
-            let layout = match schema.layout(table) {
-                Ok(layout) => layout,
+            let order = match schema.order(table) {
+                Ok(order) => order,
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Misfit, "{error}");
                     assert!(!error.to_string().contains(char::is_control), "{error}");
                     continue;
                 }
             };
-            assert_eq!(layout.fields.len(), schema.fields(table.name));
-            assert!(!layout.fields.is_empty());
+            assert_eq!(order.fields.len(), schema.fields(table.name));
+            assert!(!order.fields.is_empty());
             let mut seen = vec![false; table.columns.len()];
-            for field in &layout.fields {
+            for field in &order.fields {
                 assert!(!std::mem::replace(&mut seen[field.index], true));
                 assert_eq!(field.column, &table.columns[field.index]);
                 assert!(field.mandatory || !field.column.mandatory);

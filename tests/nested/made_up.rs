@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 use serde_json::Value;
 use tracelake_convert::error::{Error, Result};
-use tracelake_convert::layout::Layout;
+use tracelake_convert::field_order::FieldOrder;
 use tracelake_convert::output::Encoding;
 use tracelake_convert::part::{Converted, Text, convert_part};
 use tracelake_convert::source::Source;
@@ -115,21 +115,21 @@ pub(crate) fn convert(
     table: &'static Table,
     part_rows: Option<u64>,
 ) -> Result<Vec<Part>> {
-    let layout = Layout::built_in(table, "here");
+    let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(path)?;
-    let mut text = Text::new(&mut source, &layout, part_rows);
+    let mut text = Text::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();
         let (converted, parquet) = convert_part(
             &mut text,
-            &layout,
+            &order,
             &arrow_schema(table),
             Encoding::DEFAULT,
             Vec::new(),
             &mut |bad| {
                 // A strict run would say this.
-                assert!(!bad.to_error(path, &layout).to_string().contains('\n'));
+                assert!(!bad.to_error(path, &order).to_string().contains('\n'));
                 rejects.push(serde_json::from_slice(&bad.to_json()?).unwrap());
                 Ok(())
             },

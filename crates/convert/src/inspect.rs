@@ -330,13 +330,13 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
             let missing = table.missing.iter().filter(|key| key.cell == cell);
             let bytes = parts.clone().map(|part| part.bytes);
             tables.push(TableInventory {
-                name: table.layout.table.name.to_owned(),
+                name: table.order.table.name.to_owned(),
                 cell,
                 parts: parts.count() + usize::from(whole.is_some()),
                 missing: missing.map(|key| key.file_number).collect(),
                 rows: None,
                 rejected: None,
-                published_rows: published_rows(table.layout.table, cell),
+                published_rows: published_rows(table.order.table, cell),
                 more_than_published: None,
                 bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
                 time_min: None,

@@ -12,7 +12,7 @@ use crate::arrow_file::{self, ArrowFile};
 use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell::Row;
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::manifest::Manifest;
 use crate::parquet_file::{self, ParquetFile, RowGroup};
 use crate::rows::Reject;
@@ -212,16 +212,16 @@ pub(crate) enum Rows {
 impl Rows {
     /// Prepares for records of plain fields.
     pub(crate) fn of_fields<W: Write + Send>(
-        layout: &Layout,
+        order: &FieldOrder,
         schema: &SchemaRef,
         file: &OutputFile<W>,
         encoding: Encoding,
     ) -> Self {
         match file {
             OutputFile::Parquet(file) => {
-                Self::Fields(rows::Rows::new(layout, file.schema(), encoding.codec))
+                Self::Fields(rows::Rows::new(order, file.schema(), encoding.codec))
             }
-            OutputFile::Arrow(_) => Self::batches(layout.table, schema, BATCH_ROWS),
+            OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
         }
     }
 
@@ -262,13 +262,13 @@ impl Rows {
     /// When these rows were prepared for cells.
     pub(crate) fn push_fields(
         &mut self,
-        layout: &Layout,
+        order: &FieldOrder,
         chunk: &[u8],
         records: &Records,
     ) -> Result<Vec<Reject>> {
         match self {
             Self::Fields(fields) => fields.push(chunk, records).map_err(encode_parquet),
-            Self::Batches(batches) => batches.push(layout, chunk, records).map_err(encode_arrow),
+            Self::Batches(batches) => batches.push(order, chunk, records).map_err(encode_arrow),
             Self::Cells(_) => unreachable!("a table has fields or cells, not both"),
         }
     }

@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use tracelake_schema::Syntax;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::output::{Block, Encoding, OutputFile, Rows};
 use crate::reject::{BadRow, BadShare};
 use crate::rows::Reject;
@@ -53,15 +53,15 @@ pub struct Converted {
 /// the size of the file.
 pub fn convert_part<W: Write + Send>(
     text: &mut Text<'_>,
-    layout: &Layout,
+    order: &FieldOrder,
     schema: &SchemaRef,
     encoding: Encoding,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
-    let mut file = OutputFile::create(out, layout.table, schema, encoding)?;
-    let rows = syntax::rows(layout, schema, &file, encoding);
+    let mut file = OutputFile::create(out, order.table, schema, encoding)?;
+    let rows = syntax::rows(order, schema, &file, encoding);
     let mut filler = Filler::new(text, rows, on_bad_row, tick);
     let mut block = filler.fill()?;
     while let Some(full) = block {
@@ -82,14 +82,14 @@ pub fn convert_part<W: Write + Send>(
 /// Two chunks of text and the batch being made; not the size of the file.
 pub(crate) fn read_batches(
     text: &mut Text<'_>,
-    layout: &Layout,
+    order: &FieldOrder,
     schema: &SchemaRef,
     batch_rows: usize,
     on_batch: &mut dyn FnMut(RecordBatch) -> Result<()>,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<Converted> {
-    let rows = Rows::batches(layout.table, schema, batch_rows);
+    let rows = Rows::batches(order.table, schema, batch_rows);
     let mut filler = Filler::new(text, rows, on_bad_row, tick);
     while let Some(block) = filler.fill()? {
         on_batch(block.into_batch())?;
@@ -120,17 +120,17 @@ struct Place {
 impl<'a> Text<'a> {
     /// Begins at the current position of `source`. A part ends after `part_rows` rows, if that is given.
     #[must_use]
-    pub fn new(source: &'a mut Source, layout: &'a Layout, part_rows: Option<u64>) -> Self {
+    pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
             lines: Lines {
                 source,
-                layout,
+                order,
                 ending: None,
-                header: layout.table.syntax == Syntax::QuotedCsv,
+                header: order.table.syntax == Syntax::QuotedCsv,
                 part_rows,
                 left: part_rows,
             },
-            now: Split::new(layout.table.syntax),
+            now: Split::new(order.table.syntax),
             place: Place::default(),
             is_begun: false,
         }
@@ -198,7 +198,7 @@ impl<'a, 'b> Filler<'a, 'b> {
         Self {
             before: text.place,
             rows,
-            next: Split::new(text.lines.layout.table.syntax),
+            next: Split::new(text.lines.order.table.syntax),
             rejected: 0,
             text,
             on_bad_row,
@@ -213,7 +213,7 @@ impl<'a, 'b> Filler<'a, 'b> {
             rows_out: self.rows.pushed(),
             rows_rejected: self.rejected,
             sentinels_mapped: self.rows.sentinels_mapped(),
-            time: self.rows.time(self.text.lines.layout.table),
+            time: self.rows.time(self.text.lines.order.table),
         }
     }
 
@@ -223,10 +223,10 @@ impl<'a, 'b> Filler<'a, 'b> {
             lines, now, place, ..
         } = &mut *self.text;
         while now.has_lines() && !self.rows.is_full(now.records.rows()) {
-            let layout = lines.layout;
+            let order = lines.order;
             let (read, rejects) = rayon::join(
                 || lines.read(&mut self.next),
-                || syntax::push(&mut self.rows, now.chunk.lines(), &now.records, layout),
+                || syntax::push(&mut self.rows, now.chunk.lines(), &now.records, order),
             );
             let rejects = rejects?;
             place.first_chunk = (place.rows == 0).then(|| BadShare {
@@ -272,7 +272,7 @@ impl Split {
 /// Reads and splits the chunks of a text.
 struct Lines<'a> {
     source: &'a mut Source,
-    layout: &'a Layout,
+    order: &'a FieldOrder,
     /// How the lines end, once one was read.
     ending: Option<LineEnding>,
     /// Whether the header is still to be read.
@@ -299,7 +299,7 @@ impl Lines<'_> {
                 is_first,
                 is_last: self.source.is_at_end(),
             };
-            let fields = self.layout.fields.len();
+            let fields = self.order.fields.len();
             let whole = records.split(chunk.lines(), fields, ending, ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
@@ -315,7 +315,7 @@ impl Lines<'_> {
                 continue;
             }
             if self.header {
-                let header = records.take_header(chunk.lines(), self.layout);
+                let header = records.take_header(chunk.lines(), self.order);
                 header.map_err(|(at, reason)| self.misfit(at, reason))?;
                 self.header = false;
             }
@@ -336,7 +336,7 @@ impl Lines<'_> {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.location())
             .line(1, Some(at as u64 + 1))
-            .field(self.layout.table.name)
+            .field(self.order.table.name)
             .hint("the first line has to be the published header: download the file again")
     }
 }

@@ -305,7 +305,7 @@ impl Input {
     fn find(request: &Request) -> Result<Self> {
         let plan = plan(request)?;
         if plan.tables.len() != 1 {
-            let names = plan.tables.iter().map(|table| table.layout.table.name);
+            let names = plan.tables.iter().map(|table| table.order.table.name);
             let names: Vec<&str> = names.collect();
             let reason = format!("may hold several tables: {}", names.join(", "));
             return Err(Error::new(ErrorKind::Usage, reason)
@@ -368,7 +368,7 @@ impl Producer {
 
     /// Reads the member of an archive that is the table's, and then to the end of the archive.
     fn read_members(&self, stream: &StreamPlan, source: &mut Source) -> Result<Converted> {
-        let table = self.input.plan.tables[0].layout.table.name;
+        let table = self.input.plan.tables[0].order.table.name;
         let mut counts = None;
         while let Some(member) = source.next_member()? {
             if self.input.plan.table_of(stream, &member).is_none() {
@@ -398,11 +398,11 @@ impl Producer {
     /// Reads the text of the table; `path` is for people.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
-        let mut text = Text::new(source, &table.layout, None);
+        let mut text = Text::new(source, &table.order, None);
         text.next_part()?;
         read_batches(
             &mut text,
-            &table.layout,
+            &table.order,
             &table.schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
@@ -410,7 +410,7 @@ impl Producer {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(OwnedBadRow::new(bad_row)))
                 } else {
-                    Err(bad_row.to_error(&PathBuf::from(path), &table.layout))
+                    Err(bad_row.to_error(&PathBuf::from(path), &table.order))
                 }
             },
             &mut |_| Ok(()),
@@ -439,7 +439,7 @@ mod tests {
     use tracelake_schema::{Kind, Syntax, TRACES, Table};
 
     use super::*;
-    use crate::layout::Layout;
+    use crate::field_order::FieldOrder;
     use crate::output::Encoding;
     use crate::part::convert_part;
 
@@ -530,15 +530,15 @@ mod tests {
         trace: &Trace,
         table: &'static Table,
     ) -> (RecordBatch, Vec<String>, Converted) {
-        let layout = Layout::built_in(table, trace.name);
+        let order = FieldOrder::built_in(table, trace.name);
         let schema = tracelake_schema::arrow::arrow_schema(table);
         let mut source = Source::open(path).unwrap();
-        let mut text = Text::new(&mut source, &layout, None);
+        let mut text = Text::new(&mut source, &order, None);
         text.next_part().unwrap();
         let mut rejects = Vec::new();
         let (converted, parquet) = convert_part(
             &mut text,
-            &layout,
+            &order,
             &schema,
             Encoding::DEFAULT,
             Vec::new(),

@@ -11,7 +11,7 @@ use tracelake_schema::{Column, Syntax, TRACES, Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::fault::Fault;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::source::Magic;
 use crate::words::{count, several};
 
@@ -77,7 +77,7 @@ struct Line<'a> {
 impl BadRow<'_> {
     /// What a file may be instead of the expected one, judged by one bad row. The first that applies
     /// is the hint.
-    const HINTS: [fn(&Self, &Layout) -> Option<String>; 9] = [
+    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
         Self::byte_order_mark,
         Self::other_file,
         Self::header,
@@ -91,8 +91,8 @@ impl BadRow<'_> {
 
     /// The row as the error that ends a strict run.
     #[must_use]
-    pub fn to_error(&self, path: &Path, layout: &Layout) -> Error {
-        let table = layout.table.name;
+    pub fn to_error(&self, path: &Path, order: &FieldOrder) -> Error {
+        let table = order.table.name;
         let field = match self.column {
             Some(column) => format!("{table}.{}{}", column.name, self.inner),
             None => table.to_owned(),
@@ -102,7 +102,7 @@ impl BadRow<'_> {
             .line(self.line, Some(self.column_byte))
             .field(field)
             .of_value(escape(self.field, SHOWN));
-        let hint = match (self.hint(layout), self.first_chunk) {
+        let hint = match (self.hint(order), self.first_chunk) {
             (Some(hint), _) => hint,
             (None, Some(share)) if share.is_nearly_all() => wrong_file(share),
             (None, _) => {
@@ -114,9 +114,9 @@ impl BadRow<'_> {
 
     /// Why the whole file is in doubt: nearly every row of its first chunk is bad.
     #[must_use]
-    pub fn doubt(&self, layout: &Layout) -> Option<String> {
+    pub fn doubt(&self, order: &FieldOrder) -> Option<String> {
         let share = self.first_chunk.filter(|share| share.is_nearly_all())?;
-        Some(match self.hint(layout) {
+        Some(match self.hint(order) {
             Some(hint) => format!("{}: {hint}", bad_of_first(share)),
             None => wrong_file(share),
         })
@@ -155,11 +155,11 @@ impl BadRow<'_> {
     }
 
     /// What the file seems to be instead, and what to do about it.
-    fn hint(&self, layout: &Layout) -> Option<String> {
-        Self::HINTS.iter().find_map(|hint| hint(self, layout))
+    fn hint(&self, order: &FieldOrder) -> Option<String> {
+        Self::HINTS.iter().find_map(|hint| hint(self, order))
     }
 
-    fn byte_order_mark(&self, _: &Layout) -> Option<String> {
+    fn byte_order_mark(&self, _: &FieldOrder) -> Option<String> {
         let marks: [(&[u8], &str); 3] = [
             (
                 b"\xef\xbb\xbf",
@@ -179,12 +179,12 @@ impl BadRow<'_> {
             .map(|(_, what)| looks_like(what))
     }
 
-    fn other_file(&self, _: &Layout) -> Option<String> {
+    fn other_file(&self, _: &FieldOrder) -> Option<String> {
         let magic = Magic::of_text(self.raw).filter(|_| self.line == 1)?;
         Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
     }
 
-    fn header(&self, layout: &Layout) -> Option<String> {
+    fn header(&self, order: &FieldOrder) -> Option<String> {
         let fields: Vec<String> = self.raw.split(|&byte| byte == b',').map(plain).collect();
         let named = |table: &Table| {
             let names = |column: &Column| {
@@ -206,21 +206,21 @@ impl BadRow<'_> {
             && fields.iter().all(|field| {
                 field.is_empty() || field.starts_with(|c: char| c.is_ascii_alphabetic())
             });
-        if named(layout.table) < 2 && !is_words {
+        if named(order.table) < 2 && !is_words {
             return None;
         }
         let tables = TRACES.iter().flat_map(|trace| trace.tables);
         let exported = tables
             .filter(|table| table.syntax == Syntax::Json)
-            .max_by_key(|table| (named(table), table.name == layout.table.name))
-            .filter(|table| named(table) >= 3 && named(table) >= named(layout.table));
-        if let Some(table) = exported.filter(|_| layout.table.syntax != Syntax::QuotedCsv) {
+            .max_by_key(|table| (named(table), table.name == order.table.name))
+            .filter(|table| named(table) >= 3 && named(table) >= named(order.table));
+        if let Some(table) = exported.filter(|_| order.table.syntax != Syntax::QuotedCsv) {
             return Some(looks_like(&format!(
                 "{0} exported as CSV: download the published {0}-*.json.gz",
                 table.name
             )));
         }
-        let (found, expected) = (fields.len(), layout.fields.len());
+        let (found, expected) = (fields.len(), order.fields.len());
         let other = match found == expected {
             true => "remove the line".to_owned(),
             false => format!(
@@ -233,9 +233,9 @@ impl BadRow<'_> {
         )))
     }
 
-    fn not_json(&self, layout: &Layout) -> Option<String> {
+    fn not_json(&self, order: &FieldOrder) -> Option<String> {
         let is_json = self.raw.trim_ascii_start().starts_with(b"{");
-        let expected = layout.table.syntax == Syntax::Json;
+        let expected = order.table.syntax == Syntax::Json;
         match (expected, is_json) {
             (true, false) if self.raw.contains(&b',') => Some(looks_like(
                 "CSV, but this table is published as JSON lines: download the .json.gz files",
@@ -247,13 +247,13 @@ impl BadRow<'_> {
         }
     }
 
-    fn binary(&self, _: &Layout) -> Option<String> {
+    fn binary(&self, _: &FieldOrder) -> Option<String> {
         let is_binary = self.field.contains(&0) && self.column.is_none();
         is_binary.then(|| looks_like("binary data or UTF-16, not CSV: download the file again"))
     }
 
     /// Integers as pandas and spreadsheets write them.
-    fn saved_again(&self, _: &Layout) -> Option<String> {
+    fn saved_again(&self, _: &FieldOrder) -> Option<String> {
         let field = str::from_utf8(self.field)
             .ok()
             .filter(|_| self.fault == Fault::NotInteger)?;
@@ -278,7 +278,7 @@ impl BadRow<'_> {
         })
     }
 
-    fn delimiter(&self, _: &Layout) -> Option<String> {
+    fn delimiter(&self, _: &FieldOrder) -> Option<String> {
         let Fault::FieldCount { found: 1, expected } = self.fault else {
             return None;
         };
@@ -291,11 +291,11 @@ impl BadRow<'_> {
         )))
     }
 
-    fn other_version(&self, layout: &Layout) -> Option<String> {
+    fn other_version(&self, order: &FieldOrder) -> Option<String> {
         let Fault::FieldCount { found, .. } = self.fault else {
             return None;
         };
-        let table = layout.table.name;
+        let table = order.table.name;
         let has_as_many = |trace: &&Trace| {
             let table = trace.table(table);
             table.is_some_and(|table| table.fields.len() == found as usize)
@@ -305,17 +305,17 @@ impl BadRow<'_> {
             "{table} of {} has {}, but this run expects {}; name the other trace with --trace",
             trace.name,
             several(found.into(), "field"),
-            layout.origin
+            order.origin
         ))
     }
 
-    fn other_table(&self, layout: &Layout) -> Option<String> {
+    fn other_table(&self, order: &FieldOrder) -> Option<String> {
         let Fault::FieldCount { found, .. } = self.fault else {
             return None;
         };
         let others: BTreeSet<&str> = TRACES
             .iter()
-            .filter(|trace| trace.tables.iter().any(|other| other == layout.table))
+            .filter(|trace| trace.tables.iter().any(|other| other == order.table))
             .flat_map(|trace| trace.tables)
             .filter(|table| table.fields.len() == found as usize)
             .map(|table| table.name)
@@ -366,9 +366,9 @@ fn split_count(row: &[u8], delimiter: u8) -> usize {
 mod tests {
     use super::*;
 
-    fn layout() -> Layout {
+    fn order() -> FieldOrder {
         let table = TRACES.iter().find_map(|trace| trace.table("job_events"));
-        Layout::built_in(table.unwrap(), "schema.csv")
+        FieldOrder::built_in(table.unwrap(), "schema.csv")
     }
 
     fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
@@ -406,7 +406,7 @@ mod tests {
         ];
         for (raw, fault, expected) in cases {
             let error = row(raw, fault)
-                .to_error(Path::new("x"), &layout())
+                .to_error(Path::new("x"), &order())
                 .to_string();
             assert!(error.contains(expected), "{error}");
         }

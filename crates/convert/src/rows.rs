@@ -9,7 +9,7 @@ use tracelake_schema::Column;
 
 use crate::column::{self, Codec, ColumnEncoder, Compressor, EncodedChunk, Parsed, SourceField};
 use crate::fault::Fault;
-use crate::layout::{Field, Layout};
+use crate::field_order::{Field, FieldOrder};
 use crate::split::{Malformed, Records};
 
 /// The most rows in a row group.
@@ -85,10 +85,10 @@ struct Group {
 }
 
 impl Rows {
-    /// Prepares for the rows of a file; `schema` is the Parquet schema of the layout's table.
-    pub(crate) fn new(layout: &Layout, schema: &SchemaDescriptor, codec: Codec) -> Self {
+    /// Prepares for the rows of a file; `schema` is the Parquet schema of its table.
+    pub(crate) fn new(order: &FieldOrder, schema: &SchemaDescriptor, codec: Codec) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
-            let mut fields = layout.fields.iter().enumerate();
+            let mut fields = order.fields.iter().enumerate();
             let field = fields.find(|(_, field)| field.index == index);
             let field = field.map(|(position, field)| SourceField {
                 position,
@@ -96,7 +96,7 @@ impl Rows {
             });
             column::encoder(column, field, schema.column(index))
         };
-        let mut columns = layout
+        let mut columns = order
             .table
             .columns
             .iter()
@@ -111,7 +111,7 @@ impl Rows {
             });
         }
         Self {
-            fields: layout.fields.clone(),
+            fields: order.fields.clone(),
             groups,
             rows: 0,
             before: 0,

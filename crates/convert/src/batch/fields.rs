@@ -16,7 +16,7 @@ use tracelake_schema::{Column, Kind, arrow::data_type};
 
 use crate::column::sentinel;
 use crate::fault::Fault;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::rows::{Reject, rejects};
 use crate::split::Records;
 use crate::value;
@@ -32,22 +32,22 @@ pub(crate) struct ChunkRows {
     pub mapped: u64,
 }
 
-/// Reads the records of a chunk; `schema` is the Arrow schema of the layout's table.
+/// Reads the records of a chunk; `schema` is the Arrow schema of its table.
 ///
 /// # Errors
-/// When the layout lacks a mandatory column of the schema.
+/// When the files lack a mandatory column of the schema.
 ///
 /// # Memory
 /// The arrays, at most four times the text plus 1 bit per field.
 pub(crate) fn chunk_rows(
-    layout: &Layout,
+    order: &FieldOrder,
     schema: &SchemaRef,
     chunk: &[u8],
     records: &Records,
 ) -> Result<ChunkRows, ArrowError> {
-    let columns = layout.table.columns.par_iter().enumerate();
+    let columns = order.table.columns.par_iter().enumerate();
     let columns = columns.map(|(index, column)| {
-        let mut fields = layout.fields.iter().enumerate();
+        let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == index) {
             Some((position, field)) => Fields {
                 column,
@@ -61,7 +61,7 @@ pub(crate) fn chunk_rows(
         }
     });
     let columns: Vec<ColumnValues> = columns.collect();
-    let rejects = rejects(&layout.fields, |index| &columns[index].faults, records);
+    let rejects = rejects(&order.fields, |index| &columns[index].faults, records);
     let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
     let mapped = columns.iter().flat_map(|column| &column.mapped);
     let mapped = mapped.filter(|record| faulty.binary_search(record).is_err());

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::coalesce::BatchCoalescer;
 
 use crate::cell::Row;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::rows::{CHUNK_BYTES, Reject};
 use crate::split::Records;
 pub(crate) use cells::{array, record_batch};
@@ -63,14 +63,14 @@ impl Batches {
     /// Adds the good records of a chunk; returns the others, in the order of the file.
     ///
     /// # Errors
-    /// When the layout lacks a mandatory column.
+    /// When the files lack a mandatory column.
     pub(crate) fn push(
         &mut self,
-        layout: &Layout,
+        order: &FieldOrder,
         chunk: &[u8],
         records: &Records,
     ) -> Result<Vec<Reject>, ArrowError> {
-        let read = chunk_rows(layout, &self.schema, chunk, records)?;
+        let read = chunk_rows(order, &self.schema, chunk, records)?;
         self.mapped += read.mapped;
         self.add(read.batch)?;
         Ok(read.rejects)

@@ -3,7 +3,7 @@
 use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::layout::{Field, Layout};
+use crate::field_order::{Field, FieldOrder};
 use crate::location::Location;
 
 /// The columns of `schema.csv`, in the order that they are used in here.
@@ -142,11 +142,11 @@ impl SchemaCsv {
         Ok(())
     }
 
-    /// The layout of one table.
+    /// The order of the fields in the files of one table.
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] for an unknown, repeated or missing field.
-    pub fn layout(&self, table: &'static Table) -> Result<Layout> {
+    pub fn order(&self, table: &'static Table) -> Result<FieldOrder> {
         let mut rows: Vec<&Row> = self
             .rows
             .iter()
@@ -174,7 +174,7 @@ impl SchemaCsv {
                     .hint("download schema.csv again; without one, the published order is used"));
             }
         }
-        Ok(Layout {
+        Ok(FieldOrder {
             table,
             fields,
             origin: "schema.csv".to_owned(),

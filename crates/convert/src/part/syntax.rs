@@ -10,7 +10,7 @@ use tracelake_schema::Syntax;
 use crate::cell::{Bad, Row};
 use crate::error::Result;
 use crate::fault::Fault;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::output::{Encoding, OutputFile, Rows};
 use crate::rows::Reject;
 use crate::split::LineEnding;
@@ -96,13 +96,13 @@ impl Records {
     pub(super) fn take_header(
         &mut self,
         lines: &[u8],
-        layout: &Layout,
+        order: &FieldOrder,
     ) -> std::result::Result<(), (usize, String)> {
         if self.marked {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
         match &mut self.found {
-            Found::QuotedCsv(records) => records.take_header(lines, &layout.fields, self.ending),
+            Found::QuotedCsv(records) => records.take_header(lines, &order.fields, self.ending),
             Found::Csv(_) | Found::Json(_) => Ok(()),
         }
     }
@@ -169,14 +169,14 @@ impl Records {
 
 /// Prepares for the rows of a table.
 pub(super) fn rows<W: Write + Send>(
-    layout: &Layout,
+    order: &FieldOrder,
     schema: &SchemaRef,
     file: &OutputFile<W>,
     encoding: Encoding,
 ) -> Rows {
-    match layout.table.syntax {
-        Syntax::Csv => Rows::of_fields(layout, schema, file, encoding),
-        Syntax::Json | Syntax::QuotedCsv => Rows::of_cells(layout.table, schema, file),
+    match order.table.syntax {
+        Syntax::Csv => Rows::of_fields(order, schema, file, encoding),
+        Syntax::Json | Syntax::QuotedCsv => Rows::of_cells(order.table, schema, file),
     }
 }
 
@@ -188,15 +188,15 @@ pub(super) fn push(
     rows: &mut Rows,
     lines: &[u8],
     records: &Records,
-    layout: &Layout,
+    order: &FieldOrder,
 ) -> Result<Vec<Reject>> {
     let read = match &records.found {
-        Found::Csv(found) => return rows.push_fields(layout, lines, found),
+        Found::Csv(found) => return rows.push_fields(order, lines, found),
         Found::Json(places) => {
-            records.read(lines, places, |_, raw| json::row(raw, layout.table.columns))
+            records.read(lines, places, |_, raw| json::row(raw, order.table.columns))
         }
         Found::QuotedCsv(found) => records.read(lines, found.places(), |index, raw| {
-            found.row(index, raw, layout, records.ending)
+            found.row(index, raw, order, records.ending)
         }),
     };
     let (mut good, mut rejects) = (Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::location::Location;
 use crate::manifest::{Origin, Settings};
 use crate::options::{self, OnBadRow};
@@ -68,7 +68,7 @@ pub struct TablePlan {
     /// Its place in the trace, from 0.
     pub rank: usize,
     /// Which field of its files is which column.
-    pub layout: Layout,
+    pub order: FieldOrder,
     /// Its Arrow schema.
     pub schema: SchemaRef,
     /// The parts that are files, in order; those of a stream are known when it is read.
@@ -152,7 +152,7 @@ impl Plan {
         let name = member.path.rsplit('/').next()?;
         let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
         tables.find(|&table| {
-            let table = self.tables[table].layout.table;
+            let table = self.tables[table].order.table;
             let rest = name.strip_prefix(table.name);
             let extension = rest.and_then(|rest| rest.strip_prefix('.'));
             extension == Some(table.syntax.extension())
@@ -173,13 +173,7 @@ impl Plan {
         };
         let place = (self.layout, self.encoding.format());
         let recorded = &stream.source;
-        part_plan(
-            place,
-            self.tables[table].layout.table,
-            &part,
-            recorded,
-            None,
-        )
+        part_plan(place, self.tables[table].order.table, &part, recorded, None)
     }
 }
 
@@ -377,16 +371,16 @@ fn choose(
                 chosen
                     .streams
                     .push(stream(request, file, vec![next], checksums));
-                let layout = Layout::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, layout));
+                let order = FieldOrder::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, order));
             }
             Some(here) => {
-                let layout = match schema_csv {
-                    Some(schema_csv) => schema_csv.layout(table)?,
-                    None => Layout::built_in(table, trace.name),
+                let order = match schema_csv {
+                    Some(schema_csv) => schema_csv.order(table)?,
+                    None => FieldOrder::built_in(table, trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, found, here, rank, layout, checksums)?;
+                let planned = plan_table(request, found, here, rank, order, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
                         "{} has none of the selected parts; it has {}",
@@ -399,8 +393,8 @@ fn choose(
             }
             None if table.files == Files::Whole && !found.archives.is_empty() => {
                 archived.push(next);
-                let layout = Layout::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, layout));
+                let order = FieldOrder::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, order));
             }
             None => chosen.absent.push(table.name.to_owned()),
         }
@@ -522,11 +516,11 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(rank: usize, layout: Layout) -> Self {
+    fn whole(rank: usize, order: FieldOrder) -> Self {
         Self {
             rank,
-            schema: tracelake_schema::arrow::arrow_schema(layout.table),
-            layout,
+            schema: tracelake_schema::arrow::arrow_schema(order.table),
+            order,
             parts: Vec::new(),
             missing: Vec::new(),
         }

@@ -6,7 +6,7 @@ use super::{PARTS_LIMIT, PartPlan, Request, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{Found, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::manifest::REJECTS;
 use crate::options;
 use crate::output::Format;
@@ -18,10 +18,10 @@ pub(super) fn plan_table(
     found: &Found,
     here: &FoundTable,
     rank: usize,
-    layout: Layout,
+    order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
-    let table = layout.table;
+    let table = order.table;
     let selected = |number| {
         request
             .parts
@@ -68,7 +68,7 @@ pub(super) fn plan_table(
     let schema = tracelake_schema::arrow::arrow_schema(table);
     Ok(TablePlan {
         rank,
-        layout,
+        order,
         schema,
         parts,
         missing,

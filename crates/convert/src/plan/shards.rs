@@ -54,16 +54,16 @@ impl Plan {
     #[must_use]
     pub fn to_file(&self, shards: u32, max_rejects: Option<u64>) -> PlanFile {
         let tables = self.tables.iter().map(|table| PlannedTable {
-            name: table.layout.table.name.to_owned(),
+            name: table.order.table.name.to_owned(),
             fields: table
-                .layout
+                .order
                 .fields
                 .iter()
                 .map(|field| field.column.name.to_owned())
                 .collect(),
         });
         let parts = self.parts().map(|(table, part)| PlannedPart {
-            table: self.tables[table].layout.table.name.to_owned(),
+            table: self.tables[table].order.table.name.to_owned(),
             cell: part.key.cell,
             file_number: part.key.file_number,
             shard: 0,
@@ -103,7 +103,7 @@ impl Plan {
     #[must_use]
     pub fn planned_stream(&self, stream: &StreamPlan) -> PlannedStream {
         let tables = stream.tables.iter();
-        let tables = tables.map(|&table| self.tables[table].layout.table.name.to_owned());
+        let tables = tables.map(|&table| self.tables[table].order.table.name.to_owned());
         PlannedStream {
             tables: tables.collect(),
             selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),

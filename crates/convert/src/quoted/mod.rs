@@ -15,7 +15,7 @@ use tracelake_schema::Kind;
 use crate::cell::{Bad, Cell, Row, number};
 use crate::error::escape;
 use crate::fault::Fault;
-use crate::layout::{Field, Layout};
+use crate::field_order::{Field, FieldOrder};
 use crate::split::LineEnding;
 
 /// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
@@ -105,7 +105,7 @@ impl Records {
     pub(crate) fn take_header(
         &mut self,
         chunk: &[u8],
-        layout: &[Field],
+        order: &[Field],
         ending: LineEnding,
     ) -> Result<(), (usize, String)> {
         let Some(place) = self.places.first() else {
@@ -117,7 +117,7 @@ impl Records {
             None => self.fields_of(0, raw, ending),
         };
         let names = checked.map_err(|bad| (bad.field.start, bad.fault.to_string()))?;
-        for (at, field) in layout.iter().enumerate() {
+        for (at, field) in order.iter().enumerate() {
             let expected = field.column.content;
             let (start, found) = match names.get(at) {
                 Some((place, name)) => (place.start, Some(*name)),
@@ -134,11 +134,11 @@ impl Records {
                 return Err((start, reason));
             }
         }
-        if let Some((place, name)) = names.get(layout.len()) {
+        if let Some((place, name)) = names.get(order.len()) {
             let reason = format!(
                 "the header has {} fields where the table has {}; the first of them too many is '{}'",
                 names.len(),
-                layout.len(),
+                order.len(),
                 escape(name, SHOWN)
             );
             return Err((place.start, reason));
@@ -153,23 +153,23 @@ impl Records {
         &self,
         index: usize,
         raw: &[u8],
-        layout: &Layout,
+        order: &FieldOrder,
         ending: LineEnding,
     ) -> Result<Row, Bad> {
         let fields = self.fields_of(index, raw, ending)?;
-        if fields.len() != layout.fields.len() {
+        if fields.len() != order.fields.len() {
             let count = |count| u32::try_from(count).expect("a line has at most 1 MiB");
             let fault = Fault::FieldCount {
                 found: count(fields.len()),
-                expected: count(layout.fields.len()),
+                expected: count(order.fields.len()),
             };
             return Err(Bad::new(0..raw.len(), fault));
         }
         let mut row = Row {
-            cells: vec![Cell::Null; layout.table.columns.len()],
+            cells: vec![Cell::Null; order.table.columns.len()],
             mapped: 0,
         };
-        for (field, (place, text)) in layout.fields.iter().zip(fields) {
+        for (field, (place, text)) in order.fields.iter().zip(fields) {
             let cell = cell(field, text, &mut row.mapped).map_err(|mut bad| {
                 bad.field = place_in(&raw[place.clone()], place.start, text, bad.field);
                 bad.of(field.column)
@@ -296,16 +296,16 @@ mod tests {
     use super::*;
     use crate::cell::tests::{TABLE, quoted_line, told};
 
-    fn layout() -> Layout {
+    fn order() -> FieldOrder {
         static QUOTED: Table = TABLE;
-        Layout::built_in(&QUOTED, "here")
+        FieldOrder::built_in(&QUOTED, "here")
     }
 
     const HEADER: &str = "time,event,share,done,user,usage,rules,after\n";
 
     /// All rows of a text, read as one chunk.
     fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
-        let (layout, mut records) = (layout(), Records::default());
+        let (order, mut records) = (order(), Records::default());
         let text = [
             HEADER.replace(
                 '\n',
@@ -320,7 +320,7 @@ mod tests {
         .concat();
         assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
         records
-            .take_header(text.as_bytes(), &layout.fields, ending)
+            .take_header(text.as_bytes(), &order.fields, ending)
             .unwrap();
         let places = records.places().iter().enumerate();
         places
@@ -329,7 +329,7 @@ mod tests {
                 match fault {
                     Some(fault) => Err(told(Bad::new(0..raw.len(), fault), raw)),
                     None => records
-                        .row(index, raw, &layout, ending)
+                        .row(index, raw, &order, ending)
                         .map_err(|bad| told(bad, raw)),
                 }
             })
@@ -552,7 +552,7 @@ mod tests {
         ] {
             let mut records = Records::default();
             records.split(header.as_bytes(), true, u64::MAX);
-            let refused = records.take_header(header.as_bytes(), &layout().fields, LineEnding::Lf);
+            let refused = records.take_header(header.as_bytes(), &order().fields, LineEnding::Lf);
             assert!(refused.clone().unwrap_err().1.contains(says), "{refused:?}");
         }
     }
@@ -625,7 +625,7 @@ mod tests {
             let places = records.places().iter().enumerate();
             for (index, place) in places {
                 let raw = &chunk[place.start..place.end - 1];
-                if let Err(bad) = records.row(index, raw, &layout(), LineEnding::Lf) {
+                if let Err(bad) = records.row(index, raw, &order(), LineEnding::Lf) {
                     prop_assert!(raw.get(bad.field).is_some());
                 }
             }

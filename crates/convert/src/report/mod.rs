@@ -120,14 +120,14 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, S
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = table.parts.iter().map(|part| part.bytes).sum();
-        let name = table.layout.table.name;
+        let name = table.order.table.name;
         let is_done = |part: &&PartPlan| found.has(name, part.key);
         let done = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
             "{name}: {}, {}, fields as in {}",
             several(table.parts.len() as u64, "part"),
             HumanBytes(bytes),
-            table.layout.origin
+            table.order.origin
         );
         if done > 0 {
             text += &format!(", {} done", count(done));
@@ -186,7 +186,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
         several(stream.part_rows, "row")
     );
     for &table in &stream.tables {
-        let name = plan.tables[table].layout.table.name;
+        let name = plan.tables[table].order.table.name;
         let done = found.finished.iter().filter(|(table, _)| table == name);
         let done = match done.count() as u64 {
             0 => String::new(),

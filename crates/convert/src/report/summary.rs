@@ -207,7 +207,7 @@ impl<'a> Size<'a> {
 /// Parts that neither the source nor the lake has, and tables that the source doesn't have.
 fn say_missing(plan: &Plan, manifest: &Manifest) {
     for table in &plan.tables {
-        let name = table.layout.table.name;
+        let name = table.order.table.name;
         // An earlier run may have converted a part whose source is gone.
         let facts = manifest.tables.iter().find(|facts| facts.name == name);
         let parts = facts.into_iter().flat_map(|facts| &facts.parts);

@@ -57,11 +57,11 @@ impl Run<'_> {
         table: usize,
         part: &PartPlan,
     ) -> Result<Parts> {
-        let layout = &self.plan.tables[table].layout;
+        let order = &self.plan.tables[table].order;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
-        let mut text = Text::new(&mut source, layout, None);
+        let mut text = Text::new(&mut source, order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
         let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
@@ -85,20 +85,20 @@ impl Run<'_> {
         text: &mut Text<'_>,
         ticks: &mut Ticks<'_>,
     ) -> Result<Done> {
-        let TablePlan { layout, schema, .. } = &self.plan.tables[table];
+        let TablePlan { order, schema, .. } = &self.plan.tables[table];
         (self.watch)(Event::Started {
-            table: layout.table.name,
+            table: order.table.name,
             part: part.key,
         });
         let mut rejects: Option<BufWriter<Staging>> = None;
         let (converted, staging) = convert_part(
             text,
-            layout,
+            order,
             schema,
             self.plan.encoding,
             self.lake.stage(&part.output)?,
             &mut |bad_row| match self.plan.on_bad_row {
-                OnBadRow::Fail => Err(bad_row.to_error(path, layout)),
+                OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
                     if rejects.is_none() {
                         self.doubt(table, path, bad_row);
@@ -138,7 +138,7 @@ impl Run<'_> {
 
     /// Warns that a file is hardly one of its table, for the first such file of a table.
     fn doubt(&self, table: usize, path: &Path, bad_row: &BadRow<'_>) {
-        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].layout) else {
+        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].order) else {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl Run<'_> {
         fingerprint: Fingerprint,
         done: Done,
     ) -> Result<PartFacts> {
-        let table = self.plan.tables[table].layout.table.name;
+        let table = self.plan.tables[table].order.table.name;
         let Done {
             converted,
             output,

@@ -62,7 +62,7 @@ fn check_derived(plan: &Plan, progress: &Progress) -> Result<()> {
         let is_planned = plan
             .tables
             .iter()
-            .any(|table| table.layout.table.name == derived.from);
+            .any(|table| table.order.table.name == derived.from);
         let mut finished = progress.parts.iter();
         let is_finished = finished.any(|(table, _)| table == derived.from);
         if !is_planned && !is_finished {

@@ -88,7 +88,7 @@ impl Run<'_> {
         // What a stream makes is known by its table alone.
         let streams = self.plan.streams.iter().flat_map(|stream| &stream.tables);
         let streams: Vec<String> = streams
-            .map(|&table| self.plan.tables[table].layout.table.name)
+            .map(|&table| self.plan.tables[table].order.table.name)
             .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
             .collect();
         let is_planned = |file: &String| {

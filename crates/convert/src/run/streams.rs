@@ -66,7 +66,7 @@ impl Run<'_> {
                 };
                 if cutting.counts.contains_key(&table) {
                     let reason = "a second member of one table";
-                    let name = self.plan.tables[table].layout.table.name;
+                    let name = self.plan.tables[table].order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
                         .at(path)
                         .field(name)
@@ -78,7 +78,7 @@ impl Run<'_> {
                 let names = stream
                     .tables
                     .iter()
-                    .map(|&table| self.plan.tables[table].layout.table);
+                    .map(|&table| self.plan.tables[table].order.table);
                 let names: Vec<String> = names.map(|table| format!("{}.csv", table.name)).collect();
                 let reason = format!("holds no {}", names.join(", "));
                 return Err(Error::new(ErrorKind::Misfit, reason)
@@ -137,8 +137,8 @@ impl Run<'_> {
             counts,
             ticks,
         } = cutting;
-        let layout = &self.plan.tables[table].layout;
-        let mut text = Text::new(source, layout, Some(stream.part_rows));
+        let order = &self.plan.tables[table].order;
+        let mut text = Text::new(source, order, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
             let key = self.key(table, number.into());

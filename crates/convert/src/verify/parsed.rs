@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use tracelake_schema::{Column, Kind, Syntax};
 
 use super::number;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 
 /// A value of a source.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,9 +46,9 @@ impl fmt::Display for Value {
 }
 
 /// The values of a row, one for each column of the table; the error says why there are none.
-pub(super) fn values(layout: &Layout, record: &ByteRecord) -> Result<Vec<Value>, String> {
-    let columns = layout.table.columns;
-    if layout.table.syntax == Syntax::Json {
+pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<Value>, String> {
+    let columns = order.table.columns;
+    if order.table.syntax == Syntax::Json {
         let line = record.get(0).unwrap_or_default();
         serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
         let line = str::from_utf8(line).map_err(|error| error.to_string())?;
@@ -61,11 +61,11 @@ pub(super) fn values(layout: &Layout, record: &ByteRecord) -> Result<Vec<Value>,
         };
         return Ok(columns.iter().map(&mut value).collect());
     }
-    if record.len() != layout.fields.len() {
+    if record.len() != order.fields.len() {
         return Err(format!("the source has {} fields", record.len()));
     }
     let mut values = vec![Value::Null; columns.len()];
-    for (field, text) in layout.fields.iter().zip(record) {
+    for (field, text) in order.fields.iter().zip(record) {
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
         values[field.index] = match field.column.kind {
             _ if text.is_empty() => Value::Null,

@@ -17,7 +17,7 @@ use tracelake_schema::Syntax;
 
 use super::corrupt;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::location::{Location, Reader, from_read};
 use crate::source::ARCHIVES;
 
@@ -44,8 +44,8 @@ pub(super) struct SourceText {
 
 impl SourceText {
     /// Opens the text of a table.
-    pub(super) fn open(path: &Location, layout: &Layout) -> Result<Self> {
-        let table = layout.table;
+    pub(super) fn open(path: &Location, order: &FieldOrder) -> Result<Self> {
+        let table = order.table;
         let name = path.name().unwrap_or_default().to_lowercase();
         let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
             let failed = |error| failed(path, error);
@@ -67,19 +67,19 @@ impl SourceText {
             rows: 0,
         };
         if text.is_quoted {
-            text.check_header(layout)?;
+            text.check_header(order)?;
         }
         Ok(text)
     }
 
-    fn check_header(&mut self, layout: &Layout) -> Result<()> {
+    fn check_header(&mut self, order: &FieldOrder) -> Result<()> {
         let mut header = Vec::new();
         self.next(&mut header)?;
         self.rows = 0;
         let mut fields = Fields::new(true);
         let record = fields.split(without_line_end(&header));
         let record = record.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
-        let names = layout.fields.iter();
+        let names = order.fields.iter();
         let names = names.map(|field| field.column.content.as_bytes());
         if record.iter().eq(names) {
             return Ok(());
@@ -284,13 +284,13 @@ impl<'a> PartRows<'a> {
     /// Skips to the rows `rows`, counted from 0. `rejects` is the rejects file of the part.
     pub(super) fn new(
         text: &'a mut SourceText,
-        layout: &Layout,
+        order: &FieldOrder,
         rows: Range<u64>,
         rejects: Option<&Location>,
     ) -> Result<Self> {
         let mut row = Vec::new();
         while text.rows < rows.start && text.next(&mut row)? {}
-        let syntax = layout.table.syntax;
+        let syntax = order.table.syntax;
         let fields = (syntax != Syntax::Json).then(|| Fields::new(syntax == Syntax::QuotedCsv));
         Ok(Self {
             text,
@@ -448,10 +448,10 @@ mod tests {
         std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let table = &tracelake_schema::TRACES[0].tables[0];
-        let layout = Layout::built_in(table, "here");
-        let mut text = SourceText::open(&path.as_path().into(), &layout).unwrap();
+        let order = FieldOrder::built_in(table, "here");
+        let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
         let mut rows =
-            PartRows::new(&mut text, &layout, 0..u64::MAX, Some(&rejects.into())).unwrap();
+            PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
         assert!(rows.advance().unwrap());
         assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
         assert_eq!((rows.line(), rows.rejected()), (2, 1));
@@ -500,7 +500,7 @@ mod tests {
     fn a_reject_is_exactly_one_record() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.ndjson");
-        let layout = Layout::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+        let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
         for (text, raw, says) in [
             ("\n\n\na\n", "\\n\\n", "not as in the rejects file"),
             ("\"open\na\n", "\\\"open", "not as in the rejects file"),
@@ -508,13 +508,9 @@ mod tests {
         ] {
             std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
             let mut text = source(text);
-            let mut rows = PartRows::new(
-                &mut text,
-                &layout,
-                0..u64::MAX,
-                Some(&path.as_path().into()),
-            )
-            .unwrap();
+            let mut rows =
+                PartRows::new(&mut text, &order, 0..u64::MAX, Some(&path.as_path().into()))
+                    .unwrap();
             let error = rows.advance().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
@@ -524,7 +520,7 @@ mod tests {
     fn a_row_that_never_ends_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.csv");
-        let layout = Layout::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+        let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
         let mut row = Vec::new();
         for (text, ends) in [
             ("x".repeat(LONGEST) + "\r\ny", true),
@@ -532,7 +528,7 @@ mod tests {
             ("x".repeat(LONGEST * 4), false),
         ] {
             std::fs::write(&path, text).unwrap();
-            let mut text = SourceText::open(&path.as_path().into(), &layout).unwrap();
+            let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
             assert_eq!(text.next(&mut row).is_ok(), ends);
         }
     }

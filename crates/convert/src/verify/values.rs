@@ -13,7 +13,7 @@ use super::output::Output;
 use super::text::{PartRows, SourceText};
 use super::{corrupt, number, parsed};
 use crate::error::{Result, escape};
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts};
 use crate::part_key::{CellName, PartKey};
@@ -41,7 +41,7 @@ impl<'a> Sources<'a> {
             _ => None,
         };
         let parts = plan.parts().map(|(table, part)| {
-            let table = plan.tables[table].layout.table;
+            let table = plan.tables[table].order.table;
             let cell = only.unwrap_or(part.key.cell);
             let file_number = part.key.file_number;
             ((table.name, PartKey { cell, file_number }), part)
@@ -64,7 +64,7 @@ impl<'a> Sources<'a> {
         let parts = self.parts.keys().filter(|part| !lake.contains(*part));
         let streams = self.plan.streams.iter().filter(|stream| {
             let mut names = stream.tables.iter();
-            !names.any(|&table| tables.contains(self.plan.tables[table].layout.table.name))
+            !names.any(|&table| tables.contains(self.plan.tables[table].order.table.name))
         });
         parts.count() + streams.count()
     }
@@ -72,7 +72,7 @@ impl<'a> Sources<'a> {
 
 /// A source file that is being compared with the parts made from it, in their order.
 pub(super) struct SourceFile<'a> {
-    layout: &'a Layout,
+    order: &'a FieldOrder,
     path: Location,
     /// Whether it is cut into parts.
     is_cut: bool,
@@ -99,7 +99,7 @@ impl<'a> SourceFile<'a> {
         let index = plan
             .tables
             .iter()
-            .position(|planned| planned.layout.table.name == table.name);
+            .position(|planned| planned.order.table.name == table.name);
         let stream = index.and_then(|index| plan.stream_of(index));
         let part = sources.parts.get(&(table.name, first.key()));
         let source = part
@@ -112,12 +112,12 @@ impl<'a> SourceFile<'a> {
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));
         };
-        let (layout, path) = (&plan.tables[index].layout, plan.source.join(source));
+        let (order, path) = (&plan.tables[index].order, plan.source.join(source));
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(&path, &lengths, None)?;
         Ok(Self {
-            layout,
+            order,
             path,
             is_cut,
             fingerprints: lengths.into_iter().zip(fingerprints).collect(),
@@ -164,22 +164,22 @@ pub(super) fn verify_values(
     let range = file.rows(part);
     let text = match &mut file.text {
         Some(text) => text,
-        None => file.text.insert(SourceText::open(&file.path, file.layout)?),
+        None => file.text.insert(SourceText::open(&file.path, file.order)?),
     };
-    let mut rows = PartRows::new(text, file.layout, range, rejects)?;
-    compare_rows(file.layout, &file.path, part, output, &mut rows)
+    let mut rows = PartRows::new(text, file.order, range, rejects)?;
+    compare_rows(file.order, &file.path, part, output, &mut rows)
 }
 
 /// Compares the rows of a part with those of its source, at `path`.
 fn compare_rows(
-    layout: &Layout,
+    order: &FieldOrder,
     path: &Location,
     part: &PartFacts,
     output: Output,
     rows: &mut PartRows<'_>,
 ) -> Result<u64> {
-    let table = layout.table;
-    let field_of = |index| layout.fields.iter().position(|field| field.index == index);
+    let table = order.table;
+    let field_of = |index| order.fields.iter().position(|field| field.index == index);
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let place = output.path.clone();
     let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
@@ -191,10 +191,10 @@ fn compare_rows(
                 return wrong(format!("has {} rows, but its source {seen}", part.rows_out));
             }
             let compared = match table.syntax {
-                Syntax::Csv => compare(layout, &fields, &rows.record, &batch, row)
-                    .map(|()| count_other_spellings(layout, &rows.record)),
+                Syntax::Csv => compare(order, &fields, &rows.record, &batch, row)
+                    .map(|()| count_other_spellings(order, &rows.record)),
                 Syntax::Json | Syntax::QuotedCsv => {
-                    compare_parsed(layout, &rows.record, &batch, row)
+                    compare_parsed(order, &rows.record, &batch, row)
                 }
             };
             mapped += compared.map_err(|(column, reason)| {
@@ -227,8 +227,8 @@ fn compare_rows(
 }
 
 /// How many fields of a row use another spelling of a sentinel.
-fn count_other_spellings(layout: &Layout, record: &ByteRecord) -> u64 {
-    let fields = layout.fields.iter().zip(record);
+fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
+    let fields = order.fields.iter().zip(record);
     let others = fields.filter(|(field, text)| {
         let sentinels = field.column.sentinels.iter();
         let mut spellings = sentinels.filter_map(|sentinel| sentinel.also);
@@ -239,14 +239,14 @@ fn count_other_spellings(layout: &Layout, record: &ByteRecord) -> u64 {
 
 /// Compares one row of the source with one of the lake; `fields` has the field of each column.
 fn compare(
-    layout: &Layout,
+    order: &FieldOrder,
     fields: &[Option<usize>],
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
 ) -> std::result::Result<(), (&'static Column, String)> {
-    let columns = layout.table.columns;
-    if record.len() != layout.fields.len() {
+    let columns = order.table.columns;
+    if record.len() != order.fields.len() {
         let reason = format!("the source has {} fields", record.len());
         return Err((&columns[0], reason));
     }
@@ -270,13 +270,13 @@ fn compare(
 /// Compares one row whose values may be structs and lists; returns how many values use another
 /// spelling of a sentinel.
 fn compare_parsed(
-    layout: &Layout,
+    order: &FieldOrder,
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
 ) -> std::result::Result<u64, (&'static Column, String)> {
-    let columns = layout.table.columns;
-    let values = parsed::values(layout, record).map_err(|reason| (&columns[0], reason))?;
+    let columns = order.table.columns;
+    let values = parsed::values(order, record).map_err(|reason| (&columns[0], reason))?;
     let mut others = 0;
     for (column, (value, array)) in columns.iter().zip(values.iter().zip(batch.columns())) {
         if !parsed::equals(column, value, array, row) {
@@ -406,23 +406,23 @@ mod tests {
     /// A source and the lake made from it, in one directory.
     struct Pair {
         directory: tempfile::TempDir,
-        layout: Layout,
+        order: FieldOrder,
         part: PartFacts,
     }
 
     impl Pair {
         fn new(table: &'static Table, text: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
-            let layout = Layout::built_in(table, "here");
+            let order = FieldOrder::built_in(table, "here");
             let path = directory.path().join("source");
             std::fs::write(&path, text).unwrap();
             let mut source = Source::open(&path).unwrap();
             let mut rejects = Vec::new();
-            let mut reading = Text::new(&mut source, &layout, None);
+            let mut reading = Text::new(&mut source, &order, None);
             assert!(reading.next_part().unwrap());
             let (converted, parquet) = convert_part(
                 &mut reading,
-                &layout,
+                &order,
                 &arrow_schema(table),
                 Encoding::DEFAULT,
                 Vec::new(),
@@ -457,7 +457,7 @@ mod tests {
             };
             Self {
                 directory,
-                layout,
+                order,
                 part,
             }
         }
@@ -470,7 +470,7 @@ mod tests {
             self.part.source.sha256.clone_from(&fingerprint.sha256);
             let mut file = SourceFile {
                 is_cut: false,
-                layout: &self.layout,
+                order: &self.order,
                 path: path("source").into(),
                 fingerprints: [(u64::MAX, fingerprint)].into(),
                 part_rows: None,
@@ -481,7 +481,7 @@ mod tests {
             let rejects = path("rejects");
             verify_values(
                 &mut file,
-                self.layout.table,
+                self.order.table,
                 &self.part,
                 output,
                 Some(&rejects.clone().into()),

@@ -23,7 +23,7 @@ use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
 use super::Codec;
 use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell;
-use crate::layout::Layout;
+use crate::field_order::FieldOrder;
 use crate::parquet_file::{ParquetFile, RowGroup};
 use crate::rows::{Reject, Rows};
 use crate::split::{LineEnding, Records};
@@ -90,9 +90,9 @@ fn split(chunk: &str) -> Records {
 /// Converts chunks by the encoders; returns the metadata of the file as well.
 fn encode(chunks: &[String], codec: Codec) -> (Made, Arc<ParquetMetaData>) {
     let schema = arrow_schema(&TABLE);
-    let layout = Layout::built_in(&TABLE, "");
+    let order = FieldOrder::built_in(&TABLE, "");
     let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema, codec).unwrap();
-    let mut rows = Rows::new(&layout, file.schema(), codec);
+    let mut rows = Rows::new(&order, file.schema(), codec);
     let mut rejects = Vec::new();
     for chunk in chunks {
         let records = split(chunk);
@@ -124,13 +124,13 @@ fn metadata(file: Bytes) -> Arc<ParquetMetaData> {
 /// Converts chunks by the plain twin.
 fn twin(chunks: &[String]) -> Made {
     let schema = arrow_schema(&TABLE);
-    let layout = Layout::built_in(&TABLE, "");
+    let order = FieldOrder::built_in(&TABLE, "");
     let mut batches = Batches::new(TABLE.time, &schema, BATCH_ROWS);
     let (mut rejects, mut made) = (Vec::new(), Vec::new());
     for chunk in chunks {
         rejects.extend(
             batches
-                .push(&layout, chunk.as_bytes(), &split(chunk))
+                .push(&order, chunk.as_bytes(), &split(chunk))
                 .unwrap(),
         );
         while batches.is_full() {

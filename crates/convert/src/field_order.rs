@@ -4,7 +4,7 @@ use tracelake_schema::{Column, Table};
 
 /// The fields of a table's files, in their order there.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct FieldOrder {
     /// The table.
     pub table: &'static Table,
     /// What each field of a row is.
@@ -24,7 +24,7 @@ pub struct Field {
     pub mandatory: bool,
 }
 
-impl Layout {
+impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
     #[must_use]
     pub fn built_in(table: &'static Table, origin: &str) -> Self {
