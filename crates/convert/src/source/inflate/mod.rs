@@ -5,14 +5,16 @@
 //! never stopping inside of a symbol: the input keeps a few bytes ahead and the output a few of
 //! slack, so the inner loop has no such checks. Tests hold it equal to flate2's zlib-rs.
 
+mod fast;
 mod table;
 
 use super::input::Input;
 use crate::error::Error;
+use fast::{copy_match, write_literals};
 use table::{
     DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, Entry, INVALID, LITERAL, LITERAL_BITS,
-    LITERAL_ENTRIES, ODD, build, code_length, distance, first_of, literal, look_up, pair_literals,
-    take, value, with_extra,
+    LITERAL_ENTRIES, ODD, build, code_length, combine_literals, distance, length, literal,
+    literal_before, look_up, more_literals, take, value, with_extra,
 };
 
 /// How far back a match may reach, in bytes.
@@ -21,9 +23,12 @@ const WINDOW: usize = 32 << 10;
 /// How much text is decoded at once, in bytes; with the window it stays in the second-level cache.
 const ROOM: usize = 64 << 10;
 
-/// What one turn of the inner loop may write past `WINDOW + ROOM`: six literals or the longest
-/// match, rounded up to whole 16-byte copies.
+/// What one turn of the inner loop may write past `WINDOW + ROOM`: six literals, or a literal and the
+/// longest match, rounded up to whole 16-byte copies.
 const SLACK: usize = 6 + 258 + 16;
+
+/// The window, the room and the slack; of a known size, so that few accesses need a check.
+type Text = [u8; WINDOW + ROOM + SLACK];
 
 /// The order in which the lengths of the code-length code are written.
 const ORDER: [usize; 19] = [
@@ -54,7 +59,7 @@ type Result<T> = std::result::Result<T, Stop>;
 /// About 110 KiB.
 pub(super) struct Inflate {
     /// The window, then the text not handed out yet.
-    text: Box<[u8]>,
+    text: Box<Text>,
     /// What of the text was not handed out yet.
     start: usize,
     end: usize,
@@ -81,7 +86,9 @@ enum Block {
 impl Inflate {
     pub(super) fn new() -> Self {
         Self {
-            text: vec![0; WINDOW + ROOM + SLACK].into(),
+            text: vec![0; WINDOW + ROOM + SLACK]
+                .try_into()
+                .expect("a vector of this length"),
             start: 0,
             end: 0,
             bits: 0,
@@ -276,7 +283,7 @@ impl Inflate {
         self.is_fixed = false;
         build(&mut self.literals[..], LITERAL_BITS, literals, literal)
             .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
-        pair_literals(&mut self.literals[..], LITERAL_BITS);
+        combine_literals(&mut self.literals[..], LITERAL_BITS);
         build(&mut self.distances[..], DISTANCE_BITS, distances, distance)
             .ok_or(Stop::Broken("an invalid code for distances"))?;
         self.block = Block::Codes;
@@ -298,72 +305,7 @@ impl Inflate {
         Ok(())
     }
 
-    /// The inner loop, while eight bytes are ahead and there is room; true at the end of the block.
-    fn fast(&mut self, input: &mut Input) -> Result<bool> {
-        let ahead = input.ahead();
-        let (literals, distances) = (&*self.literals, &*self.distances);
-        let text = &mut self.text[..];
-        let (mut ahead_of, mut end) = (
-            Bits {
-                bits: self.bits,
-                count: self.count,
-                at: 0,
-            },
-            self.end,
-        );
-        let outcome = loop {
-            if end >= WINDOW + ROOM || !ahead_of.refill(ahead) {
-                break Ok(false);
-            }
-            let mut entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
-            if entry & LITERAL != 0 {
-                // Three codes of at most 15 bits fit in what is ahead.
-                end += ahead_of.literals(entry, text, end);
-                entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
-                if entry & LITERAL != 0 {
-                    end += ahead_of.literals(entry, text, end);
-                    entry = look_up(&literals[..], LITERAL_BITS, ahead_of.bits);
-                    if entry & LITERAL != 0 {
-                        end += ahead_of.literals(entry, text, end);
-                        continue;
-                    }
-                }
-                // What comes next may need all the bits that there can be.
-                if !ahead_of.refill(ahead) {
-                    break Ok(false);
-                }
-            }
-            if entry & ODD != 0 {
-                if entry & END_OF_BLOCK == END_OF_BLOCK {
-                    ahead_of.take(entry);
-                    break Ok(true);
-                }
-                break Err(Stop::Broken("an invalid code for a literal or a length"));
-            }
-            // A length, its extra bits, a distance and its extra bits: at most 48 bits.
-            let length = with_extra(entry, ahead_of.bits);
-            ahead_of.take(entry);
-            let entry = look_up(&distances[..], DISTANCE_BITS, ahead_of.bits);
-            if entry & ODD != 0 {
-                break Err(Stop::Broken("an invalid code for a distance"));
-            }
-            let distance = with_extra(entry, ahead_of.bits);
-            ahead_of.take(entry);
-            if distance > end {
-                break Err(Stop::Broken("a match that reaches back before the text"));
-            }
-            copy_match(text, end, distance, length);
-            end += length;
-        };
-        (self.bits, self.count, self.end) = (ahead_of.bits, ahead_of.count, end);
-        input.pass(ahead_of.at);
-        if let Ok(true) = outcome {
-            self.block = Block::Header;
-        }
-        outcome
-    }
-
-    /// One literal or match near the end of the input; true at the end of the block.
+    /// A code or two near the end of the input; true at the end of the block.
     fn slow(&mut self, input: &mut Input) -> Result<bool> {
         while self.count < 56 {
             let Some(byte) = input.byte()? else { break };
@@ -372,18 +314,19 @@ impl Inflate {
         }
         // Above `count` there may be no bits at all, so a code is one only if it is all there.
         self.bits &= (1 << self.count) - 1;
-        let entry = first_of(look_up(&self.literals[..], LITERAL_BITS, self.bits));
+        let entry = look_up(&self.literals[..], LITERAL_BITS, self.bits);
         let (entry, ahead) = self.whole(entry, "an invalid code for a literal or a length")?;
         if entry & LITERAL != 0 {
-            self.text[self.end] = value(entry).to_le_bytes()[0];
-            self.end += 1;
+            self.end += write_literals(&mut self.text, self.end, entry);
             return Ok(false);
         }
         if entry & ODD != 0 {
             self.block = Block::Header;
             return Ok(true);
         }
-        let length = with_extra(entry, ahead);
+        self.text[self.end] = literal_before(entry);
+        self.end += more_literals(entry);
+        let length = length(entry, ahead);
         let entry = look_up(&self.distances[..], DISTANCE_BITS, self.bits);
         let (entry, ahead) = self.whole(entry, "an invalid code for a distance")?;
         let distance = with_extra(entry, ahead);
@@ -407,69 +350,6 @@ impl Inflate {
         let ahead = self.bits;
         self.drop_bits(take(entry));
         Ok((entry, ahead))
-    }
-}
-
-/// The bits ahead while the inner loop runs, and how many bytes of the input they come from.
-struct Bits {
-    bits: u64,
-    count: u32,
-    at: usize,
-}
-
-impl Bits {
-    /// Makes at least 56 bits be ahead; those above `count` are right, too. False where the input
-    /// has no eight bytes left.
-    #[inline(always)]
-    fn refill(&mut self, input: &[u8]) -> bool {
-        let word = input.get(self.at..self.at + 8);
-        let Some(word) = word.and_then(|word| word.first_chunk()) else {
-            return false;
-        };
-        self.bits |= u64::from_le_bytes(*word) << self.count;
-        self.at += (63 - self.count as usize) >> 3;
-        self.count |= 56;
-        true
-    }
-
-    #[inline(always)]
-    fn take(&mut self, entry: Entry) {
-        self.bits >>= take(entry);
-        self.count -= take(entry);
-    }
-
-    /// Writes one literal or two, and returns how many.
-    #[inline(always)]
-    fn literals(&mut self, entry: Entry, text: &mut [u8], end: usize) -> usize {
-        // Two are always written; where there is one, what follows overwrites the second.
-        let both = value(entry).to_le_bytes();
-        text[end..end + 2].copy_from_slice(&both[..2]);
-        self.take(entry);
-        1 + (entry >> 30 & 1) as usize
-    }
-}
-
-/// Copies a match of up to 258 bytes to `end`; it may write up to 16 bytes more.
-#[inline(always)]
-fn copy_match(text: &mut [u8], end: usize, distance: usize, length: usize) {
-    let from = end - distance;
-    if distance >= 16 {
-        // What is read in one step was written in an earlier one; most matches take one.
-        let mut done = 0;
-        loop {
-            text.copy_within(from + done..from + done + 16, end + done);
-            done += 16;
-            if done >= length {
-                break;
-            }
-        }
-    } else if distance == 1 {
-        let byte = text[from];
-        text[end..end + length].fill(byte);
-    } else {
-        for at in from..from + length {
-            text[at + distance] = text[at];
-        }
     }
 }
 

@@ -13,12 +13,20 @@ pub(super) const DISTANCE_ENTRIES: usize = 1024;
 const LONGEST: usize = 15;
 
 /// An entry of a table, packed: bits to take with all extra bits (0 to 5), bits of the code alone
-/// (6 to 9), value (10 to 25), kind (26 to 31).
+/// (6 to 9), value (10 to 25), kind (26 to 31). The value of a length has 9 bits, and the literal
+/// before it is above them (19 to 26).
 pub(super) type Entry = u32;
 
-/// The value is one literal, or, with [`TWO`], two of them, the first one lowest.
+/// The value is one literal, or, with [`AND_LITERAL`], two of them, the first one lowest.
 pub(super) const LITERAL: Entry = 1 << 31;
-pub(super) const TWO: Entry = LITERAL | 1 << 30;
+/// One more literal: the second of two, or one before a length.
+const AND_LITERAL: Entry = 1 << 30;
+/// Where an entry has its value.
+const VALUE_SHIFT: u32 = 10;
+
+/// Where an entry of a length has the literal before it.
+const LITERAL_SHIFT: u32 = 19;
+
 /// Neither a literal nor a length or distance: one of the three below.
 pub(super) const ODD: Entry = 1 << 29;
 pub(super) const END_OF_BLOCK: Entry = ODD | 1 << 28;
@@ -38,10 +46,10 @@ pub(super) const fn code_bits(entry: Entry) -> u32 {
 }
 
 pub(super) const fn value(entry: Entry) -> usize {
-    (entry >> 10 & 0xffff) as usize
+    (entry >> VALUE_SHIFT & 0xffff) as usize
 }
 
-/// The entry of a code of `bits` bits, whose own entry has those of the extra bits only.
+/// An entry whose code has `bits` bits more.
 const fn with_code(entry: Entry, bits: u32) -> Entry {
     entry + bits + (bits << 6)
 }
@@ -50,6 +58,24 @@ const fn with_code(entry: Entry, bits: u32) -> Entry {
 #[inline(always)]
 pub(super) fn with_extra(entry: Entry, bits: u64) -> usize {
     value(entry) + (low(bits, take(entry)) >> code_bits(entry))
+}
+
+/// The length of a match, with its extra bits.
+#[inline(always)]
+pub(super) fn length(entry: Entry, bits: u64) -> usize {
+    (value(entry) & 0x1ff) + (low(bits, take(entry)) >> code_bits(entry))
+}
+
+/// The literal before a length, if [`more_literals`] says that there is one.
+#[inline(always)]
+pub(super) fn literal_before(length: Entry) -> u8 {
+    (length >> LITERAL_SHIFT).to_le_bytes()[0]
+}
+
+/// The literals of a length, or those of a literal beyond its first: 0 or 1.
+#[inline(always)]
+pub(super) fn more_literals(entry: Entry) -> usize {
+    usize::from(entry & AND_LITERAL != 0)
 }
 
 /// Lengths by symbol 257 to 285: base and extra bits.
@@ -72,10 +98,10 @@ const DISTANCES: [(u16, u8); 30] = [
 /// The entry of a symbol of the code for literals and lengths.
 pub(super) fn literal(symbol: u32) -> Entry {
     match symbol {
-        0..256 => LITERAL | symbol << 10,
+        0..256 => LITERAL | symbol << VALUE_SHIFT,
         256 => END_OF_BLOCK,
         _ => match LENGTHS.get(symbol as usize - 257) {
-            Some(&(base, extra)) => Entry::from(base) << 10 | Entry::from(extra),
+            Some(&(base, extra)) => Entry::from(base) << VALUE_SHIFT | Entry::from(extra),
             None => INVALID,
         },
     }
@@ -84,14 +110,14 @@ pub(super) fn literal(symbol: u32) -> Entry {
 /// The entry of a symbol of the code for distances.
 pub(super) fn distance(symbol: u32) -> Entry {
     match DISTANCES.get(symbol as usize) {
-        Some(&(base, extra)) => Entry::from(base) << 10 | Entry::from(extra),
+        Some(&(base, extra)) => Entry::from(base) << VALUE_SHIFT | Entry::from(extra),
         None => INVALID,
     }
 }
 
 /// The entry of a symbol of the code for code lengths.
 pub(super) fn code_length(symbol: u32) -> Entry {
-    symbol << 10
+    symbol << VALUE_SHIFT
 }
 
 /// The lowest bits as a number; at most 28.
@@ -110,29 +136,29 @@ pub(super) fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
     entry
 }
 
-/// The first literal of a pair, which [`code_bits`] are those of; any other entry as it is.
-pub(super) fn first_of(entry: Entry) -> Entry {
-    if entry & TWO != TWO {
-        return entry;
-    }
-    LITERAL | (entry & 0xff << 10) | code_bits(entry) << 6 | code_bits(entry)
-}
-
-/// Of each first-level entry of a literal, that another whole literal follows, makes one
-/// of both. Most text of tables is digits with codes of few bits.
-pub(super) fn pair_literals(table: &mut [Entry], bits: u32) {
-    // Downwards, so that what an entry is paired with was not paired itself.
+/// Makes one entry of a literal and what follows it, another literal or a length, where the bits of
+/// both codes are known. Most text of tables is digits with codes of few bits, and a literal or two
+/// between matches.
+pub(super) fn combine_literals(table: &mut [Entry], bits: u32) {
+    // Downwards, so that what an entry is combined with was not combined itself.
     for index in (0..1_usize << bits).rev() {
         let first = table[index];
-        if first & LITERAL != 0 {
-            let second = table[index >> take(first)];
-            let both = take(first) + take(second);
-            if second & TWO == LITERAL && both <= bits {
-                let values = value(first) | value(second) << 8;
-                let values = Entry::try_from(values).expect("two literals have 16 bits");
-                table[index] = TWO | values << 10 | take(first) << 6 | both;
-            }
+        if first & LITERAL == 0 {
+            continue;
         }
+        let second = table[index >> take(first)];
+        let codes = code_bits(first) + code_bits(second);
+        if second & (ODD | AND_LITERAL) != 0 || codes > bits {
+            continue;
+        }
+        let literal = first >> VALUE_SHIFT & 0xff;
+        table[index] = if second & LITERAL != 0 {
+            let values = literal | (second >> VALUE_SHIFT & 0xff) << 8;
+            LITERAL | AND_LITERAL | with_code(values << VALUE_SHIFT, codes)
+        } else {
+            let after = with_code(second, code_bits(first));
+            AND_LITERAL | literal << LITERAL_SHIFT | after
+        };
     }
 }
 
@@ -196,7 +222,7 @@ pub(super) fn build(
         *size = (*size).max(length - bits);
     }
     for (index, &size) in sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
-        table[index] = SECOND | used << 10 | size << 6;
+        table[index] = SECOND | used << VALUE_SHIFT | size << 6;
         used += 1 << size;
     }
     if used as usize > table.len() {
