@@ -83,9 +83,9 @@ fn ours(
     for field in 0..fields {
         // Two ranges that meet, as a column is looked up some records at a time.
         let middle = records.len() * field / fields;
-        let first = records.column(field, 0..middle);
+        let first = records.column(field, 0..middle).iter();
         let column: Vec<_> = first
-            .chain(records.column(field, middle..records.len()))
+            .chain(records.column(field, middle..records.len()).iter())
             .collect();
         let each: Vec<_> = (0..records.len())
             .map(|index| records.field(index, field))

@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
     ) -> Vec<(usize, Fault)> {
         let mut faults = Vec::new();
         let fields = self.records.column(self.position, 0..self.records.len());
-        for (record, (start, end)) in fields.enumerate() {
+        for (record, (start, end)) in fields.iter().enumerate() {
             let field = &self.chunk[start..end];
             let value = match field.is_empty() {
                 true if self.mandatory => Err(Fault::Empty),

@@ -10,6 +10,7 @@ use super::key::Key;
 use super::kind::PhysicalKind;
 use super::text::Text;
 use super::text_cache::TextCache;
+use crate::split::ColumnFields;
 
 /// Floats are looked up by their digits once the dictionary has more values than this: the table of
 /// [`DecimalCache`] is too large for a small file.
@@ -55,7 +56,7 @@ pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: impl Iterator<Item = Span>,
+        fields: ColumnFields<'_>,
         dictionary: &Dictionary<K>,
         found: &mut [Found],
     );
@@ -83,12 +84,13 @@ impl<K: PhysicalKind> FieldCache<K> for IntegerCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: impl Iterator<Item = Span>,
+        fields: ColumnFields<'_>,
         _dictionary: &Dictionary<K>,
         found: &mut [Found],
     ) {
         let long = |_: &[u8]| Found::UNKNOWN;
-        self.0.find_all(text, fields.enumerate(), found, long);
+        self.0
+            .find_all(text, fields.iter().enumerate(), found, long);
     }
 
     fn find(&self, text: &[u8], field: Span) -> Found {
@@ -112,12 +114,13 @@ impl FieldCache<Text> for TextFieldCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: impl Iterator<Item = Span>,
+        fields: ColumnFields<'_>,
         dictionary: &Dictionary<Text>,
         found: &mut [Found],
     ) {
         let long = |field: &[u8]| dictionary.find(field).map_or(Found::UNKNOWN, Found::at);
-        self.0.find_all(text, fields.enumerate(), found, long);
+        self.0
+            .find_all(text, fields.iter().enumerate(), found, long);
     }
 
     fn find(&self, text: &[u8], field: Span) -> Found {
@@ -146,24 +149,19 @@ impl FieldCache<Double> for FloatCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: impl Iterator<Item = Span>,
+        fields: ColumnFields<'_>,
         _dictionary: &Dictionary<Double>,
         found: &mut [Found],
     ) {
         let long = |_: &[u8]| Found::UNKNOWN;
         if !self.decimals.has_begun() {
-            self.texts.find_all(text, fields.enumerate(), found, long);
+            self.texts
+                .find_all(text, fields.iter().enumerate(), found, long);
             return;
         }
-        self.others.resize(found.len(), (0, (0, 0)));
-        let mut others = 0;
-        for (place, (found, (start, end))) in found.iter_mut().zip(fields).enumerate() {
-            *found = self.decimals.find(decimal_cache::slot(text, start, end));
-            // Without a branch, because nothing predicts which fields these are.
-            self.others[others] = (place, (start, end));
-            others += usize::from(*found == Found::UNKNOWN);
-        }
-        let others = self.others[..others].iter().copied();
+        self.decimals
+            .find_all(text, fields, found, &mut self.others);
+        let others = self.others.iter().copied();
         self.texts.find_all(text, others, found, long);
     }
 
@@ -200,7 +198,7 @@ impl<K: PhysicalKind> FieldCache<K> for NoCache {
     fn find_all(
         &mut self,
         _text: &[u8],
-        _fields: impl Iterator<Item = Span>,
+        _fields: ColumnFields<'_>,
         _dictionary: &Dictionary<K>,
         _found: &mut [Found],
     ) {

@@ -5,7 +5,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::compress::{Codec, Compressor};
+use super::compress::{Alignment, Codec, Compressor};
 use super::dictionary::Dictionary;
 use super::encode;
 use super::kind::{PhysicalKind, ValueList};
@@ -47,14 +47,20 @@ pub(super) enum IndexWidth {
 }
 
 impl IndexWidth {
-    /// Appends indices into a dictionary of `values` values, with their width in bits before them.
-    pub(super) fn encode(self, indices: &[u32], values: usize, out: &mut Vec<u8>) {
+    /// Appends indices into a dictionary of `values` values, with their width in bits before them;
+    /// returns how they are aligned.
+    pub(super) fn encode(self, indices: &[u32], values: usize, out: &mut Vec<u8>) -> Alignment {
         let mut width = encode::width(values);
         if self == Self::Bytes {
             width = width.next_multiple_of(8);
         }
         out.push(width);
         encode::hybrid(indices, width, out);
+        if width.is_multiple_of(8) {
+            Alignment::Bytes
+        } else {
+            Alignment::Bits
+        }
     }
 }
 
@@ -91,12 +97,13 @@ impl Body {
     /// When the codec has no memory left.
     pub(super) fn new(
         raw: Vec<u8>,
+        alignment: Alignment,
         storage: Option<Storage>,
         compressor: &mut Compressor,
     ) -> io::Result<Self> {
         let compressed = match storage {
             Some(Storage::Uncompressed) => Vec::new(),
-            Some(Storage::Compressed) | None => compressor.compress(&raw)?,
+            Some(Storage::Compressed) | None => compressor.compress(&raw, alignment)?,
         };
         Ok(Self { raw, compressed })
     }
@@ -173,8 +180,8 @@ pub(super) fn smallest<K: PhysicalKind>(
     let mut page: Option<(IndexWidth, Body)> = None;
     for &width in widths {
         let mut raw = levels.to_vec();
-        width.encode(indices, values, &mut raw);
-        let body = Body::new(raw, None, compressor)?;
+        let alignment = width.encode(indices, values, &mut raw);
+        let body = Body::new(raw, alignment, None, compressor)?;
         if page
             .as_ref()
             .is_none_or(|(_, best)| body.compressed.len() < best.compressed.len())
@@ -206,7 +213,7 @@ pub(super) fn smallest<K: PhysicalKind>(
     K::finish_plain(&plain, &mut raw);
     let plain = Candidate {
         encoding: ChunkEncoding::Plain,
-        page: Body::new(raw, None, compressor)?,
+        page: Body::new(raw, Alignment::Bytes, None, compressor)?,
         dictionary: None,
     };
     Ok(if plain.bytes() < best.bytes() {
@@ -230,5 +237,5 @@ pub(super) fn encode_dictionary<K: PhysicalKind>(
     for index in values {
         K::encode_plain(dictionary.values().get(index), &mut raw);
     }
-    Body::new(raw, storage, compressor)
+    Body::new(raw, Alignment::Bytes, storage, compressor)
 }

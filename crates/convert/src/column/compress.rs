@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use parquet::basic::{Compression, ZstdLevel};
 
+/// The default level of zstd.
+const DEFAULT_LEVEL: u8 = 3;
+
 /// How column chunks are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
@@ -19,7 +22,7 @@ pub enum Codec {
 
 impl Codec {
     /// zstd at its own default level.
-    pub const DEFAULT: Self = Self::Zstd(3);
+    pub const DEFAULT: Self = Self::Zstd(DEFAULT_LEVEL);
 
     /// The codec as the Parquet crate has it; a footer gives it without its level.
     pub(crate) fn compression(self) -> Compression {
@@ -63,6 +66,20 @@ impl FromStr for Codec {
     }
 }
 
+/// Whether the values of a page start on whole bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alignment {
+    /// They do, so the codec finds what repeats.
+    Bytes,
+    /// They are packed in bits: a repetition looks the same only every few values, and what the codec
+    /// gains comes from frequent bytes.
+    Bits,
+}
+
+/// The level at which zstd compresses packed bits, unless it is asked for more than its default. On
+/// a part of task_usage these pages are 0.4 % larger than at level 3, and the conversion takes 6 % less.
+const LEVEL_OF_BITS: u8 = 1;
+
 /// A codec with what it keeps from page to page. The columns that share one are always encoded by the
 /// same thread, one after the other, so its history is the same on any number of threads.
 ///
@@ -86,13 +103,15 @@ impl Compressor {
     ///
     /// # Errors
     /// When the codec has no memory left.
-    pub(super) fn compress(&mut self, page: &[u8]) -> io::Result<Vec<u8>> {
+    pub(super) fn compress(&mut self, page: &[u8], alignment: Alignment) -> io::Result<Vec<u8>> {
         match self.codec {
             Codec::Zstd(level) => {
-                let zstd = match self.zstd.take() {
-                    Some(zstd) => zstd,
-                    None => zstd::bulk::Compressor::new(i32::from(level))?,
+                let level = match alignment {
+                    Alignment::Bits if level <= DEFAULT_LEVEL => LEVEL_OF_BITS,
+                    Alignment::Bits | Alignment::Bytes => level,
                 };
+                let mut zstd = self.zstd.take().unwrap_or_default();
+                zstd.set_compression_level(level.into())?;
                 self.zstd.insert(zstd).compress(page)
             }
             Codec::Snappy => {

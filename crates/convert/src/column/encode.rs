@@ -106,9 +106,25 @@ fn varint(mut value: usize, out: &mut Vec<u8>) {
 
 /// Appends the definition levels of a flat column, preceded by their length.
 pub(super) fn definition_levels(levels: &[u8], out: &mut Vec<u8>) {
+    with_length(out, |out| hybrid(levels, 1, out));
+}
+
+/// Appends the definition levels of a flat column without NULLs, as [`definition_levels`] does.
+pub(super) fn no_nulls(rows: usize, out: &mut Vec<u8>) {
+    if let Some(levels) = [1_u8; 7].get(..rows) {
+        return definition_levels(levels, out);
+    }
+    with_length(out, |out| {
+        varint(rows << 1, out);
+        out.push(1);
+    });
+}
+
+/// Appends something with its length in bytes before it.
+fn with_length(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    hybrid(levels, 1, out);
+    append(out);
     let length = u32::try_from(out.len() - start - 4).expect("levels of a row group are small");
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
@@ -168,6 +184,16 @@ mod tests {
     fn widths_are_those_of_the_largest_index() {
         let widths = [0, 1, 2, 3, 4, 5, 256, 257, 1 << 20].map(width);
         assert_eq!(widths, [0, 0, 1, 2, 2, 3, 8, 9, 20]);
+    }
+
+    #[test]
+    fn a_page_without_nulls_has_the_levels_of_as_many_ones() {
+        for rows in (0..20).chain([1000, 65_536]) {
+            let (mut plain, mut out) = (Vec::new(), Vec::new());
+            definition_levels(&vec![1; rows], &mut plain);
+            no_nulls(rows, &mut out);
+            assert_eq!(out, plain, "{rows}");
+        }
     }
 
     #[test]

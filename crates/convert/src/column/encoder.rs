@@ -8,7 +8,7 @@ use tracelake_schema::{Column, Kind};
 use super::cache::{FieldCache, Found};
 use super::choice::{self, Body, Candidate, ChunkEncoding};
 use super::chunk::{ChunkBuilder, EncodedChunk, PageFacts};
-use super::compress::Compressor;
+use super::compress::{Alignment, Compressor};
 use super::dictionary::Dictionary;
 use super::kind::{PhysicalKind, ValueList};
 use super::min_max::MinMax;
@@ -171,14 +171,15 @@ impl<K: PhysicalKind> Encoder<K> {
         let min_max = self.page_min_max();
         let mut encoding = Encoding::PLAIN;
         let body = if self.page.values() == 0 {
-            self.body(raw, compressor)?
+            self.body(raw, Alignment::Bytes, compressor)?
         } else {
             match self.encoding {
                 ChunkEncoding::Dictionary(width) if !self.is_mostly_new() => {
                     encoding = Encoding::RLE_DICTIONARY;
                     self.indexed_values = self.dictionary.len();
-                    width.encode(self.page.indices(), self.indexed_values, &mut raw);
-                    self.body(raw, compressor)?
+                    let alignment =
+                        width.encode(self.page.indices(), self.indexed_values, &mut raw);
+                    self.body(raw, alignment, compressor)?
                 }
                 ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
                     let first = self.first_page(&raw, compressor)?;
@@ -202,7 +203,7 @@ impl<K: PhysicalKind> Encoder<K> {
                 }
                 ChunkEncoding::Plain => {
                     self.page.encode_plain(&mut raw);
-                    self.body(raw, compressor)?
+                    self.body(raw, Alignment::Bytes, compressor)?
                 }
             }
         };
@@ -238,8 +239,13 @@ impl<K: PhysicalKind> Encoder<K> {
     }
 
     /// The body of a page whose encoding leaves no choice; the first one decides about compression.
-    fn body(&mut self, raw: Vec<u8>, compressor: &mut Compressor) -> Result<Body> {
-        let body = Body::new(raw, self.chunk.storage(), compressor)?;
+    fn body(
+        &mut self,
+        raw: Vec<u8>,
+        alignment: Alignment,
+        compressor: &mut Compressor,
+    ) -> Result<Body> {
+        let body = Body::new(raw, alignment, self.chunk.storage(), compressor)?;
         if self.chunk.storage().is_none() {
             self.chunk.decide(body.storage());
         }

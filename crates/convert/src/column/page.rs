@@ -68,6 +68,13 @@ impl<K: PhysicalKind> PageBuffer<K> {
 
     /// Adds rows and the indices of their values. Of rows whose value is added PLAIN nothing is found.
     pub(super) fn add_rows(&mut self, found: &[Found]) {
+        // Usually every value has an index once the new ones are in the dictionary.
+        if found
+            .iter()
+            .fold(true, |all, found| all & found.index().is_some())
+        {
+            return self.add_indices(found);
+        }
         let nulls = found.iter().filter(|&&found| found == Found::NULL).count();
         if nulls + self.nulls > 0 {
             self.definition_levels.resize(self.rows, 1);
@@ -107,6 +114,9 @@ impl<K: PhysicalKind> PageBuffer<K> {
 
     /// Appends the definition levels to the body of the page.
     pub(super) fn encode_levels(&mut self, out: &mut Vec<u8>) {
+        if self.nulls == 0 {
+            return encode::no_nulls(self.rows, out);
+        }
         self.definition_levels.resize(self.rows, 1);
         encode::definition_levels(&self.definition_levels, out);
     }

@@ -68,7 +68,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
         self.all_found &= !unknown;
         if unknown && !field.mandatory {
             let fields = self.records.column(field.position, range);
-            for (found, (start, end)) in found.iter_mut().zip(fields) {
+            for (found, (start, end)) in found.iter_mut().zip(fields.iter()) {
                 if start == end {
                     *found = Found::NULL;
                 }

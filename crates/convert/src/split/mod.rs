@@ -203,18 +203,14 @@ impl Records {
         &self.malformed
     }
 
-    /// One column of some of the well-formed records: where its field starts and ends in each.
-    pub fn column(
-        &self,
-        field: usize,
-        records: Range<usize>,
-    ) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
+    /// One column of some of the well-formed records.
+    pub fn column(&self, field: usize, records: Range<usize>) -> ColumnFields<'_> {
         let step = self.fields + 1;
-        let places = &self.places[records.start * step..records.end * step];
-        places.chunks_exact(step).map(move |places| {
-            let (before, end) = (places[field], places[field + 1]);
-            (before.wrapping_add(1) as usize, end as usize)
-        })
+        ColumnFields {
+            places: &self.places[records.start * step..records.end * step],
+            step,
+            field,
+        }
     }
 
     /// Where one field of well-formed record `index` starts and ends.
@@ -229,6 +225,43 @@ impl Records {
     #[must_use]
     pub fn record(&self, index: usize) -> (usize, usize) {
         (self.field(index, 0).0, self.field(index, self.fields - 1).1)
+    }
+}
+
+/// The fields of one column in some records, as offsets into their chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnFields<'a> {
+    /// `step` of them for each record, as in [`Records`].
+    pub(crate) places: &'a [u32],
+    pub(crate) step: usize,
+    /// The position of the field in a record.
+    pub(crate) field: usize,
+}
+
+impl<'a> ColumnFields<'a> {
+    /// Where the field starts and ends in each record.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
+        let field = self.field;
+        self.places.chunks_exact(self.step).map(move |places| {
+            let (before, end) = (places[field], places[field + 1]);
+            (before.wrapping_add(1) as usize, end as usize)
+        })
+    }
+
+    /// Where the field starts and ends in one record.
+    pub(crate) fn get(self, record: usize) -> (usize, usize) {
+        let at = record * self.step + self.field;
+        let (before, end) = (self.places[at], self.places[at + 1]);
+        (before.wrapping_add(1) as usize, end as usize)
+    }
+
+    /// The same without the first records.
+    #[must_use]
+    pub(crate) fn after(self, records: usize) -> Self {
+        Self {
+            places: &self.places[records * self.step..],
+            ..self
+        }
     }
 }
 
