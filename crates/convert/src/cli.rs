@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::location::Location;
-use crate::options::{Layout, OnBadRow};
-use crate::output::{Codec, Encoding, Format};
+use crate::options::{Codec, Format, Layout, OnBadRow};
+use crate::output::Encoding;
 use crate::plan::{ChecksumSource, PartSet, Request, Shard};
 use crate::release::Allow;
 use crate::run::parts_within;

@@ -8,71 +8,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{Origin, PartFacts, Settings};
+use crate::manifest::PartFacts;
+use crate::origin::with_origin;
 use crate::part_key::{CellName, PartKey, read_cell};
 
-/// The content of `_tracelake/plan.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Fields")]
-pub struct PlanFile {
-    /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
-    /// doesn't matter until a row is rejected.
-    #[serde(flatten)]
-    pub origin: Origin,
-    /// How many shards there are.
-    pub shards: u32,
-    /// The most rows that may be rejected in the whole lake, as the first worker was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_rejects: Option<u64>,
-    /// The tables to convert, with the order of the fields in their files.
-    pub tables: Vec<PlannedTable>,
-    /// The parts that are files.
-    pub parts: Vec<PlannedPart>,
-    /// The files that are cut into parts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub streams: Vec<PlannedStream>,
-    /// The tables to derive.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub derived: Vec<PlannedDerived>,
-}
-
-/// The fields of a plan as they are read; see [`crate::manifest::Manifest`] for why.
-#[derive(Deserialize)]
-struct Fields {
-    tool: String,
-    version: String,
-    trace: String,
-    #[serde(default)]
-    synthetic: bool,
-    options: Settings,
-    shards: u32,
-    #[serde(default)]
-    max_rejects: Option<u64>,
-    tables: Vec<PlannedTable>,
-    parts: Vec<PlannedPart>,
-    #[serde(default)]
-    streams: Vec<PlannedStream>,
-    #[serde(default)]
-    derived: Vec<PlannedDerived>,
-}
-
-impl From<Fields> for PlanFile {
-    fn from(fields: Fields) -> Self {
-        Self {
-            origin: Origin {
-                tool: fields.tool,
-                version: fields.version,
-                trace: fields.trace,
-                synthetic: fields.synthetic,
-                options: fields.options,
-            },
-            shards: fields.shards,
-            max_rejects: fields.max_rejects,
-            tables: fields.tables,
-            parts: fields.parts,
-            streams: fields.streams,
-            derived: fields.derived,
-        }
+with_origin! {
+    /// The content of `_tracelake/plan.json`.
+    pub struct PlanFile {
+        /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
+        /// doesn't matter until a row is rejected.
+        pub origin: Origin,
+        /// How many shards there are.
+        pub shards: u32,
+        /// The most rows that may be rejected in the whole lake, as the first worker was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_rejects: Option<u64>,
+        /// The tables to convert, with the order of the fields in their files.
+        pub tables: Vec<PlannedTable>,
+        /// The parts that are files.
+        pub parts: Vec<PlannedPart>,
+        /// The files that are cut into parts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub streams: Vec<PlannedStream>,
+        /// The tables to derive.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub derived: Vec<PlannedDerived>,
     }
 }
 
@@ -160,7 +120,10 @@ impl PlanFile {
         serde_json::from_slice(json).map_err(|error| {
             Error::new(ErrorKind::Refused, format!("not a plan: {error}"))
                 .because(error)
-                .hint("remove the lake's directory, and start all shards again")
+                .hint(
+                    "use the version of tracelake that wrote it, or remove the lake's directory and \
+                     start all shards again",
+                )
         })
     }
 

@@ -17,8 +17,8 @@ use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::location::Location;
-use crate::manifest::{Origin, Settings};
-use crate::options::{self, OnBadRow};
+use crate::options::{Layout, OnBadRow};
+use crate::origin::Origin;
 use crate::output::Encoding;
 use crate::part_key::PartKey;
 use crate::source::{self, Member};
@@ -47,7 +47,7 @@ pub struct Plan {
     /// What to do with a row that can't be converted.
     pub on_bad_row: OnBadRow,
     /// How the files of the lake are laid out.
-    pub layout: options::Layout,
+    pub layout: Layout,
     /// The file numbers to convert; `None` for all.
     pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
@@ -216,7 +216,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
     Ok(Plan {
         origin: Origin {
             synthetic: source.found.synthetic,
-            ..Origin::new(trace.name, settings(request, trace))
+            ..Origin::new(trace.name, request.settings(trace))
         },
         source: source.found.root,
         trace,
@@ -303,21 +303,6 @@ fn check_part_rows(request: &Request, trace: &Trace) -> Result<()> {
             Err(Error::new(ErrorKind::Usage, reason).hint("leave --part-rows out"))
         }
         _ => Ok(()),
-    }
-}
-
-/// The options that decide bytes.
-fn settings(request: &Request, trace: &Trace) -> Settings {
-    Settings {
-        layout: request.layout.name().to_owned(),
-        format: request.encoding.format().to_string(),
-        compression: request.encoding.codec().to_string(),
-        on_bad_row: request.on_bad_row.name().to_owned(),
-        part_rows: trace
-            .tables
-            .iter()
-            .any(|table| table.files == Files::Whole)
-            .then_some(request.part_rows()),
     }
 }
 

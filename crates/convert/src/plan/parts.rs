@@ -8,8 +8,7 @@ use crate::discover::{Found, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::manifest::REJECTS;
-use crate::options;
-use crate::output::Format;
+use crate::options::{Format, Layout};
 use crate::part_key::{PartKey, listed};
 
 /// Plans the parts of a table that are files.
@@ -77,7 +76,7 @@ pub(super) fn plan_table(
 
 /// Plans a part; `recorded` is the path of its source as the lake records it.
 pub(super) fn part_plan(
-    place: (options::Layout, Format),
+    place: (Layout, Format),
     table: &Table,
     part: &FoundPart,
     recorded: &str,
@@ -87,7 +86,7 @@ pub(super) fn part_plan(
     let (layout, format) = place;
     let folder = part.key.folder(table.name, layout);
     let rejects = format!("{REJECTS}/{}", table.name);
-    let rejects = part.key.folder(&rejects, options::Layout::Flat);
+    let rejects = part.key.folder(&rejects, Layout::Flat);
     PartPlan {
         key: part.key,
         source: part.file.path.clone(),

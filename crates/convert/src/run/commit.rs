@@ -16,8 +16,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
 use crate::location::Location;
-use crate::manifest::{Manifest, Origin, PartFacts, TableFacts};
-use crate::output::Format;
+use crate::manifest::{Manifest, PartFacts, TableFacts};
+use crate::options::Format;
+use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
 use crate::store::{Lake, Progress, files, inside, read_manifest};
@@ -261,7 +262,7 @@ impl Committer<'_> {
             self.lake.tidy()?;
             return Ok(manifest);
         }
-        let format = Format::of_lake(&manifest)?;
+        let format = manifest.origin.options.format;
         for table in &manifest.tables {
             for part in &table.parts {
                 check_footer(self.lake, format, &table.name, part)?;

@@ -356,7 +356,8 @@ mod tests {
     use crate::cell::Cell;
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
-    use crate::output::{Encoding, Format};
+    use crate::options::Format;
+    use crate::output::Encoding;
     use crate::part::{Text, convert_part};
     use crate::source::Source;
 
