@@ -2,7 +2,7 @@
 
 use tracelake_schema::Table;
 
-use super::{PARTS_LIMIT, PartPlan, Request, TablePlan};
+use super::{PARTS_LIMIT, PartPlan, Request, TablePlan, TableRank};
 use crate::discover::checksums::Checksums;
 use crate::discover::{Found, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ pub(super) fn plan_table(
     request: &Request,
     found: &Found,
     here: &FoundTable,
-    rank: usize,
+    rank: TableRank,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {

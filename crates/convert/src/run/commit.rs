@@ -11,7 +11,7 @@ use tracelake_schema::Trace;
 use super::keep::is_whole;
 use super::left::{incomplete, left_with};
 use super::refuse::nothing_foreign;
-use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, table_at, threads};
+use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
@@ -163,7 +163,7 @@ impl Commit {
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {
             interrupt()?;
-            let table = table_at(trace, key.0).map_or("", |table| table.name);
+            let table = key.0.table(trace).name;
             if !is_planned_source(plan, &assignment, table, &facts) {
                 return Ok(None);
             }
@@ -281,9 +281,7 @@ impl Committer<'_> {
     pub(super) fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
-            let Some(table) = table_at(self.trace, rank) else {
-                continue;
-            };
+            let table = rank.table(self.trace);
             if tables.last().is_none_or(|last| last.name != table.name) {
                 let schema = tracelake_schema::arrow::arrow_schema(table);
                 tables.push(TableFacts {

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use tracelake_schema::Derived;
 
-use super::{Key, Parts, Run, Shared, parts_of, rank_of};
+use super::{Key, Parts, Run, Shared, parts_of};
 use crate::derive::derive;
 use crate::error::Result;
 use crate::manifest::PartFacts;
+use crate::plan::TableRank;
 use crate::store::inside;
 
 impl Run<'_> {
@@ -18,8 +19,8 @@ impl Run<'_> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
             let trace = self.plan.trace;
             let ranks = (
-                rank_of(trace, derived.table.name),
-                rank_of(trace, derived.from),
+                TableRank::of(trace, derived.table.name),
+                TableRank::of(trace, derived.from),
             );
             let (Some(rank), Some(from)) = ranks else {
                 return Vec::new();

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tracelake_schema::Trace;
 
-use super::{Parts, last_of_each, parts_of, rank_of};
+use super::{Parts, last_of_each, parts_of};
 use crate::error::{Error, ErrorKind};
 use crate::part_key::{PartKey, listed};
+use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
 use crate::store::Progress;
 use crate::words::several;
@@ -38,7 +39,7 @@ pub(super) fn left_with(
 ) -> BTreeMap<u32, Left> {
     let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
     let there = |table: &str, key| {
-        rank_of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
+        TableRank::of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
     };
     let mut lacks = |shard: u32, table: &str, key| {
         let parts = &mut missing.entry(shard).or_default().parts;
@@ -63,8 +64,8 @@ pub(super) fn left_with(
     let assignment = plan.assignment();
     for derived in &plan.derived {
         let ranks = (
-            rank_of(trace, &derived.table),
-            rank_of(trace, &derived.from),
+            TableRank::of(trace, &derived.table),
+            TableRank::of(trace, &derived.from),
         );
         let (Some(rank), Some(from)) = ranks else {
             continue;
