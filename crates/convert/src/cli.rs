@@ -365,7 +365,9 @@ fn trace_names() -> String {
 impl ConvertArgs {
     /// How many parts are converted at a time.
     pub(crate) fn parts_at_a_time(&self) -> usize {
-        self.memory.and_then(parts_within).unwrap_or(usize::MAX)
+        self.memory.map_or(usize::MAX, |memory| {
+            parts_within(memory).expect("a size that is enough for one part")
+        })
     }
 
     /// What is asked for.

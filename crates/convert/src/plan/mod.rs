@@ -525,7 +525,8 @@ fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>>
         ChecksumSource::Auto => {
             let mut checksums = Checksums::default();
             for path in &found.checksums {
-                let directory = path.strip_suffix(discover::CHECKSUMS).unwrap_or_default();
+                let directory = path.strip_suffix(discover::CHECKSUMS);
+                let directory = directory.expect("checksums are found by their name");
                 checksums.add(directory, &found.root.join(path))?;
             }
             checksums

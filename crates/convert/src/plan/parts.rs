@@ -31,7 +31,8 @@ pub(super) fn plan_table(
     let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
     for parts in cells.filter(|_| !found.alone) {
         check_numbers(request, found, table, parts)?;
-        let total = parts.iter().map(FoundPart::total).max().unwrap_or(0);
+        let total = parts.iter().map(FoundPart::total).max();
+        let total = total.expect("a cell that was found has a part");
         let gaps: Vec<PartKey> = gaps(parts, total)
             .filter(|gap| selected(gap.file_number))
             .collect();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use tracelake_schema::Trace;
+use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::keep::is_whole;
 use super::left::{incomplete, left_with};
@@ -282,19 +283,16 @@ impl Committer<'_> {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
             let table = rank.table(self.trace);
-            if tables.last().is_none_or(|last| last.name != table.name) {
-                let schema = tracelake_schema::arrow::arrow_schema(table);
-                tables.push(TableFacts {
-                    name: table.name.to_owned(),
-                    schema_fingerprint: tracelake_schema::arrow::fingerprint(&schema),
-                    rows: 0,
-                    parts: Vec::new(),
-                });
-            }
-            if let Some(table) = tables.last_mut() {
-                table.rows = table.rows.saturating_add(part.rows_out);
-                table.parts.push(part);
-            }
+            let same = tables.pop_if(|last| last.name == table.name);
+            let mut facts = same.unwrap_or_else(|| TableFacts {
+                name: table.name.to_owned(),
+                schema_fingerprint: fingerprint(&arrow_schema(table)),
+                rows: 0,
+                parts: Vec::new(),
+            });
+            facts.rows = facts.rows.saturating_add(part.rows_out);
+            facts.parts.push(part);
+            tables.push(facts);
         }
         Manifest {
             origin: self.origin.clone(),

@@ -74,7 +74,8 @@ pub(super) fn left_with(
             let made = parts.get(&(rank, key));
             if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
                 let shard = assignment.shard_of(&derived.table, key);
-                lacks(shard.unwrap_or(0), &derived.table, key);
+                let shard = shard.expect("each part of a derived table is in a shard");
+                lacks(shard, &derived.table, key);
             }
         }
     }
@@ -85,7 +86,7 @@ pub(super) fn left_with(
     missing
 }
 
-/// The error that names what is missing.
+/// The error that names what is missing, which is something.
 pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
     let describe = |(shard, missing): (&u32, &Left)| {
         let parts = missing.parts.iter();
@@ -104,7 +105,7 @@ pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
         0 => String::new(),
         more => format!("; and {}", several(more, "more shard")),
     };
-    let first = missing.keys().next().copied().unwrap_or_default();
+    let first = missing.keys().next().expect("something is missing");
     let reason = format!("not finished: {}{more}", shown.join("; "));
     Error::new(ErrorKind::Refused, reason).hint(format!(
         "run tracelake convert SRC OUT --shard {first}/{shards} with the options of the others, for \
