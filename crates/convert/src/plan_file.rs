@@ -229,9 +229,14 @@ impl Assignment<'_> {
         let mut derived = self.plan.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table == table) {
             // What is derived from a part that an earlier plan made is shared out by number.
-            let shard = self.shard_of(&derived.from, key);
+            let shard = self.shard_of_read(&derived.from, key);
             return Some(shard.unwrap_or(key.file_number % self.plan.shards.max(1)));
         }
+        self.shard_of_read(table, key)
+    }
+
+    /// The shard that makes a part from a file of the source.
+    fn shard_of_read(&self, table: &str, key: PartKey) -> Option<u32> {
         if let Some(part) = self.parts.get(&(table, key)) {
             return Some(part.shard);
         }
@@ -300,4 +305,32 @@ fn first_difference<T>(
         }
         (then.etag != now.etag).then(|| format!("{name} is another file now"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"{
+        "tool": "tracelake", "version": "9.0.0", "trace": "some-trace", "later": [[]],
+        "options": {"layout": "hive", "format": "parquet", "compression": "zstd", "on_bad_row": "fail"},
+        "shards": 4, "tables": [], "parts": [],
+        "derived": [{"table": "edges", "from": "edges"}]
+    }"#;
+
+    #[test]
+    fn a_plan_of_another_version_is_refused_by_the_option() {
+        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
+        assert_eq!(PlanFile::from_json(&plan.to_json()).unwrap(), plan);
+        let error = PlanFile::from_json(PLAN.replace("zstd", "lz4").as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = "not a plan: unknown compression 'lz4', expected zstd";
+        assert!(error.to_string().starts_with(says), "{error}");
+    }
+
+    #[test]
+    fn a_table_that_is_derived_from_itself_has_a_shard() {
+        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
+        assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
+    }
 }
