@@ -18,7 +18,6 @@ use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::location::Location;
-use crate::options::{Layout, OnBadRow};
 use crate::origin::Origin;
 use crate::output::Encoding;
 use crate::part_key::PartKey;
@@ -42,14 +41,10 @@ pub struct Plan {
     pub source: Location,
     /// The trace.
     pub trace: &'static Trace,
-    /// What decides the bytes of the outputs.
+    /// What decides the bytes of the outputs, such as their layout and the policy on bad rows.
     pub origin: Origin,
     /// The format of the output files, and how they are compressed.
     pub encoding: Encoding,
-    /// What to do with a row that can't be converted.
-    pub on_bad_row: OnBadRow,
-    /// How the files of the lake are laid out.
-    pub layout: Layout,
     /// The file numbers to convert; `None` for all.
     pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
@@ -177,7 +172,7 @@ impl Plan {
             key: file_number.into(),
             total: None,
         };
-        let place = (self.layout, self.encoding.format());
+        let place = (self.origin.options.layout, self.encoding.format());
         let recorded = &stream.source;
         part_plan(place, table.order.table, &part, recorded, None)
     }
@@ -227,8 +222,6 @@ pub fn plan(request: &Request) -> Result<Plan> {
         source: source.found.root,
         trace,
         encoding: request.encoding,
-        on_bad_row: request.on_bad_row,
-        layout: request.layout,
         selected: request.parts.clone(),
         tables: chosen.tables,
         streams: chosen.streams,

@@ -17,21 +17,16 @@ impl Run<'_> {
         parts: &'a Parts,
     ) -> Vec<(&'static Derived, Key, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
-            let trace = self.plan.trace;
-            let ranks = (
-                TableRank::of(trace, derived.table.name),
-                TableRank::of(trace, derived.from),
-            );
-            let (Some(rank), Some(from)) = ranks else {
-                return Vec::new();
+            let rank = |table| {
+                let rank = TableRank::of(self.plan.trace, table);
+                rank.expect("what is derived, and from what, are tables of the trace")
             };
-            let lacks = parts_of(parts, from).filter(|(key, other)| {
+            let (rank, from) = (rank(derived.table.name), rank(derived.from));
+            let lacks = parts_of(parts, from).filter(move |(key, other)| {
                 let known = parts.get(&(rank, *key));
                 known.is_none_or(|known| known.source.sha256 != other.output.sha256)
             });
-            lacks
-                .map(|(key, other)| (derived, (rank, key), other))
-                .collect()
+            lacks.map(move |(key, other)| (derived, (rank, key), other))
         });
         derived.collect()
     }

@@ -96,7 +96,7 @@ impl Run<'_> {
             schema,
             self.plan.encoding,
             self.lake.stage(&part.output)?,
-            &mut |bad_row| match self.plan.on_bad_row {
+            &mut |bad_row| match self.plan.origin.options.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
                     if rejects.is_none() {
