@@ -273,6 +273,11 @@ const IDENTITIES: &[(&str, &str, &str)] = &[
         "zstd:9",
         "compression was zstd:9 and is now zstd:3",
     ),
+    (
+        "/options/compression",
+        "lz4",
+        "unknown compression 'lz4', expected zstd",
+    ),
 ];
 
 /// Of a finished lake and of an unfinished one, whose journal says the same.

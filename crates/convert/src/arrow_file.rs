@@ -10,8 +10,8 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::column::Codec;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::Codec;
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;

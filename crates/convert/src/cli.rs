@@ -1,18 +1,20 @@
 //! The command line: what can be typed, and what it means. The only module that knows clap.
 
+mod values;
+
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::location::Location;
-use crate::options::{Layout, OnBadRow};
-use crate::output::{Codec, Encoding, Format};
+use crate::options::{Codec, Format, Layout, OnBadRow};
+use crate::output::Encoding;
 use crate::plan::{ChecksumSource, PartSet, Request, Shard};
 use crate::release::Allow;
 use crate::run::parts_within;
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
+use values::{names, rows, rule, size, table_name};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -333,17 +335,6 @@ pub(crate) enum SchemaForm {
     Checks,
 }
 
-/// Accepts the names of an option's values and nothing else.
-fn names<T>(
-    names: impl Iterator<Item = &'static str>,
-) -> impl clap::builder::TypedValueParser<Value = T>
-where
-    T: std::str::FromStr<Err = String> + Clone + Send + Sync + 'static,
-{
-    use clap::builder::TypedValueParser;
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
-}
-
 /// The trace with this name.
 fn find_trace(name: &str) -> Result<&'static Trace> {
     tracelake_schema::trace(name).ok_or_else(|| {
@@ -374,7 +365,9 @@ fn trace_names() -> String {
 impl ConvertArgs {
     /// How many parts are converted at a time.
     pub(crate) fn parts_at_a_time(&self) -> usize {
-        self.memory.and_then(parts_within).unwrap_or(usize::MAX)
+        self.memory.map_or(usize::MAX, |memory| {
+            parts_within(memory).expect("a size that is enough for one part")
+        })
     }
 
     /// What is asked for.
@@ -434,67 +427,6 @@ impl ReleaseArgs {
     }
 }
 
-/// The units of sizes, without case; the first that a size ends with counts.
-const UNITS: [(&str, u64); 12] = [
-    ("kib", 1 << 10),
-    ("mib", 1 << 20),
-    ("gib", 1 << 30),
-    ("tib", 1 << 40),
-    ("kb", 1_000),
-    ("mb", 1_000_000),
-    ("gb", 1_000_000_000),
-    ("tb", 1_000_000_000_000),
-    ("k", 1_000),
-    ("m", 1_000_000),
-    ("g", 1_000_000_000),
-    ("t", 1_000_000_000_000),
-];
-
-/// Reads a size in bytes that is enough for one part.
-fn size(text: &str) -> std::result::Result<u64, String> {
-    let lower = text.to_ascii_lowercase();
-    let units = UNITS.iter();
-    let mut split = units.filter_map(|(unit, bytes)| Some((lower.strip_suffix(unit)?, *bytes)));
-    let (number, bytes) = split.next().unwrap_or((&lower, 1));
-    let number = number.trim_end();
-    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| number.parse::<u64>().ok()).flatten();
-    let size = number.and_then(|number| number.checked_mul(bytes));
-    match size {
-        None => Err("expected a whole number with a unit, such as 512M, 2G or 2GiB".into()),
-        Some(size) if parts_within(size).is_none() => {
-            Err("too small: converting one part at a time needs 256MB".into())
-        }
-        Some(size) => Ok(size),
-    }
-}
-
-/// Reads the name of a table; blanks around it don't count.
-#[expect(clippy::unnecessary_wraps, reason = "clap's parsers return results")]
-fn table_name(text: &str) -> std::result::Result<String, String> {
-    Ok(text.trim().to_owned())
-}
-
-/// Reads a number of rows.
-fn rows(text: &str) -> std::result::Result<u64, String> {
-    match text.parse() {
-        Ok(0) => Err("expected at least 1 row".into()),
-        Ok(rows) => Ok(rows),
-        Err(_) => Err("expected a whole number of rows, such as 1000000".into()),
-    }
-}
-
-/// Reads the name of a rule by which a table of some trace is derived.
-fn rule(text: &str) -> std::result::Result<Rule, String> {
-    let derived = TRACES.iter().flat_map(|trace| trace.derived);
-    let rules: Vec<Rule> = derived.map(|derived| derived.rule).collect();
-    let rule = rules.iter().find(|rule| rule.name() == text.trim());
-    rule.copied().ok_or_else(|| {
-        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
-        format!("expected {}", names.join(" or "))
-    })
-}
-
 /// As many threads as there are processors for this process.
 pub(crate) fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -547,41 +479,6 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_have_units_and_are_enough() {
-        let sizes = [
-            ("256000000", 256_000_000),
-            ("256MB", 256_000_000),
-            ("1GB", 1_000_000_000),
-            ("512MiB", 512 << 20),
-            ("2GiB", 2 << 30),
-            ("300000kB", 300_000_000),
-            ("1G", 1_000_000_000),
-            ("300M", 300_000_000),
-            ("1g", 1_000_000_000),
-            ("1 GB", 1_000_000_000),
-            ("1T", 1_000_000_000_000),
-        ];
-        for (text, bytes) in sizes {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for bad in [
-            "",
-            "MB",
-            "-1GB",
-            "+1GB",
-            "1.5GB",
-            "1XB",
-            "G1",
-            "99999999999GiB",
-        ] {
-            assert!(size(bad).unwrap_err().starts_with("expected"), "{bad:?}");
-        }
-        for small in ["0", "255MB", "100MiB", "1k"] {
-            assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
-        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{Batches, LakeFile};
 use crate::location::Location;
-use crate::output::{Encoding, Format, OutputFile, Rows};
+use crate::options::Format;
+use crate::output::{Encoding, OutputFile, Rows};
 
 /// What became of the rows of the other table.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::location::{Listing, Location};
 use crate::manifest::{Manifest, PartFacts, TableFacts};
 use crate::part_key::{CellName, PartKey, of_cell};
-use crate::plan::{ChecksumSource, Request, plan};
+use crate::plan::{ChecksumSource, Request, TableRank, plan};
 use crate::plan_file::PlanFile;
 use crate::release_files::{Gap, TableGap, completeness};
 use crate::run::{Left, left};
@@ -195,10 +195,9 @@ fn add_left(
             });
         }
     }
-    let rank = |name: &str| trace.all_tables().position(|table| table.name == name);
     inventory
         .tables
-        .sort_by_key(|table| (rank(&table.name), table.cell));
+        .sort_by_key(|table| (TableRank::of(trace, &table.name), table.cell));
     let tables = &inventory.tables;
     let is_absent = |name: &String| {
         let is_it = |table: &TableInventory| {
@@ -231,13 +230,10 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let known = tracelake_schema::trace(&manifest.origin.trace);
-    let rank = |name: &str| {
-        let mut tables = known.into_iter().flat_map(Trace::all_tables);
-        tables.position(|table| table.name == name)
-    };
-    manifest
-        .tables
-        .sort_by_key(|table| rank(&table.name).unwrap_or(usize::MAX));
+    manifest.tables.sort_by_key(|table| {
+        let rank = known.and_then(|trace| TableRank::of(trace, &table.name));
+        (rank.is_none(), rank)
+    });
     let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
     let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
         let table = known.and_then(|trace| trace.table(&facts.name));
@@ -315,8 +311,8 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;
     let mut tables = Vec::new();
-    for (index, table) in plan.tables.iter().enumerate() {
-        let whole = plan.stream_of(index);
+    for table in &plan.tables {
+        let whole = plan.stream_of(table.rank);
         let keys = table.parts.iter().map(|part| part.key);
         let keys = keys.chain(table.missing.iter().copied());
         let cells: BTreeSet<Option<CellName>> = keys.map(|key| key.cell).collect();

@@ -20,7 +20,7 @@ use crate::fault::Fault;
 pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Bad> {
     let text = str::from_utf8(line).map_err(|error| {
         let start = error.valid_up_to();
-        let byte = line.get(start).copied().unwrap_or_default();
+        let byte = line[start];
         Bad::new(start..line.len(), Fault::NotUtf8 { byte })
     })?;
     let mut reader = Reader { text, mapped: 0 };

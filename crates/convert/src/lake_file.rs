@@ -17,7 +17,7 @@ use parquet::file::statistics::Statistics;
 use crate::batch::range_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, RandomAccess, from_read};
-use crate::output::Format;
+use crate::options::Format;
 
 /// The record batches of a file.
 pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
@@ -298,7 +298,7 @@ mod tests {
 
     use super::*;
     use crate::arrow_file::ArrowFile;
-    use crate::column::Codec;
+    use crate::options::Codec;
 
     fn arrow_file(codec: Codec) -> Vec<u8> {
         let fields = ["a", "time"].map(|name| Field::new(name, DataType::Int64, true));

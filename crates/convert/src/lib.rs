@@ -54,6 +54,7 @@ pub mod location;
 pub mod manifest;
 mod nested;
 pub mod options;
+pub mod origin;
 pub mod output;
 #[cfg(feature = "program")]
 mod pages;

@@ -3,6 +3,8 @@
 //! A manifest protects itself. Its last two lines are its own digest and the closing brace, and the
 //! digest covers every byte before them, so `head -n -2 manifest.json | sha256sum` checks it by hand.
 
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Seek};
@@ -12,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::OnBadRow;
+use crate::origin::with_origin;
 use crate::part_key::{CellName, PartKey, read_cell};
 
 /// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
@@ -25,156 +27,14 @@ const PART_BYTES: u64 = 1_050;
 /// The directory of the rejects files, relative to the lake.
 pub const REJECTS: &str = "_tracelake/rejects";
 
-/// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
-/// path, so the same input gives the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Fields")]
-pub struct Manifest {
-    /// What made the lake, and with which options.
-    #[serde(flatten)]
-    pub origin: Origin,
-    /// The tables, in the order of the trace.
-    pub tables: Vec<TableFacts>,
-}
-
-/// The fields of a manifest as they are read. serde keeps unknown fields in memory for a flattened
-/// struct, so a hostile manifest could fill it; here they are skipped.
-#[derive(Deserialize)]
-struct Fields {
-    tool: String,
-    version: String,
-    trace: String,
-    #[serde(default)]
-    synthetic: bool,
-    options: Settings,
-    tables: Vec<TableFacts>,
-}
-
-impl From<Fields> for Manifest {
-    fn from(fields: Fields) -> Self {
-        let Fields {
-            tool,
-            version,
-            trace,
-            synthetic,
-            options,
-            tables,
-        } = fields;
-        let origin = Origin {
-            tool,
-            version,
-            trace,
-            synthetic,
-            options,
-        };
-        Self { origin, tables }
-    }
-}
-
-/// What two runs must have in common to work on the same lake.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
-    /// `tracelake`.
-    pub tool: String,
-    /// Its version.
-    pub version: String,
-    /// The name of the trace.
-    pub trace: String,
-    /// Whether `tracelake generate` made the source.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub synthetic: bool,
-    /// The options that decide the bytes of the outputs.
-    pub options: Settings,
-}
-
-/// The options that decide the bytes of the outputs, as typed on the command line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// `hive` or `flat`.
-    pub layout: String,
-    /// `parquet`.
-    pub format: String,
-    /// The codec with its level: `zstd:3`.
-    pub compression: String,
-    /// `fail` or `reject`.
-    pub on_bad_row: String,
-    /// The rows of each part of a table published in one file; `None` if the trace has no such table.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part_rows: Option<u64>,
-}
-
-impl Origin {
-    /// This version of tracelake, converting a published trace.
-    #[must_use]
-    pub fn new(trace: &str, options: Settings) -> Self {
-        Self {
-            tool: "tracelake".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            trace: trace.to_owned(),
-            synthetic: false,
-            options,
-        }
-    }
-
-    /// Describes the first difference to the origin of another run: `compression was zstd:3 and is
-    /// now snappy`.
-    #[must_use]
-    pub fn difference(&self, now: &Self) -> Option<String> {
-        self.named()
-            .into_iter()
-            .zip(now.named())
-            .find(|((_, then), (_, now))| then != now)
-            .map(|((name, then), (_, now))| format!("{name} was {then} and is now {now}"))
-    }
-
-    /// This origin with the policy under which rows were rejected.
-    #[must_use]
-    pub fn rejecting(&self) -> Self {
-        let mut origin = self.clone();
-        OnBadRow::Reject
-            .name()
-            .clone_into(&mut origin.options.on_bad_row);
-        origin
-    }
-
-    /// The same, but for what to do with a bad row: a part without rejected rows has the same bytes under
-    /// either policy.
-    #[must_use]
-    pub fn difference_but_policy(&self, now: &Self) -> Option<String> {
-        let mut then = self.clone();
-        then.options.on_bad_row.clone_from(&now.options.on_bad_row);
-        then.difference(now)
-    }
-
-    /// Every field with its name. A new field doesn't compile until it is listed here.
-    fn named(&self) -> [(&'static str, String); 9] {
-        let Self {
-            tool,
-            version,
-            trace,
-            synthetic,
-            options,
-        } = self;
-        let Settings {
-            layout,
-            format,
-            compression,
-            on_bad_row,
-            part_rows,
-        } = options;
-        let rows = part_rows.map_or_else(|| "none".to_owned(), |rows| rows.to_string());
-        let source = if *synthetic { "synthetic" } else { "published" };
-        [
-            ("part-rows", rows),
-            ("tool", tool.clone()),
-            ("version", version.clone()),
-            ("trace", trace.clone()),
-            ("source", source.to_owned()),
-            ("layout", layout.clone()),
-            ("format", format.clone()),
-            ("compression", compression.clone()),
-            ("on-bad-row", on_bad_row.clone()),
-        ]
+with_origin! {
+    /// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
+    /// path, so the same input gives the same bytes.
+    pub struct Manifest {
+        /// What made the lake, and with which options.
+        pub origin: Origin,
+        /// The tables, in the order of the trace.
+        pub tables: Vec<TableFacts>,
     }
 }
 
@@ -330,7 +190,8 @@ impl Manifest {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] if the content doesn't match the digest, or there is none;
-    /// [`ErrorKind::Refused`] if the digest is right but the content isn't that of a manifest;
+    /// [`ErrorKind::Refused`] if the digest is right but the content isn't that of a manifest, or has
+    /// options that only another version knows;
     /// [`ErrorKind::Failed`] if the file can't be read.
     ///
     /// # Memory
@@ -360,7 +221,9 @@ impl Manifest {
         }
         file.rewind().map_err(failed)?;
         serde_json::from_reader(BufReader::new(file)).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("not a manifest: {error}")).because(error)
+            Error::new(ErrorKind::Refused, format!("not a manifest: {error}"))
+                .because(error)
+                .hint("use the version of tracelake that made it, or convert with --overwrite")
         })
     }
 
@@ -491,203 +354,4 @@ pub fn check_bytes(bytes: u64) -> Result<()> {
     );
     Err(Error::new(ErrorKind::Refused, reason)
         .hint("select tables or parts, pass a larger --part-rows, or make several lakes"))
-}
-
-#[cfg(test)]
-mod tests {
-    use tracelake_schema::{Confidence, Published};
-
-    use super::*;
-
-    fn file(path: &str) -> FileFacts {
-        FileFacts {
-            path: path.into(),
-            bytes: 1,
-            sha256: "00".into(),
-        }
-    }
-
-    fn read(json: &[u8]) -> Result<Manifest> {
-        Manifest::read(std::io::Cursor::new(json))
-    }
-
-    fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
-        let options = Settings {
-            layout: "hive".into(),
-            format: "parquet".into(),
-            compression: "zstd:3".into(),
-            on_bad_row: "fail".into(),
-            part_rows: None,
-        };
-        let part = PartFacts {
-            cell: None,
-            file_number: 7,
-            source: file("jobs/part-7.csv.gz"),
-            of: None,
-            left_out: None,
-            rows_in: 10,
-            rows_out: 9,
-            rows_rejected,
-            sentinels_mapped: 0,
-            time_min: Some(0),
-            time_max: None,
-            output: file("jobs/part-7.parquet"),
-            rejects: None,
-        };
-        let tables = vec![TableFacts {
-            name: "jobs".into(),
-            schema_fingerprint: "ff".into(),
-            rows,
-            parts: vec![part],
-        }];
-        Manifest {
-            origin: Origin::new("some-trace", options),
-            tables,
-        }
-    }
-
-    #[test]
-    fn the_counting_law_holds_per_part_and_in_total() {
-        assert!(manifest(1, 9).check_counts().is_ok());
-        assert!(
-            manifest(0, 9)
-                .check_counts()
-                .unwrap_err()
-                .to_string()
-                .contains("10 rows in")
-        );
-        assert!(
-            manifest(1, 8)
-                .check_counts()
-                .unwrap_err()
-                .to_string()
-                .contains("9 in its parts")
-        );
-    }
-
-    #[test]
-    fn a_whole_table_is_compared_with_its_published_count() {
-        let mut table = tracelake_schema::TRACES[0].tables[0];
-        let mut facts = manifest(1, 9).tables.remove(0);
-        let mut part = facts.parts.remove(0);
-        table.parts = 2;
-        table.published = Some(Published {
-            rows: 19,
-            confidence: Confidence::Reported,
-            source: "somebody",
-        });
-        assert_eq!(facts.more_than_published(&table), None);
-        for (number, more) in [(1, None), (1, None), (0, Some(11)), (2, None)] {
-            part.file_number = number;
-            facts.parts.push(part.clone());
-            assert_eq!(facts.more_than_published(&table), more, "{number}");
-        }
-        facts.parts.drain(2..);
-        facts.parts[0].file_number = 0;
-        assert_eq!(facts.more_than_published(&table), Some(1));
-        facts.parts[0].rows_in = 9;
-        assert_eq!(facts.more_than_published(&table), Some(0));
-        facts.parts[0].rows_in = 3;
-        assert_eq!(facts.more_than_published(&table), Some(-6));
-        facts.parts[0].rows_in = u64::MAX;
-        assert_eq!(facts.more_than_published(&table), Some(i64::MAX));
-        table.published = None;
-        assert!(facts.is_whole(&table));
-        assert_eq!(facts.more_than_published(&table), None);
-    }
-
-    #[test]
-    fn reads_what_it_writes() {
-        let mut manifest = manifest(1, 9);
-        let json = manifest.to_json().unwrap();
-        assert_eq!(read(&json).unwrap(), manifest);
-        manifest.origin.synthetic = true;
-        let json = manifest.to_json().unwrap();
-        assert_eq!(read(&json).unwrap(), manifest);
-        assert!(
-            String::from_utf8(json)
-                .unwrap()
-                .contains("\"synthetic\": true")
-        );
-    }
-
-    #[test]
-    fn every_flipped_bit_is_noticed() {
-        let json = manifest(1, 9).to_json().unwrap();
-        for at in 0..json.len() {
-            for bit in 0..8 {
-                let mut flipped = json.clone();
-                flipped[at] ^= 1 << bit;
-                let error = read(&flipped).unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit} of byte {at}");
-            }
-            read(&json[..at]).unwrap_err();
-            let longer = [&json[..at], b" ", &json[at..]].concat();
-            read(&longer).unwrap_err();
-        }
-        read(&[&json[..], b"\n"].concat()).unwrap_err();
-    }
-
-    #[test]
-    fn a_manifest_without_a_digest_is_not_believed() {
-        let json = serde_json::to_vec_pretty(&manifest(1, 9)).unwrap();
-        let error = read(&json).unwrap_err();
-        assert!(error.to_string().contains("damaged"), "{error}");
-    }
-
-    #[test]
-    fn unknown_fields_are_skipped() {
-        let manifest = manifest(1, 9);
-        let json = String::from_utf8(serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
-        let json = json.replacen('{', "{\n  \"later\": [{}],", 1);
-        let body = json.strip_suffix("\n}").unwrap().to_owned() + ",\n";
-        assert_eq!(read(&with_digest(body.into_bytes())).unwrap(), manifest);
-    }
-
-    #[test]
-    fn the_bound_of_a_part_holds_for_the_longest_facts() {
-        let mut manifest = manifest(1, 9);
-        let empty = manifest.to_json().unwrap().len() as u64;
-        let path = "a\u{1}\"\\é".repeat(9);
-        let file = FileFacts {
-            path: path.clone(),
-            bytes: u64::MAX,
-            sha256: "0".repeat(64),
-        };
-        manifest.tables[0].parts.push(PartFacts {
-            cell: Some("a"),
-            file_number: u32::MAX,
-            source: file.clone(),
-            of: Some(u32::MAX),
-            rows_in: u64::MAX,
-            rows_out: u64::MAX,
-            rows_rejected: u64::MAX,
-            sentinels_mapped: u64::MAX,
-            time_min: Some(i64::MIN),
-            time_max: Some(i64::MIN),
-            left_out: Some(u64::MAX),
-            output: file.clone(),
-            rejects: Some(file),
-        });
-        let more = manifest.to_json().unwrap().len() as u64 - empty;
-        let most = most_bytes([&path; 3]);
-        assert!(more <= most && most <= more + 300, "{more} {most}");
-        check_bytes(MOST_BYTES).unwrap();
-        assert_eq!(
-            check_bytes(MOST_BYTES + 1).unwrap_err().kind(),
-            ErrorKind::Refused
-        );
-    }
-
-    #[test]
-    fn names_what_differs() {
-        let then = manifest(1, 9).origin;
-        let mut now = then.clone();
-        now.options.compression = "snappy".into();
-        assert_eq!(
-            then.difference(&now).unwrap(),
-            "compression was zstd:3 and is now snappy"
-        );
-        assert_eq!(then.difference(&then), None);
-    }
 }

@@ -1,8 +1,6 @@
 //! Rows to one output file, in the format that was asked for.
 
-use std::fmt::{self, Display, Formatter};
 use std::io::Write;
-use std::str::FromStr;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -11,76 +9,13 @@ use tracelake_schema::Table;
 use crate::arrow_file::{self, ArrowFile};
 use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell::Row;
-use crate::error::{Error, ErrorKind, Result, escape};
+use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
-use crate::manifest::Manifest;
+use crate::options::{Codec, Format};
 use crate::parquet_file::{self, ParquetFile, RowGroup};
 use crate::rows::Reject;
 use crate::split::Records;
 use crate::{nested, rows};
-
-pub use crate::column::Codec;
-
-/// The format of output files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Parquet.
-    Parquet,
-    /// Arrow IPC files, also known as Feather version 2.
-    Arrow,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Self; 2] = [Self::Parquet, Self::Arrow];
-
-    /// The name on the command line and in the manifest, which is also the extension of its files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Arrow => "arrow",
-        }
-    }
-
-    /// The format in prose.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Parquet => "Parquet",
-            Self::Arrow => "Arrow",
-        }
-    }
-
-    /// The format that a manifest names.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Refused`] when it is not known.
-    pub fn of_lake(manifest: &Manifest) -> Result<Self> {
-        let name = &manifest.origin.options.format;
-        name.parse().map_err(|_| {
-            let name = escape(name.as_bytes(), 80);
-            let reason = format!("a lake in the format '{name}', which is not known");
-            Error::new(ErrorKind::Refused, reason).hint("use the version of tracelake that made it")
-        })
-    }
-}
-
-impl Display for Format {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let mut formats = Self::ALL.into_iter();
-        let format = formats.find(|format| format.name() == text);
-        format.ok_or_else(|| "expected parquet or arrow".to_owned())
-    }
-}
 
 /// A format with one of its codecs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +34,8 @@ impl Encoding {
     /// Combines a format with a codec.
     ///
     /// ```
-    /// use tracelake_convert::output::{Codec, Encoding, Format};
+    /// use tracelake_convert::options::{Codec, Format};
+    /// use tracelake_convert::output::Encoding;
     /// assert!(Encoding::new(Format::Parquet, Codec::Snappy).is_ok());
     /// assert!(Encoding::new(Format::Arrow, Codec::Snappy).is_err());
     /// ```

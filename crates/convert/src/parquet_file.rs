@@ -15,8 +15,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_schema::Table;
 
-use crate::column::{Codec, ID_PAGE_ROWS, PAGE_ROWS, is_id};
+use crate::column::{ID_PAGE_ROWS, PAGE_ROWS, compression, is_id};
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::Codec;
 use crate::{nested, rows};
 
 /// How many bytes are written to the disk at once.
@@ -114,7 +115,7 @@ fn properties(table: &'static Table, codec: Codec) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
-        .set_compression(codec.compression())
+        .set_compression(compression(codec))
         .set_data_page_row_count_limit(PAGE_ROWS);
     for column in table.columns.iter().filter(|column| is_id(column)) {
         let path = ColumnPath::from(column.name);

@@ -8,71 +8,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{Origin, PartFacts, Settings};
+use crate::manifest::PartFacts;
+use crate::origin::with_origin;
 use crate::part_key::{CellName, PartKey, read_cell};
 
-/// The content of `_tracelake/plan.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Fields")]
-pub struct PlanFile {
-    /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
-    /// doesn't matter until a row is rejected.
-    #[serde(flatten)]
-    pub origin: Origin,
-    /// How many shards there are.
-    pub shards: u32,
-    /// The most rows that may be rejected in the whole lake, as the first worker was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_rejects: Option<u64>,
-    /// The tables to convert, with the order of the fields in their files.
-    pub tables: Vec<PlannedTable>,
-    /// The parts that are files.
-    pub parts: Vec<PlannedPart>,
-    /// The files that are cut into parts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub streams: Vec<PlannedStream>,
-    /// The tables to derive.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub derived: Vec<PlannedDerived>,
-}
-
-/// The fields of a plan as they are read; see [`crate::manifest::Manifest`] for why.
-#[derive(Deserialize)]
-struct Fields {
-    tool: String,
-    version: String,
-    trace: String,
-    #[serde(default)]
-    synthetic: bool,
-    options: Settings,
-    shards: u32,
-    #[serde(default)]
-    max_rejects: Option<u64>,
-    tables: Vec<PlannedTable>,
-    parts: Vec<PlannedPart>,
-    #[serde(default)]
-    streams: Vec<PlannedStream>,
-    #[serde(default)]
-    derived: Vec<PlannedDerived>,
-}
-
-impl From<Fields> for PlanFile {
-    fn from(fields: Fields) -> Self {
-        Self {
-            origin: Origin {
-                tool: fields.tool,
-                version: fields.version,
-                trace: fields.trace,
-                synthetic: fields.synthetic,
-                options: fields.options,
-            },
-            shards: fields.shards,
-            max_rejects: fields.max_rejects,
-            tables: fields.tables,
-            parts: fields.parts,
-            streams: fields.streams,
-            derived: fields.derived,
-        }
+with_origin! {
+    /// The content of `_tracelake/plan.json`.
+    pub struct PlanFile {
+        /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
+        /// doesn't matter until a row is rejected.
+        pub origin: Origin,
+        /// How many shards there are.
+        pub shards: u32,
+        /// The most rows that may be rejected in the whole lake, as the first worker was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_rejects: Option<u64>,
+        /// The tables to convert, with the order of the fields in their files.
+        pub tables: Vec<PlannedTable>,
+        /// The parts that are files.
+        pub parts: Vec<PlannedPart>,
+        /// The files that are cut into parts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub streams: Vec<PlannedStream>,
+        /// The tables to derive.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub derived: Vec<PlannedDerived>,
     }
 }
 
@@ -160,7 +120,10 @@ impl PlanFile {
         serde_json::from_slice(json).map_err(|error| {
             Error::new(ErrorKind::Refused, format!("not a plan: {error}"))
                 .because(error)
-                .hint("remove the lake's directory, and start all shards again")
+                .hint(
+                    "use the version of tracelake that wrote it, or remove the lake's directory and \
+                     start all shards again",
+                )
         })
     }
 
@@ -266,9 +229,14 @@ impl Assignment<'_> {
         let mut derived = self.plan.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table == table) {
             // What is derived from a part that an earlier plan made is shared out by number.
-            let shard = self.shard_of(&derived.from, key);
+            let shard = self.shard_of_read(&derived.from, key);
             return Some(shard.unwrap_or(key.file_number % self.plan.shards.max(1)));
         }
+        self.shard_of_read(table, key)
+    }
+
+    /// The shard that makes a part from a file of the source.
+    fn shard_of_read(&self, table: &str, key: PartKey) -> Option<u32> {
         if let Some(part) = self.parts.get(&(table, key)) {
             return Some(part.shard);
         }
@@ -337,4 +305,32 @@ fn first_difference<T>(
         }
         (then.etag != now.etag).then(|| format!("{name} is another file now"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"{
+        "tool": "tracelake", "version": "9.0.0", "trace": "some-trace", "later": [[]],
+        "options": {"layout": "hive", "format": "parquet", "compression": "zstd", "on_bad_row": "fail"},
+        "shards": 4, "tables": [], "parts": [],
+        "derived": [{"table": "edges", "from": "edges"}]
+    }"#;
+
+    #[test]
+    fn a_plan_of_another_version_is_refused_by_the_option() {
+        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
+        assert_eq!(PlanFile::from_json(&plan.to_json()).unwrap(), plan);
+        let error = PlanFile::from_json(PLAN.replace("zstd", "lz4").as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = "not a plan: unknown compression 'lz4', expected zstd";
+        assert!(error.to_string().starts_with(says), "{error}");
+    }
+
+    #[test]
+    fn a_table_that_is_derived_from_itself_has_a_shard() {
+        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
+        assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
+    }
 }

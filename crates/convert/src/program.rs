@@ -284,7 +284,7 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
         if ignored >> (signal - 1) & 1 == 1 {
             continue;
         }
-        let number = usize::try_from(signal).unwrap_or_default();
+        let number = usize::try_from(signal).expect("signals have positive numbers");
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
             .and_then(|_| flag::register(signal, Arc::clone(&asked)))
             .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
@@ -396,7 +396,8 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
     let made = generate_until(args.trace()?, &args.out, &args.options(), &watch);
     reporter.finish();
     let made = made.map_err(|error| {
-        let signal = i32::try_from(stop.load(Ordering::Relaxed)).unwrap_or_default();
+        let signal = i32::try_from(stop.load(Ordering::Relaxed));
+        let signal = signal.expect("0 or the number of a signal");
         let kind = match error {
             GenerateError::Options(_) => ErrorKind::Usage,
             GenerateError::NotEmpty(_) | GenerateError::Unfinished(_) => ErrorKind::Refused,
@@ -423,7 +424,7 @@ fn completions(args: &CompletionsArgs) -> Result<u8> {
 fn man(args: &ManArgs) -> Result<u8> {
     let name = args.command.as_deref();
     let page = pages::man(Cli::command(), name).ok_or_else(|| {
-        let name = name.unwrap_or_default();
+        let name = name.expect("tracelake itself has a page");
         Error::new(ErrorKind::Usage, format!("there is no command {name:?}"))
             .hint("`tracelake --help` lists the commands")
     })?;

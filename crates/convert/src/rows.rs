@@ -7,9 +7,10 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_schema::Column;
 
-use crate::column::{self, Codec, ColumnEncoder, Compressor, EncodedChunk, Parsed, SourceField};
+use crate::column::{self, ColumnEncoder, Compressor, EncodedChunk, Parsed, SourceField};
 use crate::fault::Fault;
 use crate::field_order::{Field, FieldOrder};
+use crate::options::Codec;
 use crate::split::{Malformed, Records};
 
 /// The most rows in a row group.

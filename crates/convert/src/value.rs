@@ -175,7 +175,7 @@ pub fn boolean(field: &[u8]) -> Result<bool, Fault> {
 /// [`Fault::NotUtf8`]; of UTF-8, [`Fault::Control`] or [`Fault::Quote`], whichever byte comes first.
 pub fn text(field: &[u8]) -> Result<&str, Fault> {
     let text = str::from_utf8(field).map_err(|error| {
-        let byte = field.get(error.valid_up_to()).copied().unwrap_or_default();
+        let byte = field[error.valid_up_to()];
         Fault::NotUtf8 { byte }
     })?;
     match field

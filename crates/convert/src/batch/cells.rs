@@ -28,16 +28,19 @@ pub(crate) fn record_batch(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBat
     RecordBatch::try_new(Arc::clone(schema), arrays)
 }
 
-/// The cells of one column; a cell of another kind than the column's becomes NULL.
+/// The cells of one column.
 ///
 /// # Errors
 /// When a value within a cell is NULL and mandatory.
+///
+/// # Panics
+/// When a cell is of another kind than the column.
 pub(crate) fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
     macro_rules! plain {
         ($array:ty, $kind:path) => {{
             let values = cells.iter().map(|cell| match cell {
                 $kind(value) => Some(value.clone()),
-                _ => None,
+                other => null(other),
             });
             Arc::new(values.collect::<$array>())
         }};
@@ -50,8 +53,8 @@ pub(crate) fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
         DataType::Struct(fields) => {
             let of_field = |(index, field): (usize, &FieldRef)| {
                 let inner = cells.iter().map(|cell| match cell {
-                    Cell::Struct(cells) => cells.get(index).unwrap_or(&Cell::Null),
-                    _ => &Cell::Null,
+                    Cell::Struct(cells) => &cells[index],
+                    other => null(other).unwrap_or(&Cell::Null),
                 });
                 array(field.data_type(), &inner.collect::<Vec<_>>())
             };
@@ -62,7 +65,7 @@ pub(crate) fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
         DataType::List(item) => {
             let lists = cells.iter().map(|cell| match cell {
                 Cell::List(items) => items.as_slice(),
-                _ => &[],
+                other => null(other).unwrap_or(&[]),
             });
             let offsets = OffsetBuffer::from_lengths(lists.clone().map(<[Cell]>::len));
             let inner: Vec<&Cell> = lists.flatten().collect();
@@ -77,11 +80,17 @@ pub(crate) fn array(data_type: &DataType, cells: &[&Cell]) -> Result<ArrayRef> {
         _ => {
             let texts = cells.iter().map(|cell| match cell {
                 Cell::Text(text) => Some(text.as_str()),
-                _ => None,
+                other => null(other),
             });
             Arc::new(texts.collect::<StringArray>())
         }
     })
+}
+
+/// What becomes of a cell that has no value.
+fn null<T>(cell: &Cell) -> Option<T> {
+    assert_eq!(*cell, Cell::Null, "a cell is NULL or of its column's kind");
+    None
 }
 
 fn nulls(cells: &[&Cell]) -> Option<NullBuffer> {

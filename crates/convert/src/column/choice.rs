@@ -5,10 +5,11 @@
 use std::io;
 use std::ops::Range;
 
-use super::compress::{Alignment, Codec, Compressor};
+use super::compress::{Alignment, Compressor};
 use super::dictionary::Dictionary;
 use super::encode;
 use super::kind::{PhysicalKind, ValueList};
+use crate::options::Codec;
 
 /// PLAIN isn't tried for a page of more values than this in bytes, which takes too much memory.
 const TRY_PLAIN_BYTES: usize = 2 << 20;

@@ -14,9 +14,10 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::Result;
 use super::choice::{Body, Storage};
-use super::compress::Codec;
+use super::compress::compression;
 use super::kind::{PhysicalKind, nan_count};
 use super::min_max::{self, MinMax};
+use crate::options::Codec;
 
 /// The finished pages of a column chunk.
 pub(super) struct ChunkBuilder<K: PhysicalKind> {
@@ -159,7 +160,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         };
         let (encodings, encoding_stats) = self.encodings()?;
         let metadata = ColumnChunkMetaData::builder(descriptor.clone())
-            .set_compression(codec.compression())
+            .set_compression(compression(codec))
             .set_encodings(encodings)
             .set_page_encoding_stats(encoding_stats)
             .set_total_compressed_size(signed(dictionary + data))

@@ -1,68 +1,20 @@
 //! How column chunks are compressed.
 
-use std::fmt::{Display, Formatter};
 use std::io;
-use std::str::FromStr;
 
 use parquet::basic::{Compression, ZstdLevel};
 
-/// The default level of zstd.
-const DEFAULT_LEVEL: u8 = 3;
+use crate::options::Codec;
 
-/// How column chunks are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
-    /// zstd at a level from 1 to 22; a conversion with another one panics.
-    Zstd(u8),
-    /// Snappy, for readers that lack zstd.
-    Snappy,
-    /// Not at all.
-    None,
-}
-
-impl Codec {
-    /// zstd at its own default level.
-    pub const DEFAULT: Self = Self::Zstd(DEFAULT_LEVEL);
-
-    /// The codec as the Parquet crate has it; a footer gives it without its level.
-    pub(crate) fn compression(self) -> Compression {
-        match self {
-            Self::Zstd(level) => {
-                let level = ZstdLevel::try_new(level.into());
-                Compression::ZSTD(level.expect("zstd has levels from 1 to 22"))
-            }
-            Self::Snappy => Compression::SNAPPY,
-            Self::None => Compression::UNCOMPRESSED,
+/// A codec as the Parquet crate has it; a footer gives it without its level.
+pub(crate) fn compression(codec: Codec) -> Compression {
+    match codec {
+        Codec::Zstd(level) => {
+            let level = ZstdLevel::try_new(level.into());
+            Compression::ZSTD(level.expect("zstd has levels from 1 to 22"))
         }
-    }
-}
-
-impl Display for Codec {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Zstd(level) => write!(f, "zstd:{level}"),
-            Self::Snappy => write!(f, "snappy"),
-            Self::None => write!(f, "none"),
-        }
-    }
-}
-
-impl FromStr for Codec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let level = match text {
-            "zstd" => return Ok(Self::DEFAULT),
-            "snappy" => return Ok(Self::Snappy),
-            "none" => return Ok(Self::None),
-            _ => text
-                .strip_prefix("zstd:")
-                .and_then(|level| level.parse().ok()),
-        };
-        match level {
-            Some(level @ 1..=22) => Ok(Self::Zstd(level)),
-            _ => Err("expected zstd, zstd:LEVEL with a level from 1 to 22, snappy or none".into()),
-        }
+        Codec::Snappy => Compression::SNAPPY,
+        Codec::None => Compression::UNCOMPRESSED,
     }
 }
 
@@ -107,7 +59,7 @@ impl Compressor {
         match self.codec {
             Codec::Zstd(level) => {
                 let level = match alignment {
-                    Alignment::Bits if level <= DEFAULT_LEVEL => LEVEL_OF_BITS,
+                    Alignment::Bits if level <= Codec::DEFAULT_LEVEL => LEVEL_OF_BITS,
                     Alignment::Bits | Alignment::Bytes => level,
                 };
                 let mut zstd = self.zstd.take().unwrap_or_default();
@@ -119,21 +71,6 @@ impl Compressor {
                 compressed.map_err(io::Error::other)
             }
             Codec::None => Ok(page.to_vec()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codecs_are_written_as_they_are_read() {
-        for text in ["zstd:1", "zstd:22", "snappy", "none"] {
-            assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
-        }
-        for text in ["zstd:0", "zstd:23", "zstd:", "lz4", "", "ZSTD"] {
-            assert!(text.parse::<Codec>().is_err(), "{text}");
         }
     }
 }

@@ -40,8 +40,7 @@ use tracelake_schema::{Column, Kind, Sentinel};
 use crate::fault::Fault;
 use crate::split::Records;
 pub(crate) use chunk::EncodedChunk;
-pub use compress::Codec;
-pub(crate) use compress::Compressor;
+pub(crate) use compress::{Compressor, compression};
 use encoder::Encoder;
 
 type Result<T> = std::result::Result<T, ParquetError>;

@@ -52,7 +52,8 @@ pub(super) fn lacking(found: &Found, table: &FoundTable) -> Vec<String> {
     };
     let own = cells(table);
     let all: BTreeSet<_> = found.tables.iter().flat_map(cells).collect();
-    let name = table.name.as_deref().unwrap_or_default();
+    let name = table.name.as_deref();
+    let name = name.expect("a table is looked up by its name");
     let lacking = all.difference(&own);
     lacking
         .map(|cell| format!("{name}{}", of_cell(*cell)))

@@ -2,6 +2,7 @@
 
 mod cells;
 mod parts;
+mod rank;
 mod recognise;
 mod request;
 mod shards;
@@ -17,8 +18,7 @@ use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::location::Location;
-use crate::manifest::{Origin, Settings};
-use crate::options::{self, OnBadRow};
+use crate::origin::Origin;
 use crate::output::Encoding;
 use crate::part_key::PartKey;
 use crate::source::{self, Member};
@@ -26,6 +26,7 @@ use crate::words::several;
 
 use parts::{part_plan, plan_table};
 
+pub use rank::TableRank;
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 pub use shards::Shard;
 
@@ -40,14 +41,10 @@ pub struct Plan {
     pub source: Location,
     /// The trace.
     pub trace: &'static Trace,
-    /// What decides the bytes of the outputs.
+    /// What decides the bytes of the outputs, such as their layout and the policy on bad rows.
     pub origin: Origin,
     /// The format of the output files, and how they are compressed.
     pub encoding: Encoding,
-    /// What to do with a row that can't be converted.
-    pub on_bad_row: OnBadRow,
-    /// How the files of the lake are laid out.
-    pub layout: options::Layout,
     /// The file numbers to convert; `None` for all.
     pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
@@ -65,8 +62,8 @@ pub struct Plan {
 /// One table to convert.
 #[derive(Debug, Clone)]
 pub struct TablePlan {
-    /// Its place in the trace, from 0.
-    pub rank: usize,
+    /// Its place in the trace.
+    pub rank: TableRank,
     /// Which field of its files is which column.
     pub order: FieldOrder,
     /// Its Arrow schema.
@@ -86,8 +83,8 @@ pub struct StreamPlan {
     pub bytes: u64,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<String>,
-    /// What it holds: indices in [`Plan::tables`]. Of an archive of all tables, what it may hold.
-    pub tables: Vec<usize>,
+    /// What it holds, in order. Of an archive of all tables, what it may hold.
+    pub tables: Vec<TableRank>,
     /// Lines of a table in a part, the last one of which has the rest.
     pub part_rows: u64,
 }
@@ -113,12 +110,10 @@ pub struct PartPlan {
 }
 
 impl Plan {
-    /// The parts of all tables with the index of their table, in order.
-    pub fn parts(&self) -> impl Iterator<Item = (usize, &PartPlan)> {
-        self.tables
-            .iter()
-            .enumerate()
-            .flat_map(|(index, table)| table.parts.iter().map(move |part| (index, part)))
+    /// The parts of all tables, each with its table, in order.
+    pub fn parts(&self) -> impl Iterator<Item = (&TablePlan, &PartPlan)> {
+        let tables = self.tables.iter();
+        tables.flat_map(|table| table.parts.iter().map(move |part| (table, part)))
     }
 
     /// The size of all inputs.
@@ -140,28 +135,34 @@ impl Plan {
 
     /// The stream that holds a table, if one does.
     #[must_use]
-    pub fn stream_of(&self, table: usize) -> Option<&StreamPlan> {
+    pub fn stream_of(&self, table: TableRank) -> Option<&StreamPlan> {
         self.streams
             .iter()
             .find(|stream| stream.tables.contains(&table))
     }
 
-    /// The table whose text a member of an archive is, as an index in [`Plan::tables`].
+    /// The tables that a stream holds or may hold, in order.
+    pub fn tables_of(&self, stream: &StreamPlan) -> impl Iterator<Item = &TablePlan> {
+        let tables = self.tables.iter();
+        tables.filter(|table| stream.tables.contains(&table.rank))
+    }
+
+    /// The table whose text a member of an archive is.
     #[must_use]
-    pub fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<usize> {
+    pub fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<&TablePlan> {
         let name = member.path.rsplit('/').next()?;
-        let mut tables = stream.tables.iter().copied().filter(|_| member.is_file);
-        tables.find(|&table| {
-            let table = self.tables[table].order.table;
+        let mut tables = self.tables_of(stream).filter(|_| member.is_file);
+        tables.find(|table| {
+            let table = table.order.table;
             let rest = name.strip_prefix(table.name);
             let extension = rest.and_then(|rest| rest.strip_prefix('.'));
             extension == Some(table.syntax.extension())
         })
     }
 
-    /// A part that a stream is cut into; `table` is an index in [`Plan::tables`].
+    /// A part that a stream is cut into.
     #[must_use]
-    pub fn cut(&self, stream: &StreamPlan, table: usize, file_number: u32) -> PartPlan {
+    pub fn cut(&self, stream: &StreamPlan, table: &TablePlan, file_number: u32) -> PartPlan {
         let file = FoundFile {
             path: stream.source.clone(),
             bytes: stream.bytes,
@@ -171,9 +172,9 @@ impl Plan {
             key: file_number.into(),
             total: None,
         };
-        let place = (self.layout, self.encoding.format());
+        let place = (self.origin.options.layout, self.encoding.format());
         let recorded = &stream.source;
-        part_plan(place, self.tables[table].order.table, &part, recorded, None)
+        part_plan(place, table.order.table, &part, recorded, None)
     }
 }
 
@@ -216,13 +217,11 @@ pub fn plan(request: &Request) -> Result<Plan> {
     Ok(Plan {
         origin: Origin {
             synthetic: source.found.synthetic,
-            ..Origin::new(trace.name, settings(request, trace))
+            ..Origin::new(trace.name, request.settings(trace))
         },
         source: source.found.root,
         trace,
         encoding: request.encoding,
-        on_bad_row: request.on_bad_row,
-        layout: request.layout,
         selected: request.parts.clone(),
         tables: chosen.tables,
         streams: chosen.streams,
@@ -306,21 +305,6 @@ fn check_part_rows(request: &Request, trace: &Trace) -> Result<()> {
     }
 }
 
-/// The options that decide bytes.
-fn settings(request: &Request, trace: &Trace) -> Settings {
-    Settings {
-        layout: request.layout.name().to_owned(),
-        format: request.encoding.format().to_string(),
-        compression: request.encoding.codec().to_string(),
-        on_bad_row: request.on_bad_row.name().to_owned(),
-        part_rows: trace
-            .tables
-            .iter()
-            .any(|table| table.files == Files::Whole)
-            .then_some(request.part_rows()),
-    }
-}
-
 /// How many skipped files are named one by one.
 const NAMED: usize = 20;
 
@@ -358,19 +342,18 @@ fn choose(
     } = source;
     let mut chosen = Chosen::default();
     let mut archived = Vec::new();
-    for (rank, table) in trace.tables.iter().enumerate() {
+    for (rank, table) in TableRank::published(trace) {
         let is_wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
         if !is_wanted {
             continue;
         }
-        let next = chosen.tables.len();
         match source.of(table) {
             Some(here) if here.files == Files::Whole => {
                 let file = the_only(found, here)?;
                 chosen
                     .streams
-                    .push(stream(request, file, vec![next], checksums));
+                    .push(stream(request, file, vec![rank], checksums));
                 let order = FieldOrder::built_in(table, trace.name);
                 chosen.tables.push(TablePlan::whole(rank, order));
             }
@@ -392,7 +375,7 @@ fn choose(
                 }
             }
             None if table.files == Files::Whole && !found.archives.is_empty() => {
-                archived.push(next);
+                archived.push(rank);
                 let order = FieldOrder::built_in(table, trace.name);
                 chosen.tables.push(TablePlan::whole(rank, order));
             }
@@ -501,7 +484,7 @@ fn the_only<'a>(found: &Found, here: &'a FoundTable) -> Result<&'a FoundFile> {
 fn stream(
     request: &Request,
     file: &FoundFile,
-    tables: Vec<usize>,
+    tables: Vec<TableRank>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
     let listed = checksums.and_then(|sums| sums.of("", &file.path));
@@ -516,7 +499,7 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(rank: usize, order: FieldOrder) -> Self {
+    fn whole(rank: TableRank, order: FieldOrder) -> Self {
         Self {
             rank,
             schema: tracelake_schema::arrow::arrow_schema(order.table),
@@ -535,7 +518,8 @@ fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>>
         ChecksumSource::Auto => {
             let mut checksums = Checksums::default();
             for path in &found.checksums {
-                let directory = path.strip_suffix(discover::CHECKSUMS).unwrap_or_default();
+                let directory = path.strip_suffix(discover::CHECKSUMS);
+                let directory = directory.expect("checksums are found by their name");
                 checksums.add(directory, &found.root.join(path))?;
             }
             checksums

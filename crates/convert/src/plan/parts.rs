@@ -2,14 +2,13 @@
 
 use tracelake_schema::Table;
 
-use super::{PARTS_LIMIT, PartPlan, Request, TablePlan};
+use super::{PARTS_LIMIT, PartPlan, Request, TablePlan, TableRank};
 use crate::discover::checksums::Checksums;
 use crate::discover::{Found, FoundPart, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::manifest::REJECTS;
-use crate::options;
-use crate::output::Format;
+use crate::options::{Format, Layout};
 use crate::part_key::{PartKey, listed};
 
 /// Plans the parts of a table that are files.
@@ -17,7 +16,7 @@ pub(super) fn plan_table(
     request: &Request,
     found: &Found,
     here: &FoundTable,
-    rank: usize,
+    rank: TableRank,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
@@ -32,7 +31,8 @@ pub(super) fn plan_table(
     let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
     for parts in cells.filter(|_| !found.alone) {
         check_numbers(request, found, table, parts)?;
-        let total = parts.iter().map(FoundPart::total).max().unwrap_or(0);
+        let total = parts.iter().map(FoundPart::total).max();
+        let total = total.expect("a cell that was found has a part");
         let gaps: Vec<PartKey> = gaps(parts, total)
             .filter(|gap| selected(gap.file_number))
             .collect();
@@ -77,7 +77,7 @@ pub(super) fn plan_table(
 
 /// Plans a part; `recorded` is the path of its source as the lake records it.
 pub(super) fn part_plan(
-    place: (options::Layout, Format),
+    place: (Layout, Format),
     table: &Table,
     part: &FoundPart,
     recorded: &str,
@@ -87,7 +87,7 @@ pub(super) fn part_plan(
     let (layout, format) = place;
     let folder = part.key.folder(table.name, layout);
     let rejects = format!("{REJECTS}/{}", table.name);
-    let rejects = part.key.folder(&rejects, options::Layout::Flat);
+    let rejects = part.key.folder(&rejects, Layout::Flat);
     PartPlan {
         key: part.key,
         source: part.file.path.clone(),

@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use tracelake_schema::{Rule, Trace};
+use tracelake_schema::{Files, Rule, Trace};
 
 use crate::location::Location;
 use crate::options::{Layout, OnBadRow};
+use crate::origin::Settings;
 use crate::output::Encoding;
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
@@ -67,6 +68,36 @@ impl Request {
     #[must_use]
     pub fn part_rows(&self) -> u64 {
         self.part_rows.unwrap_or(PART_ROWS)
+    }
+
+    /// The options that decide the bytes of the outputs. A new field doesn't compile until it is listed
+    /// here, with those that do or those that don't.
+    pub(super) fn settings(&self, trace: &Trace) -> Settings {
+        let &Self {
+            // These decide bytes; `part_rows` has a default.
+            layout,
+            encoding,
+            on_bad_row,
+            part_rows: _,
+            // These decide what is converted. The trace is part of the origin by itself.
+            source: _,
+            trace: _,
+            cell: _,
+            tables: _,
+            parts: _,
+            derive: _,
+            // These decide what is refused.
+            allow_missing: _,
+            checksums: _,
+        } = self;
+        let is_cut = trace.tables.iter().any(|table| table.files == Files::Whole);
+        Settings {
+            layout,
+            format: encoding.format(),
+            compression: encoding.codec(),
+            on_bad_row,
+            part_rows: is_cut.then_some(self.part_rows()),
+        }
     }
 }
 

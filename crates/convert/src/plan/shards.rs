@@ -63,7 +63,7 @@ impl Plan {
                 .collect(),
         });
         let parts = self.parts().map(|(table, part)| PlannedPart {
-            table: self.tables[table].order.table.name.to_owned(),
+            table: table.order.table.name.to_owned(),
             cell: part.key.cell,
             file_number: part.key.file_number,
             shard: 0,
@@ -102,8 +102,8 @@ impl Plan {
     /// A file that is cut into parts, as its workers share it; in no shard yet.
     #[must_use]
     pub fn planned_stream(&self, stream: &StreamPlan) -> PlannedStream {
-        let tables = stream.tables.iter();
-        let tables = tables.map(|&table| self.tables[table].order.table.name.to_owned());
+        let tables = self.tables_of(stream);
+        let tables = tables.map(|table| table.order.table.name.to_owned());
         PlannedStream {
             tables: tables.collect(),
             selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),

@@ -283,7 +283,7 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Bad> {
 
 fn utf8(text: &[u8]) -> Result<&str, Fault> {
     str::from_utf8(text).map_err(|error| {
-        let byte = text.get(error.valid_up_to()).copied().unwrap_or_default();
+        let byte = text[error.valid_up_to()];
         Fault::NotUtf8 { byte }
     })
 }

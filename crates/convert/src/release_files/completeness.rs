@@ -186,6 +186,7 @@ mod tests {
 
     use super::super::tests::{manifest, trace};
     use super::*;
+    use crate::options::Layout;
 
     /// The first trace, of its first table alone.
     fn one(published: Option<u64>, parts: u32, files: Files) -> Trace {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     fn gap(trace: &Trace, parts: &[(u32, &str)]) -> Option<Gap> {
-        let found = completeness(trace, &manifest("flat", parts));
+        let found = completeness(trace, &manifest(Layout::Flat, parts));
         found.gaps.into_iter().next().map(|table| table.gap)
     }
 
@@ -255,10 +256,13 @@ mod tests {
     #[test]
     fn what_nobody_counted_is_unknown() {
         let parts = [(0, "part-00000.parquet")];
-        let found = completeness(&one(None, 0, Files::Shards), &manifest("flat", &parts));
+        let found = completeness(
+            &one(None, 0, Files::Shards),
+            &manifest(Layout::Flat, &parts),
+        );
         assert_eq!(found.gaps, []);
         assert_eq!(found.unknown, [trace().tables[0].name]);
-        let mut synthetic = manifest("flat", &parts);
+        let mut synthetic = manifest(Layout::Flat, &parts);
         synthetic.origin.synthetic = true;
         let found = completeness(&one(Some(99), 500, Files::Parts), &synthetic);
         assert_eq!((found.gaps, found.unknown), (vec![], vec![]));
@@ -267,14 +271,17 @@ mod tests {
     #[test]
     fn absent_tables_are_missing() {
         let all = trace().tables.len();
-        let found = completeness(trace(), &manifest("flat", &[(0, "part-00000.parquet")]));
+        let found = completeness(
+            trace(),
+            &manifest(Layout::Flat, &[(0, "part-00000.parquet")]),
+        );
         assert_eq!(found.gaps.len(), all);
-        assert_eq!(completeness(trace(), &manifest("flat", &[])).gaps, []);
+        assert_eq!(completeness(trace(), &manifest(Layout::Flat, &[])).gaps, []);
         let mut two = one(None, 0, Files::Shards);
         let mut other = two.tables[0];
         other.name = "other";
         two.tables = Vec::leak(vec![two.tables[0], other]);
-        let found = completeness(&two, &manifest("flat", &[(0, "part-00000.parquet")]));
+        let found = completeness(&two, &manifest(Layout::Flat, &[(0, "part-00000.parquet")]));
         let [TableGap { table, gap, .. }] = &found.gaps[..] else {
             panic!("{found:?}");
         };

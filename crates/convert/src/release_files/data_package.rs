@@ -6,12 +6,12 @@ use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};
 
 use super::{Lake, licence_page};
-use crate::output::Format;
+use crate::options::Format;
 
 /// A package with one resource for each table.
 pub(super) fn data_package(lake: &Lake<'_>) -> Value {
     let trace = lake.trace;
-    let mediatype = match lake.format {
+    let mediatype = match lake.format() {
         Format::Parquet => "application/vnd.apache.parquet",
         Format::Arrow => "application/vnd.apache.arrow.file",
     };
@@ -22,7 +22,7 @@ pub(super) fn data_package(lake: &Lake<'_>) -> Value {
             "description": table.summary,
             "type": "table",
             "path": paths.collect::<Vec<_>>(),
-            "format": lake.format.name(),
+            "format": lake.format().name(),
             "mediatype": mediatype,
             "schema": schema(table, &|name| lake.tables.iter().any(|(one, _)| one.name == name)),
         })

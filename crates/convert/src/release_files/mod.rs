@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::manifest::{FileFacts, Manifest, Origin, REJECTS, Settings, TableFacts};
-use crate::options::Layout;
-use crate::output::Format;
+use crate::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
+use crate::options::{Format, Layout};
+use crate::origin::{Origin, Settings};
 use crate::source::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
 
@@ -71,7 +71,6 @@ pub fn sums<'a>(
 struct Lake<'a> {
     trace: &'a Trace,
     manifest: &'a Manifest,
-    format: Format,
     tables: Vec<(&'a Table, &'a TableFacts)>,
     completeness: Completeness,
 }
@@ -79,9 +78,8 @@ struct Lake<'a> {
 impl<'a> Lake<'a> {
     fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
         check_origin(&manifest.origin)?;
-        let format = Format::of_lake(manifest)?;
+        let Settings { layout, format, .. } = manifest.origin.options;
         let suffix = format!(".{format}");
-        let layout = layout_of(manifest);
         let mut tables = Vec::new();
         for facts in &manifest.tables {
             let table = trace
@@ -104,19 +102,24 @@ impl<'a> Lake<'a> {
         Ok(Self {
             trace,
             manifest,
-            format,
             tables,
             completeness: completeness(trace, manifest),
         })
     }
 
+    /// The format of the outputs.
+    fn format(&self) -> Format {
+        self.manifest.origin.options.format
+    }
+
     /// A pattern of all outputs of a table.
     fn pattern(&self, table: &Table) -> String {
+        let Settings { layout, format, .. } = self.manifest.origin.options;
         let has_cells = self.manifest.parts().any(|(_, part)| part.cell.is_some());
         let cell = if has_cells { "*/" } else { "" };
-        match layout_of(self.manifest) {
-            Layout::Hive => format!("{}/{cell}*/*.{}", table.name, self.format),
-            Layout::Flat => format!("{}/{cell}*.{}", table.name, self.format),
+        match layout {
+            Layout::Hive => format!("{}/{cell}*/*.{format}", table.name),
+            Layout::Flat => format!("{}/{cell}*.{format}", table.name),
         }
     }
 
@@ -132,7 +135,7 @@ impl<'a> Lake<'a> {
 
     /// The MIME type of the outputs, as readers of Croissant know it.
     fn mime_type(&self) -> &'static str {
-        match self.format {
+        match self.format() {
             Format::Parquet => "application/x-parquet",
             Format::Arrow => "application/vnd.apache.arrow.file",
         }
@@ -152,7 +155,7 @@ impl<'a> Lake<'a> {
             rejected,
         } = &self.completeness;
         let Origin { tool, version, .. } = &self.manifest.origin;
-        let format = self.format.title();
+        let format = self.format().title();
         if self.is_synthetic() {
             return format!(
                 "Synthetic data in the format of {}, converted to {format} by {tool} {version}. No row \
@@ -188,40 +191,18 @@ impl<'a> Lake<'a> {
     }
 }
 
-/// The layout of a lake. One that isn't known is taken for a flat one, whose paths then don't fit.
-fn layout_of(manifest: &Manifest) -> Layout {
-    let layout = &manifest.origin.options.layout;
-    layout.parse().unwrap_or(Layout::Flat)
-}
-
 /// Refuses strings that tracelake never writes: they would reach the card and the JSON files, and
-/// whoever shows these might take them for HTML.
+/// whoever shows these might take them for HTML. Options are names that are known.
 fn check_origin(origin: &Origin) -> Result<()> {
     let Origin {
         tool,
         version,
         trace,
         synthetic: _,
-        options,
+        options: _,
     } = origin;
-    let Settings {
-        layout,
-        format,
-        compression,
-        on_bad_row,
-        part_rows: _,
-    } = options;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
-    let texts = [
-        tool,
-        version,
-        trace,
-        layout,
-        format,
-        compression,
-        on_bad_row,
-    ];
-    for text in texts {
+    for text in [tool, version, trace] {
         if text.is_empty() || !text.bytes().all(plain) {
             let text = escape(text.as_bytes(), 80);
             let reason = format!("the manifest says '{text}', which tracelake never writes");
@@ -279,6 +260,7 @@ fn pretty(value: &Value) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::manifest::PartFacts;
+    use crate::options::{Codec, OnBadRow};
     use tracelake_schema::TRACES;
 
     /// The first trace of the catalog in which every table is published in parts.
@@ -295,13 +277,12 @@ mod tests {
     }
 
     /// A lake of the first table of the first trace with these outputs.
-    pub(super) fn manifest(layout: &str, outputs: &[(u32, &str)]) -> Manifest {
-        let text = String::from;
+    pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
         let options = Settings {
-            layout: text(layout),
-            format: text("parquet"),
-            compression: text("zstd:3"),
-            on_bad_row: text("fail"),
+            layout,
+            format: Format::Parquet,
+            compression: Codec::DEFAULT,
+            on_bad_row: OnBadRow::Fail,
             part_rows: None,
         };
         let parts = outputs.iter().map(|(number, name)| PartFacts {
@@ -322,7 +303,7 @@ mod tests {
         Manifest {
             origin: Origin::new(trace().name, options),
             tables: vec![TableFacts {
-                name: text(trace().tables[0].name),
+                name: trace().tables[0].name.to_owned(),
                 schema_fingerprint: String::new(),
                 rows: 2 * outputs.len() as u64,
                 parts: parts.collect(),
@@ -333,7 +314,7 @@ mod tests {
     #[test]
     fn a_whole_trace_is_called_whole() {
         let trace = *trace();
-        let mut manifest = manifest("flat", &[(0, "part-00000.parquet")]);
+        let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
         let one = manifest.tables.remove(0);
         manifest.tables = trace
             .tables
@@ -366,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_synthetic_lake_names_no_authors() {
-        let mut manifest = manifest("flat", &[(0, "part-00000.parquet")]);
+        let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
         let home = file("_tracelake/manifest.json");
         let text = |manifest: &Manifest| {
             let release = release_files(trace(), manifest, &home).unwrap();
@@ -393,7 +374,7 @@ mod tests {
     fn strings_of_a_manifest_cannot_reach_a_release() {
         const MARKUP: &str = "<img src=x onerror=alert(1)>";
         let home = file("_tracelake/manifest.json");
-        let healthy = manifest("flat", &[(0, "part-00000.parquet")]);
+        let healthy = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
         let json = serde_json::to_value(&healthy).unwrap();
         let mut pointers = Vec::new();
         strings(&json, String::new(), &mut pointers);
@@ -401,7 +382,11 @@ mod tests {
         for pointer in pointers {
             let mut json = json.clone();
             *json.pointer_mut(&pointer).unwrap() = MARKUP.into();
-            let forged: Manifest = serde_json::from_value(json).unwrap();
+            // A name that no option has isn't even read.
+            let Ok(forged) = serde_json::from_value::<Manifest>(json) else {
+                assert!(pointer.starts_with("/options/"), "{pointer}");
+                continue;
+            };
             let Ok(release) = release_files(trace(), &forged, &home) else {
                 continue;
             };
@@ -435,15 +420,15 @@ mod tests {
             let manifest = manifest(layout, &[(0, name)]);
             release_files(trace(), &manifest, &file("_tracelake/manifest.json"))
         };
-        assert!(made("flat", "part-00000.parquet").is_ok());
-        assert!(made("hive", "file_number=0/part-00000.parquet").is_ok());
+        assert!(made(Layout::Flat, "part-00000.parquet").is_ok());
+        assert!(made(Layout::Hive, "file_number=0/part-00000.parquet").is_ok());
         for (layout, name) in [
-            ("hive", "part-00000.parquet"),
-            ("hive", "file_number=1/part-00000.parquet"),
-            ("flat", "file_number=0/part-00000.parquet"),
-            ("flat", "part-00000.csv"),
-            ("flat", "part-\n.parquet"),
-            ("flat", "../part-00000.parquet"),
+            (Layout::Hive, "part-00000.parquet"),
+            (Layout::Hive, "file_number=1/part-00000.parquet"),
+            (Layout::Flat, "file_number=0/part-00000.parquet"),
+            (Layout::Flat, "part-00000.csv"),
+            (Layout::Flat, "part-\n.parquet"),
+            (Layout::Flat, "../part-00000.parquet"),
         ] {
             let error = made(layout, name).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}");
@@ -453,7 +438,7 @@ mod tests {
     #[test]
     fn checksums_are_sorted_and_name_every_file_once() {
         let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
-        let manifest = manifest("flat", &parts);
+        let manifest = manifest(Layout::Flat, &parts);
         let home = file("_tracelake/manifest.json");
         let release = release_files(trace(), &manifest, &home).unwrap();
         let paths = release.sums.lines().map(|line| line.split_at(66).1);

@@ -5,8 +5,9 @@ use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count};
 use super::{Lake, spdx};
-use crate::manifest::{Origin, PartFacts, REJECTS, Settings};
-use crate::output::Format;
+use crate::manifest::{PartFacts, REJECTS};
+use crate::options::Format;
+use crate::origin::{Origin, Settings};
 use crate::part_key::of_cell;
 use crate::store::SUMS;
 use crate::words;
@@ -203,7 +204,7 @@ fn making(lake: &Lake<'_>) -> String {
     } = &lake.manifest.origin;
     let Settings {
         layout,
-        format: _,
+        format,
         compression,
         on_bad_row,
         part_rows,
@@ -213,10 +214,10 @@ fn making(lake: &Lake<'_>) -> String {
     } else {
         format!("the published files of `{trace}`")
     };
-    let title = lake.format.title();
-    let format = match lake.format {
+    let title = format.title();
+    let format = match format {
         Format::Parquet => String::new(),
-        format => format!(" --format {format}"),
+        Format::Arrow => format!(" --format {format}"),
     };
     let (option, parts) = match part_rows {
         None => (

@@ -185,8 +185,8 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
         HumanBytes(stream.bytes),
         several(stream.part_rows, "row")
     );
-    for &table in &stream.tables {
-        let name = plan.tables[table].order.table.name;
+    for table in plan.tables_of(stream) {
+        let name = table.order.table.name;
         let done = found.finished.iter().filter(|(table, _)| table == name);
         let done = match done.count() as u64 {
             0 => String::new(),

@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use tracelake_schema::Trace;
+use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::keep::is_whole;
 use super::left::{incomplete, left_with};
 use super::refuse::nothing_foreign;
-use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, table_at, threads};
+use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::lake_file::LakeFile;
 use crate::location::Location;
-use crate::manifest::{Manifest, Origin, PartFacts, TableFacts};
-use crate::output::Format;
+use crate::manifest::{Manifest, PartFacts, TableFacts};
+use crate::options::Format;
+use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
 use crate::store::{Lake, Progress, files, inside, read_manifest};
@@ -162,7 +164,7 @@ impl Commit {
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {
             interrupt()?;
-            let table = table_at(trace, key.0).map_or("", |table| table.name);
+            let table = key.0.table(trace).name;
             if !is_planned_source(plan, &assignment, table, &facts) {
                 return Ok(None);
             }
@@ -261,7 +263,7 @@ impl Committer<'_> {
             self.lake.tidy()?;
             return Ok(manifest);
         }
-        let format = Format::of_lake(&manifest)?;
+        let format = manifest.origin.options.format;
         for table in &manifest.tables {
             for part in &table.parts {
                 check_footer(self.lake, format, &table.name, part)?;
@@ -280,22 +282,17 @@ impl Committer<'_> {
     pub(super) fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((rank, _), part) in parts {
-            let Some(table) = table_at(self.trace, rank) else {
-                continue;
-            };
-            if tables.last().is_none_or(|last| last.name != table.name) {
-                let schema = tracelake_schema::arrow::arrow_schema(table);
-                tables.push(TableFacts {
-                    name: table.name.to_owned(),
-                    schema_fingerprint: tracelake_schema::arrow::fingerprint(&schema),
-                    rows: 0,
-                    parts: Vec::new(),
-                });
-            }
-            if let Some(table) = tables.last_mut() {
-                table.rows = table.rows.saturating_add(part.rows_out);
-                table.parts.push(part);
-            }
+            let table = rank.table(self.trace);
+            let same = tables.pop_if(|last| last.name == table.name);
+            let mut facts = same.unwrap_or_else(|| TableFacts {
+                name: table.name.to_owned(),
+                schema_fingerprint: fingerprint(&arrow_schema(table)),
+                rows: 0,
+                parts: Vec::new(),
+            });
+            facts.rows = facts.rows.saturating_add(part.rows_out);
+            facts.parts.push(part);
+            tables.push(facts);
         }
         Manifest {
             origin: self.origin.clone(),

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use tracelake_schema::Derived;
 
-use super::{Key, Parts, Run, Shared, parts_of, rank_of};
+use super::{Key, Parts, Run, Shared, parts_of};
 use crate::derive::derive;
 use crate::error::Result;
 use crate::manifest::PartFacts;
+use crate::plan::TableRank;
 use crate::store::inside;
 
 impl Run<'_> {
@@ -16,21 +17,16 @@ impl Run<'_> {
         parts: &'a Parts,
     ) -> Vec<(&'static Derived, Key, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
-            let trace = self.plan.trace;
-            let ranks = (
-                rank_of(trace, derived.table.name),
-                rank_of(trace, derived.from),
-            );
-            let (Some(rank), Some(from)) = ranks else {
-                return Vec::new();
+            let rank = |table| {
+                let rank = TableRank::of(self.plan.trace, table);
+                rank.expect("what is derived, and from what, are tables of the trace")
             };
-            let lacks = parts_of(parts, from).filter(|(key, other)| {
+            let (rank, from) = (rank(derived.table.name), rank(derived.from));
+            let lacks = parts_of(parts, from).filter(move |(key, other)| {
                 let known = parts.get(&(rank, *key));
                 known.is_none_or(|known| known.source.sha256 != other.output.sha256)
             });
-            lacks
-                .map(|(key, other)| (derived, (rank, key), other))
-                .collect()
+            lacks.map(move |(key, other)| (derived, (rank, key), other))
         });
         derived.collect()
     }

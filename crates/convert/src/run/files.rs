@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use super::commit::check_footer;
-use super::{Parts, Run, Shared, table_at};
+use super::{Parts, Run, Shared};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
@@ -54,14 +54,13 @@ impl Run<'_> {
     pub(super) fn convert_file(
         &self,
         shared: &Shared,
-        table: usize,
+        table: &TablePlan,
         part: &PartPlan,
     ) -> Result<Parts> {
-        let order = &self.plan.tables[table].order;
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
-        let mut text = Text::new(&mut source, order, None);
+        let mut text = Text::new(&mut source, &table.order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
         let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
@@ -73,19 +72,19 @@ impl Run<'_> {
         // What becomes visible was made from what is at SRC now.
         source.confirm()?;
         let facts = self.commit(shared, table, part, fingerprint, done)?;
-        Ok(Parts::from([(self.key(table, part.key), facts)]))
+        Ok(Parts::from([((table.rank, part.key), facts)]))
     }
 
     /// Converts one part into staged files; `path` is for people.
     pub(super) fn stage(
         &self,
-        table: usize,
+        table: &TablePlan,
         part: &PartPlan,
         path: &Path,
         text: &mut Text<'_>,
         ticks: &mut Ticks<'_>,
     ) -> Result<Done> {
-        let TablePlan { order, schema, .. } = &self.plan.tables[table];
+        let TablePlan { order, schema, .. } = table;
         (self.watch)(Event::Started {
             table: order.table.name,
             part: part.key,
@@ -97,7 +96,7 @@ impl Run<'_> {
             schema,
             self.plan.encoding,
             self.lake.stage(&part.output)?,
-            &mut |bad_row| match self.plan.on_bad_row {
+            &mut |bad_row| match self.plan.origin.options.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
                     if rejects.is_none() {
@@ -137,12 +136,12 @@ impl Run<'_> {
     }
 
     /// Warns that a file is hardly one of its table, for the first such file of a table.
-    fn doubt(&self, table: usize, path: &Path, bad_row: &BadRow<'_>) {
-        let Some(doubt) = bad_row.doubt(&self.plan.tables[table].order) else {
+    fn doubt(&self, table: &TablePlan, path: &Path, bad_row: &BadRow<'_>) {
+        let Some(doubt) = bad_row.doubt(&table.order) else {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubted.insert(table) {
+        if doubted.insert(table.rank) {
             let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
             (self.watch)(Event::Warning(format!("{path}: {doubt}")));
         }
@@ -156,12 +155,12 @@ impl Run<'_> {
     pub(super) fn commit(
         &self,
         shared: &Shared,
-        table: usize,
+        table: &TablePlan,
         part: &PartPlan,
         fingerprint: Fingerprint,
         done: Done,
     ) -> Result<PartFacts> {
-        let table = self.plan.tables[table].order.table.name;
+        let table = table.order.table.name;
         let Done {
             converted,
             output,
@@ -227,9 +226,9 @@ impl Run<'_> {
         if !shared.continues {
             self.lake.remove_plan()?;
         }
-        let kept = shared.kept.iter().filter_map(|((rank, _), facts)| {
-            let table = table_at(self.plan.trace, *rank)?;
-            Some((table.name.to_owned(), facts.clone()))
+        let kept = shared.kept.iter().map(|((rank, _), facts)| {
+            let table = rank.table(self.plan.trace);
+            (table.name.to_owned(), facts.clone())
         });
         self.lake.begin(origin, &kept.collect::<Vec<_>>())
     }

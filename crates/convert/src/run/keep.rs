@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Key, Parts, Run, digest, rank_of, table_at};
+use super::{Key, Parts, Run, digest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::location::{Kind, Location};
@@ -27,7 +27,7 @@ impl Run<'_> {
         let planned: BTreeMap<Key, &PartPlan> = self
             .plan
             .parts()
-            .map(|(table, part)| (self.key(table, part.key), part))
+            .map(|(table, part)| ((table.rank, part.key), part))
             .collect();
         let sources: BTreeMap<Key, (&str, u64)> = finished
             .iter()
@@ -44,7 +44,7 @@ impl Run<'_> {
             self.go_on()?;
             let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
             let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
-            let table = table_at(self.plan.trace, key.0).map_or("", |table| table.name);
+            let table = key.0.table(self.plan.trace).name;
             match sources.get(&key) {
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 // What it is made of is validated as well, and it is made again.
@@ -95,15 +95,14 @@ impl Run<'_> {
 
     /// Whether a part is of a table that is to be derived.
     fn is_derived(&self, (rank, _): Key) -> bool {
+        let table = rank.table(self.plan.trace);
         let mut derived = self.plan.derived.iter();
-        derived.any(|derived| rank_of(self.plan.trace, derived.table.name) == Some(rank))
+        derived.any(|derived| derived.table.name == table.name)
     }
 
     /// The stream that a part comes from, if it is selected.
     fn stream_of(&self, (rank, part): Key) -> Option<&StreamPlan> {
-        let tables = &self.plan.tables;
-        let table = tables.iter().position(|table| table.rank == rank)?;
-        let stream = self.plan.stream_of(table)?;
+        let stream = self.plan.stream_of(rank)?;
         self.plan.selects(part.file_number).then_some(stream)
     }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tracelake_schema::Trace;
 
-use super::{Parts, last_of_each, parts_of, rank_of};
+use super::{Parts, last_of_each, parts_of};
 use crate::error::{Error, ErrorKind};
 use crate::part_key::{PartKey, listed};
+use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
 use crate::store::Progress;
 use crate::words::several;
@@ -38,7 +39,7 @@ pub(super) fn left_with(
 ) -> BTreeMap<u32, Left> {
     let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
     let there = |table: &str, key| {
-        rank_of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
+        TableRank::of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
     };
     let mut lacks = |shard: u32, table: &str, key| {
         let parts = &mut missing.entry(shard).or_default().parts;
@@ -63,8 +64,8 @@ pub(super) fn left_with(
     let assignment = plan.assignment();
     for derived in &plan.derived {
         let ranks = (
-            rank_of(trace, &derived.table),
-            rank_of(trace, &derived.from),
+            TableRank::of(trace, &derived.table),
+            TableRank::of(trace, &derived.from),
         );
         let (Some(rank), Some(from)) = ranks else {
             continue;
@@ -73,7 +74,8 @@ pub(super) fn left_with(
             let made = parts.get(&(rank, key));
             if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
                 let shard = assignment.shard_of(&derived.table, key);
-                lacks(shard.unwrap_or(0), &derived.table, key);
+                let shard = shard.expect("each part of a derived table is in a shard");
+                lacks(shard, &derived.table, key);
             }
         }
     }
@@ -84,7 +86,7 @@ pub(super) fn left_with(
     missing
 }
 
-/// The error that names what is missing.
+/// The error that names what is missing, which is something.
 pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
     let describe = |(shard, missing): (&u32, &Left)| {
         let parts = missing.parts.iter();
@@ -103,7 +105,7 @@ pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
         0 => String::new(),
         more => format!("; and {}", several(more, "more shard")),
     };
-    let first = missing.keys().next().copied().unwrap_or_default();
+    let first = missing.keys().next().expect("something is missing");
     let reason = format!("not finished: {}{more}", shown.join("; "));
     Error::new(ErrorKind::Refused, reason).hint(format!(
         "run tracelake convert SRC OUT --shard {first}/{shards} with the options of the others, for \

@@ -17,18 +17,17 @@ mod share;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tracelake_schema::{Table, Trace};
+use tracelake_schema::Trace;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::location::Location;
 use crate::manifest::{self, Manifest, PartFacts};
 use crate::part_key::PartKey;
-use crate::plan::Plan;
+use crate::plan::{Plan, TableRank};
 use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{Journal, Lake, Progress};
@@ -55,19 +54,14 @@ pub struct Outcome {
 /// The parts of a lake.
 type Parts = BTreeMap<Key, PartFacts>;
 
-/// A table's place in the trace, and a part of it.
-type Key = (usize, PartKey);
+/// A table of the trace, and a part of it.
+type Key = (TableRank, PartKey);
 
-/// The keys of all parts of the table at a place in the trace.
-fn of_table(rank: usize) -> Range<Key> {
-    (rank, PartKey::FIRST)..(rank + 1, PartKey::FIRST)
-}
-
-/// The parts of the table at a place in the trace.
-fn parts_of(parts: &Parts, rank: usize) -> impl Iterator<Item = (PartKey, &PartFacts)> {
-    parts
-        .range(of_table(rank))
-        .map(|((_, key), facts)| (*key, facts))
+/// The parts of one table.
+fn parts_of(parts: &Parts, table: TableRank) -> impl Iterator<Item = (PartKey, &PartFacts)> {
+    let parts = parts.range((table, PartKey::FIRST)..);
+    let parts = parts.take_while(move |((rank, _), _)| *rank == table);
+    parts.map(|((_, key), facts)| (*key, facts))
 }
 
 /// Converts what a plan names into the lake at `out`, or one shard of it. Parts that an earlier run
@@ -163,7 +157,7 @@ struct Run<'a> {
     /// The most bytes that the manifest takes with the parts so far.
     manifest_bytes: AtomicU64,
     /// Tables of which a file was said to be in doubt; once for each is enough.
-    doubted: Mutex<BTreeSet<usize>>,
+    doubted: Mutex<BTreeSet<TableRank>>,
     watch: EventSink<'a>,
 }
 
@@ -261,7 +255,7 @@ impl<'a> Run<'a> {
         let rejected = kept.values().map(|part| part.rows_rejected);
         self.count_rejects(rejected.fold(0, u64::saturating_add))?;
         let parts = self.plan.parts().filter(|(table, part)| {
-            let key = self.key(*table, part.key);
+            let key = (table.rank, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
         });
         let streams = self.plan.streams.iter();
@@ -294,8 +288,8 @@ impl<'a> Run<'a> {
         let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
             return true;
         };
-        let table = table_at(self.plan.trace, rank);
-        table.and_then(|table| assignment.shard_of(table.name, part)) == Some(shard.index)
+        let table = rank.table(self.plan.trace);
+        assignment.shard_of(table.name, part) == Some(shard.index)
     }
 
     /// Checks that a manifest of the parts kept and planned can be read back, and counts the kept
@@ -305,7 +299,7 @@ impl<'a> Run<'a> {
             self.count_in_manifest(facts)?;
         }
         let planned = self.plan.parts().filter(|(table, part)| {
-            let key = self.key(*table, part.key);
+            let key = (table.rank, part.key);
             !kept.contains_key(&key)
         });
         let planned = planned
@@ -335,11 +329,6 @@ impl<'a> Run<'a> {
         last_of_each(self.plan.trace, progress)
     }
 
-    /// What a part is known by; `table` is an index in the plan.
-    fn key(&self, table: usize, part: PartKey) -> Key {
-        (self.plan.tables[table].rank, part)
-    }
-
     /// Fails once a signal arrived or another part failed.
     fn go_on(&self) -> Result<()> {
         (self.interrupt)()
@@ -358,21 +347,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The place of a table in the trace.
-fn rank_of(trace: &Trace, table: &str) -> Option<usize> {
-    trace.all_tables().position(|known| known.name == table)
-}
-
-/// The table of such a place.
-fn table_at(trace: &'static Trace, rank: usize) -> Option<&'static Table> {
-    trace.all_tables().nth(rank)
-}
-
 /// The known parts by their key; of a part that was done twice, the later entry counts.
 fn last_of_each(trace: &'static Trace, progress: &Progress) -> Parts {
     let parts = progress.parts.iter();
-    let parts = parts
-        .filter_map(|(table, facts)| Some(((rank_of(trace, table)?, facts.key()), facts.clone())));
+    // A journal may name any table.
+    let parts = parts.filter_map(|(table, facts)| {
+        let rank = TableRank::of(trace, table)?;
+        Some(((rank, facts.key()), facts.clone()))
+    });
     parts.collect()
 }
 

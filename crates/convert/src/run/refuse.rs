@@ -86,9 +86,10 @@ impl Run<'_> {
             .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
             .collect();
         // What a stream makes is known by its table alone.
-        let streams = self.plan.streams.iter().flat_map(|stream| &stream.tables);
+        let streams = self.plan.streams.iter();
         let streams: Vec<String> = streams
-            .map(|&table| self.plan.tables[table].order.table.name)
+            .flat_map(|stream| self.plan.tables_of(stream))
+            .map(|table| table.order.table.name)
             .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
             .collect();
         let is_planned = |file: &String| {

@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use super::{Parts, Run, Shared};
 use crate::error::ErrorKind;
 use crate::error::Result;
-use crate::plan::{PartPlan, StreamPlan};
+use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// A file to convert.
 #[derive(Clone, Copy)]
 pub(super) enum Work<'a> {
     /// It is a part of a table of the plan.
-    Part(usize, &'a PartPlan),
+    Part(&'a TablePlan, &'a PartPlan),
     /// It is cut into parts.
     Stream(&'a StreamPlan),
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::files::Ticks;
 use super::left::missing_of;
-use super::{Parts, Run, Shared, of_table, rank_of};
+use super::{Parts, Run, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::part::Text;
-use crate::plan::{StreamPlan, check_sha256};
+use crate::plan::{StreamPlan, TablePlan, TableRank, check_sha256};
 use crate::source::Source;
 use crate::store::{CutFacts, Progress, Whole};
 
@@ -18,7 +18,7 @@ struct Cutting<'a> {
     stream: &'a StreamPlan,
     parts: Parts,
     /// How many parts each of its tables has so far.
-    counts: BTreeMap<usize, u32>,
+    counts: BTreeMap<TableRank, u32>,
     ticks: Ticks<'a>,
 }
 
@@ -27,7 +27,7 @@ impl Run<'_> {
     pub(super) fn is_cut(&self, stream: &StreamPlan, progress: &Progress, parts: &Parts) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
-            let rank = rank_of(self.plan.trace, table);
+            let rank = TableRank::of(self.plan.trace, table);
             rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
         };
         missing_of(&planned, progress, &there).is_some_and(|missing| missing.is_empty())
@@ -64,9 +64,9 @@ impl Run<'_> {
                     )));
                     continue;
                 };
-                if cutting.counts.contains_key(&table) {
+                if cutting.counts.contains_key(&table.rank) {
                     let reason = "a second member of one table";
-                    let name = self.plan.tables[table].order.table.name;
+                    let name = table.order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
                         .at(path)
                         .field(name)
@@ -75,18 +75,16 @@ impl Run<'_> {
                 ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
             }
             if cutting.counts.is_empty() {
-                let names = stream
-                    .tables
-                    .iter()
-                    .map(|&table| self.plan.tables[table].order.table);
-                let names: Vec<String> = names.map(|table| format!("{}.csv", table.name)).collect();
+                let tables = self.plan.tables_of(stream);
+                let names = tables.map(|table| format!("{}.csv", table.order.table.name));
+                let names: Vec<String> = names.collect();
                 let reason = format!("holds no {}", names.join(", "));
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(path)
                     .hint("if it holds archives, unpack it and name their directory"));
             }
         } else {
-            for &table in &stream.tables {
+            for table in self.plan.tables_of(stream) {
                 ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
             }
         }
@@ -99,24 +97,21 @@ impl Run<'_> {
         let whole = ended.then(|| source.fingerprint());
         if let Some(whole) = &whole {
             ticks.read_up_to(whole.bytes);
-            for (&table, &count) in &counts {
-                let rank = self.plan.tables[table].rank;
-                for (_, facts) in parts.range_mut(of_table(rank)) {
-                    facts.source.bytes = whole.bytes;
-                    facts.source.sha256.clone_from(&whole.sha256);
-                    facts.of = Some(count);
-                }
+            for ((table, _), facts) in &mut parts {
+                facts.source.bytes = whole.bytes;
+                facts.source.sha256.clone_from(&whole.sha256);
+                facts.of = Some(counts[table]);
             }
         }
-        let asked = self.plan.planned_stream(stream);
-        let seen = stream.tables.iter().zip(asked.tables);
+        let tables = self.plan.tables_of(stream).map(|table| {
+            let count = counts.get(&table.rank).copied();
+            (table.order.table.name.to_owned(), count.unwrap_or(0))
+        });
         let cut = CutFacts {
             source: stream.source.clone(),
             whole: whole.map(Whole::from),
-            selected: asked.selected,
-            tables: seen
-                .map(|(table, name)| (name, counts.get(table).copied().unwrap_or(0)))
-                .collect(),
+            selected: self.plan.planned_stream(stream).selected,
+            tables: tables.collect(),
         };
         self.with_journal(shared, |journal| journal.note_cut(cut))?;
         Ok(parts)
@@ -127,7 +122,7 @@ impl Run<'_> {
         &self,
         shared: &Shared,
         cutting: &mut Cutting<'_>,
-        table: usize,
+        table: &TablePlan,
         path: &Path,
         source: &mut Source,
     ) -> Result<bool> {
@@ -137,11 +132,10 @@ impl Run<'_> {
             counts,
             ticks,
         } = cutting;
-        let order = &self.plan.tables[table].order;
-        let mut text = Text::new(source, order, Some(stream.part_rows));
+        let mut text = Text::new(source, &table.order, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
-            let key = self.key(table, number.into());
+            let key = (table.rank, number.into());
             if let Some(facts) = shared.kept.get(&key) {
                 text.pass_part(&mut |position| ticks.tick(position))?;
                 parts.insert(key, facts.clone());
@@ -155,7 +149,7 @@ impl Run<'_> {
                 text.pass_part(&mut |position| ticks.tick(position))?;
             }
             number += 1;
-            counts.insert(table, number);
+            counts.insert(table.rank, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
                 return Ok(false);

@@ -20,7 +20,8 @@ use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_direct
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, Url};
-use crate::manifest::{Origin, PartFacts, check_bytes};
+use crate::manifest::{PartFacts, check_bytes};
+use crate::origin::Origin;
 use crate::plan_file::PlanFile;
 use crate::source::{Fingerprint, hex};
 
@@ -41,7 +42,7 @@ pub struct Progress {
     pub plan: Option<PlanFile>,
     /// Whether there is a manifest. Plan and facts beside it are left over, and aren't read.
     pub complete: bool,
-    /// Why the manifest can't be believed; nothing then counts as finished but what facts name.
+    /// How the manifest is damaged; nothing then counts as finished but what facts name.
     pub damaged: Option<Error>,
 }
 
@@ -104,11 +105,12 @@ enum Line {
 }
 
 impl Lake {
-    /// What is finished: from the manifest, or else from the facts of an unfinished lake. What cannot
-    /// be read is not believed and counts as not finished.
+    /// What is finished: from the manifest, or else from the facts of an unfinished lake. What is damaged
+    /// is not believed and counts as not finished.
     ///
     /// # Errors
-    /// When the disk fails; [`ErrorKind::Refused`] when there is a plan that can't be read.
+    /// When the disk fails; [`ErrorKind::Refused`] when a manifest, a plan or the head of a journal is
+    /// intact but can't be read, as if another version wrote it.
     pub fn progress(&self) -> Result<Progress> {
         let progress = progress(self.root())?;
         if self.root().as_path().is_none() && progress.complete {
@@ -287,13 +289,13 @@ pub fn progress(root: &Location) -> Result<Progress> {
         (Location::Disk(home), _) => {
             for (_, name) in journals(home)? {
                 if let Some(journal) = read_if_there(&home.join(name))? {
-                    read_journal(&journal, &mut progress);
+                    read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
                 }
             }
         }
-        (_, Location::Url(root)) => {
-            for journal in bucket::journals(root)? {
-                read_journal(&journal, &mut progress);
+        (_, Location::Url(url)) => {
+            for journal in bucket::journals(url)? {
+                read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
             }
         }
         (Location::Url(_), Location::Disk(_)) => {}
@@ -318,28 +320,36 @@ fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
 
 /// Adds a journal to what is known. It is read as far as its lines are whole; a torn line ends what is
 /// believed. One of another origin is what `--overwrite` had not removed yet.
-fn read_journal(journal: &[u8], progress: &mut Progress) {
-    let mut lines = journal
-        .split_inclusive(|&byte| byte == b'\n')
-        .map_while(|line| {
-            let whole = line.ends_with(b"\n");
-            serde_json::from_slice::<Line>(line).ok().filter(|_| whole)
-        });
-    let Some(Line::Origin(origin)) = lines.next() else {
-        return;
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read.
+fn read_journal(journal: &[u8], progress: &mut Progress) -> Result<()> {
+    let lines = journal.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.take_while(|line| line.ends_with(b"\n"));
+    let mut lines = lines.map(serde_json::from_slice::<Line>);
+    let origin = match lines.next() {
+        Some(Ok(Line::Origin(origin))) => origin,
+        Some(Err(error)) if error.is_data() && progress.origin.is_none() => {
+            let reason = format!("not a journal: {error}");
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .because(error)
+                .hint("use the version of tracelake that began it, or convert with --overwrite"));
+        }
+        _ => return Ok(()),
     };
     match &progress.origin {
         None => progress.origin = Some(origin),
-        Some(known) if known.difference_but_policy(&origin).is_some() => return,
+        Some(known) if known.difference_but_policy(&origin).is_some() => return Ok(()),
         Some(_) => {}
     }
-    for line in lines {
+    for line in lines.map_while(std::result::Result::ok) {
         match line {
-            Line::Origin(_) => return,
+            Line::Origin(_) => break,
             Line::Part { table, facts } => progress.parts.push((table, facts)),
             Line::Cut(cut) => progress.cut.push(cut),
         }
     }
+    Ok(())
 }
 
 /// The list of the parts that one process has finished.

@@ -92,7 +92,7 @@ pub fn read_manifest(root: &Location) -> Result<Manifest> {
     })
 }
 
-/// The manifest at `path`, or why it can't be believed; `None` if there is no such file.
+/// The manifest at `path`, or how it is damaged; `None` if there is no such file.
 fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
     let read = match path {
         Location::Disk(path) => open_if_there(path)?.map(Manifest::read),
@@ -105,10 +105,10 @@ fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
         return Ok(None);
     };
     match read.map_err(|error| error.at(path)) {
-        Err(error) if error.kind() == ErrorKind::Failed => Err(error),
-        read => Ok(Some(read.map_err(|error| {
-            error.hint("run convert again to write it again")
-        }))),
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            Ok(Some(Err(error.hint("run convert again to write it again"))))
+        }
+        read => read.map(|manifest| Some(Ok(manifest))),
     }
 }
 
@@ -425,15 +425,16 @@ mod tests {
 
     use super::disk::names;
     use super::*;
-    use crate::manifest::{Origin, PartFacts, Settings};
+    use crate::manifest::PartFacts;
+    use crate::options::{Codec, Format, Layout, OnBadRow};
+    use crate::origin::{Origin, Settings};
 
     fn origin() -> Origin {
-        let text = String::from;
         let options = Settings {
-            layout: text("hive"),
-            format: text("parquet"),
-            compression: text("zstd:3"),
-            on_bad_row: text("fail"),
+            layout: Layout::Hive,
+            format: Format::Parquet,
+            compression: Codec::DEFAULT,
+            on_bad_row: OnBadRow::Fail,
             part_rows: None,
         };
         Origin::new("some-trace", options)

@@ -36,7 +36,7 @@ impl Lake {
         let file = file.map_err(|error| Error::io("make", &staged, error))?;
         Ok(Staging {
             target: path.to_owned(),
-            file: Target::Disk(TempPathGuard(Some(staged)), file),
+            file: Target::Disk(TempPathGuard::new(staged), file),
             digest: Sha256::new(),
             bytes: 0,
         })
@@ -87,7 +87,7 @@ impl Lake {
     /// When the disk fails; the file is then not there, or whole.
     pub fn commit(&self, staged: Staged) -> Result<Committed> {
         let Staged { facts, file } = staged;
-        let mut path = match file {
+        let path = match file {
             StagedFile::Disk(path) => path,
             StagedFile::Bucket(upload) => {
                 upload.complete()?;
@@ -147,7 +147,7 @@ impl Staging {
         let file = match self.file {
             Target::Disk(path, file) => {
                 file.sync_all()
-                    .map_err(|error| Error::io("fsync", &path.path(), error))?;
+                    .map_err(|error| Error::io("fsync", &path.path, error))?;
                 StagedFile::Disk(path)
             }
             Target::Bucket(mut upload) => {
@@ -217,26 +217,30 @@ impl Committed {
 
 /// A path that is removed when dropped, unless it was renamed.
 #[derive(Debug)]
-struct TempPathGuard(Option<PathBuf>);
+struct TempPathGuard {
+    path: PathBuf,
+    is_renamed: bool,
+}
 
 impl TempPathGuard {
-    fn path(&self) -> PathBuf {
-        self.0.clone().unwrap_or_default()
+    fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_renamed: false,
+        }
     }
 
-    fn rename(&mut self, target: &Path) -> Result<()> {
-        if let Some(path) = &self.0 {
-            fs::rename(path, target).map_err(|error| Error::io("rename to", target, error))?;
-            self.0 = None;
-        }
+    fn rename(mut self, target: &Path) -> Result<()> {
+        fs::rename(&self.path, target).map_err(|error| Error::io("rename to", target, error))?;
+        self.is_renamed = true;
         Ok(())
     }
 }
 
 impl Drop for TempPathGuard {
     fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = fs::remove_file(path);
+        if !self.is_renamed {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
 use crate::location::{Location, from_read};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
-use crate::output::Format;
+use crate::options::Format;
 use crate::part_key::CELL;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source;
@@ -202,7 +202,7 @@ pub(crate) fn verify_lake(
     let lake = LakeView {
         root,
         trace,
-        format: Format::of_lake(&manifest).map_err(|error| error.at(root))?,
+        format: manifest.origin.options.format,
         manifest: &manifest,
         sources: plan.map(|plan| Sources::new(plan, &manifest)),
         watch,

@@ -11,7 +11,7 @@ use super::statistics::check_statistics;
 use crate::error::{Error, Result};
 use crate::lake_file::LakeFile;
 use crate::location::{Location, RandomAccess};
-use crate::output::Format;
+use crate::options::Format;
 
 /// The largest Parquet footer that is read, in bytes: some ten thousand row groups.
 const LARGEST_FOOTER: u64 = 64 << 20;

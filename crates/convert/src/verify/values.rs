@@ -41,7 +41,7 @@ impl<'a> Sources<'a> {
             _ => None,
         };
         let parts = plan.parts().map(|(table, part)| {
-            let table = plan.tables[table].order.table;
+            let table = table.order.table;
             let cell = only.unwrap_or(part.key.cell);
             let file_number = part.key.file_number;
             ((table.name, PartKey { cell, file_number }), part)
@@ -63,8 +63,8 @@ impl<'a> Sources<'a> {
         let tables: BTreeSet<&str> = lake.iter().map(|(table, _)| *table).collect();
         let parts = self.parts.keys().filter(|part| !lake.contains(*part));
         let streams = self.plan.streams.iter().filter(|stream| {
-            let mut names = stream.tables.iter();
-            !names.any(|&table| tables.contains(self.plan.tables[table].order.table.name))
+            let mut planned = self.plan.tables_of(stream);
+            !planned.any(|table| tables.contains(table.order.table.name))
         });
         parts.count() + streams.count()
     }
@@ -96,23 +96,21 @@ impl<'a> SourceFile<'a> {
         let first = parts
             .first()
             .expect("parts of one source are at least one part");
-        let index = plan
-            .tables
-            .iter()
-            .position(|planned| planned.order.table.name == table.name);
-        let stream = index.and_then(|index| plan.stream_of(index));
+        let mut planned = plan.tables.iter();
+        let planned = planned.find(|planned| planned.order.table.name == table.name);
+        let stream = planned.and_then(|planned| plan.stream_of(planned.rank));
         let part = sources.parts.get(&(table.name, first.key()));
         let source = part
             .map(|part| &part.source)
             .or(stream.map(|stream| &stream.source));
-        let Some((index, source)) = index.zip(source) else {
+        let Some((planned, source)) = planned.zip(source) else {
             let path = escape(first.source.path.as_bytes(), 200);
             return Err(corrupt(format!("its source {path} is not there"))
                 .at(&first.output.path)
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));
         };
-        let (order, path) = (&plan.tables[index].order, plan.source.join(source));
+        let (order, path) = (&planned.order, plan.source.join(source));
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(&path, &lengths, None)?;
@@ -356,7 +354,8 @@ mod tests {
     use crate::cell::Cell;
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
-    use crate::output::{Encoding, Format};
+    use crate::options::Format;
+    use crate::output::Encoding;
     use crate::part::{Text, convert_part};
     use crate::source::Source;
 

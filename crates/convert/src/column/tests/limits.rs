@@ -5,9 +5,10 @@
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
+use super::super::PAGE_ROWS;
 use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
-use super::super::{Codec, PAGE_ROWS};
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, encode};
+use crate::options::Codec;
 use crate::rows::ROW_GROUP_ROWS;
 
 /// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others

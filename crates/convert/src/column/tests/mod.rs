@@ -20,10 +20,10 @@ use proptest::prelude::*;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
 
-use super::Codec;
 use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell;
 use crate::field_order::FieldOrder;
+use crate::options::Codec;
 use crate::parquet_file::{ParquetFile, RowGroup};
 use crate::rows::{Reject, Rows};
 use crate::split::{LineEnding, Records};

@@ -1,0 +1,105 @@
+//! The lists that columns share by name: codes, special values, and ranges of values.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use tracelake_schema::{Code, Range, Sentinel};
+
+use super::super::spec::{CodeSpec, RangeSpec, SentinelSpec};
+use super::super::words::{leak, prose, unique, word};
+
+/// Reads the named lists of one sort; an error names the list.
+pub(super) fn lists<S, T>(
+    sort: &str,
+    specs: &BTreeMap<String, Vec<S>>,
+    read: fn(&[S]) -> Result<&'static [T]>,
+) -> Result<BTreeMap<String, &'static [T]>> {
+    let lists = specs.iter().map(|(name, list)| {
+        let list = read(list).with_context(|| format!("{sort}.{name}"))?;
+        Ok((name.clone(), list))
+    });
+    lists.collect()
+}
+
+/// The list that a column names, if it names one.
+pub(super) fn listed<T>(
+    sort: &str,
+    lists: &BTreeMap<String, &'static [T]>,
+    name: Option<&String>,
+) -> Result<&'static [T]> {
+    match name {
+        Some(name) => lists
+            .get(name)
+            .copied()
+            .with_context(|| format!("no {sort}.{name}")),
+        None => Ok(&[]),
+    }
+}
+
+pub(super) fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
+    unique("name", list.iter().map(|range| range.name.as_str()))?;
+    let next = list.iter().skip(1).map(|next| Some(next.from - 1));
+    let range = |(range, before_next): (&RangeSpec, Option<i64>)| {
+        let to = range.to.or(before_next);
+        ensure!(
+            to.is_none_or(|to| range.from <= to && before_next.is_none_or(|end| to <= end)),
+            "the bounds must ascend"
+        );
+        Ok(Range {
+            from: range.from,
+            to,
+            name: word(&range.name)?,
+            doc: prose(&range.doc)?,
+        })
+    };
+    let ranges = list.iter().zip(next.chain([None])).map(range);
+    Ok(ranges.collect::<Result<Vec<_>>>()?.leak())
+}
+
+pub(super) fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
+    ensure!(
+        list.is_sorted_by(|a, b| a.value < b.value),
+        "the values must ascend"
+    );
+    unique("name", list.iter().map(|code| code.name.as_str()))?;
+    let code = |code: &CodeSpec| {
+        Ok(Code {
+            value: code.value,
+            name: word(&code.name)?,
+            doc: prose(&code.doc)?,
+        })
+    };
+    Ok(list.iter().map(code).collect::<Result<Vec<_>>>()?.leak())
+}
+
+pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
+    ensure!(
+        list.is_sorted_by(|a, b| a.value < b.value),
+        "the values must ascend"
+    );
+    unique("name", list.iter().map(|sentinel| sentinel.name.as_str()))?;
+    let sentinel = |sentinel: &SentinelSpec| {
+        let also = sentinel.also.as_deref();
+        if let Some(also) = also {
+            // What fits is a value in its own right and must not be mapped to another.
+            let digits = also.strip_prefix('-').unwrap_or(also);
+            let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            ensure!(
+                number && also.parse::<i64>().is_err(),
+                "{}: also = {also:?} must be an integer that does not fit in 64 bits",
+                sentinel.name
+            );
+        }
+        Ok(Sentinel {
+            value: sentinel.value,
+            name: word(&sentinel.name)?,
+            also: also.map(leak),
+            doc: prose(&sentinel.doc)?,
+        })
+    };
+    Ok(list
+        .iter()
+        .map(sentinel)
+        .collect::<Result<Vec<_>>>()?
+        .leak())
+}
