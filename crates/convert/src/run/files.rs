@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use super::commit::check_footer;
-use super::{Parts, Run, Shared};
+use super::{Run, Shared};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
@@ -14,7 +14,7 @@ use crate::part::{Converted, Text, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
 use crate::reject::BadRow;
 use crate::source::Fingerprint;
-use crate::store::{Journal, Staged, Staging};
+use crate::store::{Journal, Staging};
 
 /// Tells how far a file is read, and stops where that is wanted.
 pub(super) struct Ticks<'a> {
@@ -42,28 +42,35 @@ impl<'a> Ticks<'a> {
     }
 }
 
-/// A part whose files are staged.
-pub(super) struct Done {
+/// The files of a part, which are not on the disk yet.
+pub(super) struct Written {
     converted: Converted,
-    output: Staged,
-    rejects: Option<Staged>,
+    output: Staging,
+    rejects: Option<Staging>,
+}
+
+/// A part of its own file that is converted, and the file it was converted from.
+pub(super) struct StagedPart<'a> {
+    pub(super) table: &'a TablePlan,
+    pub(super) part: &'a PartPlan,
+    pub(super) source: Fingerprint,
+    pub(super) written: Written,
 }
 
 impl Run<'_> {
     /// Converts a file that is a part.
-    pub(super) fn convert_file(
+    pub(super) fn convert_file<'a>(
         &self,
-        shared: &Shared,
-        table: &TablePlan,
-        part: &PartPlan,
-    ) -> Result<Parts> {
+        table: &'a TablePlan,
+        part: &'a PartPlan,
+    ) -> Result<StagedPart<'a>> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
         let mut text = Text::new(&mut source, &table.order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
-        let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
+        let written = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;
@@ -71,8 +78,12 @@ impl Run<'_> {
         ticks.read_up_to(fingerprint.bytes);
         // What becomes visible was made from what is at SRC now.
         source.confirm()?;
-        let facts = self.commit(shared, table, part, fingerprint, done)?;
-        Ok(Parts::from([((table.rank, part.key), facts)]))
+        Ok(StagedPart {
+            table,
+            part,
+            source: fingerprint,
+            written,
+        })
     }
 
     /// Converts one part into staged files; `path` is for people.
@@ -83,14 +94,14 @@ impl Run<'_> {
         path: &Path,
         text: &mut Text<'_>,
         ticks: &mut Ticks<'_>,
-    ) -> Result<Done> {
+    ) -> Result<Written> {
         let TablePlan { order, schema, .. } = table;
         (self.watch)(Event::Started {
             table: order.table.name,
             part: part.key,
         });
         let mut rejects: Option<BufWriter<Staging>> = None;
-        let (converted, staging) = convert_part(
+        let (converted, output) = convert_part(
             text,
             order,
             schema,
@@ -118,7 +129,7 @@ impl Run<'_> {
             _ => error,
         })?;
         let rejects = match rejects.map(BufWriter::into_inner) {
-            Some(Ok(rejects)) => Some(rejects.close()?),
+            Some(Ok(rejects)) => Some(rejects),
             Some(Err(error)) => return Err(self.rejects_failed(part, error.into_error())),
             None => None,
         };
@@ -128,9 +139,9 @@ impl Run<'_> {
             rows_rejected = converted.rows_rejected,
             "staged"
         );
-        Ok(Done {
+        Ok(Written {
             converted,
-            output: staging.close()?,
+            output,
             rejects,
         })
     }
@@ -151,21 +162,24 @@ impl Run<'_> {
         Error::disk("write", error).at(self.lake.root().join(&part.rejects))
     }
 
-    /// Puts a staged part under its name and notes it. The first one takes the manifest away.
+    /// Puts a staged part on the disk and under its name, and notes it. The first one takes the manifest
+    /// away.
     pub(super) fn commit(
         &self,
         shared: &Shared,
         table: &TablePlan,
         part: &PartPlan,
-        fingerprint: Fingerprint,
-        done: Done,
+        source: Fingerprint,
+        written: Written,
     ) -> Result<PartFacts> {
         let table = table.order.table.name;
-        let Done {
+        let Written {
             converted,
             output,
             rejects,
-        } = done;
+        } = written;
+        let rejects = rejects.map(Staging::close).transpose()?;
+        let output = output.close()?;
         self.with_journal(shared, |_| Ok(()))?;
         let rejects = match rejects {
             Some(rejects) => Some(self.lake.commit(rejects)?.into_facts()),
@@ -177,8 +191,8 @@ impl Run<'_> {
             file_number: part.key.file_number,
             source: FileFacts {
                 path: part.recorded.clone(),
-                bytes: fingerprint.bytes,
-                sha256: fingerprint.sha256,
+                bytes: source.bytes,
+                sha256: source.sha256,
             },
             of: None,
             left_out: None,

@@ -1,13 +1,20 @@
 //! Files over threads: the largest first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use rayon::prelude::*;
 
+use super::files::StagedPart;
 use super::{Parts, Run, Shared};
-use crate::error::ErrorKind;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
+
+/// How many parts wait for the disk at once, while threads convert others. A file system syncs several
+/// files in little more time than one, and a small part takes longer to sync than to convert.
+const COMMITS: usize = 4;
 
 /// A file to convert.
 #[derive(Clone, Copy)]
@@ -27,40 +34,44 @@ impl Work<'_> {
     }
 }
 
+/// What a thread made, and what failed, by the index of its file.
+type Made = (Parts, Vec<(usize, Error)>);
+
 impl Run<'_> {
     /// Converts files side by side, the largest first so that none is left over for the end.
     pub(super) fn convert_all(&self, todo: &[Work<'_>], shared: &Shared) -> Result<Parts> {
         let mut order: Vec<usize> = (0..todo.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
         let next = AtomicUsize::new(0);
-        let work = |_| {
-            let (mut parts, mut failure) = (Parts::new(), None);
-            while !self.failed.load(Ordering::Relaxed) {
-                let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    break;
-                };
-                let outcome = match todo[index] {
-                    Work::Part(table, part) => self.convert_file(shared, table, part),
-                    Work::Stream(stream) => self.convert_stream(shared, stream),
-                };
-                match outcome {
-                    Ok(done) => parts.extend(done),
-                    Err(error) => {
-                        self.failed.store(true, Ordering::Relaxed);
-                        failure = Some((index, error));
-                    }
-                }
-            }
-            (parts, failure)
-        };
+        let next = || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
         // Threads that no file is left for take over columns of the others.
         let files = rayon::current_num_threads().min(self.run_options.parts);
-        let outcomes: Vec<_> = (0..files).into_par_iter().map(work).collect();
+        let (staged, received) = sync_channel(0);
+        let received = Arc::new(Mutex::new(received));
+        let made = thread::scope(|scope| {
+            let commit = |_| {
+                let received = received.clone();
+                scope.spawn(move || self.commit_staged(&received, shared))
+            };
+            let commits: Vec<_> = (0..COMMITS.min(todo.len())).map(commit).collect();
+            // If all of them panicked, nothing is received any more.
+            drop(received);
+            let convert = |_| self.convert_files(todo, next, &staged, shared);
+            let mut made: Vec<Made> = (0..files).into_par_iter().map(convert).collect();
+            drop(staged);
+            for commit in commits {
+                match commit.join() {
+                    Ok(committed) => made.push(committed),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            made
+        });
         let mut parts = Parts::new();
         let mut failures = Vec::new();
-        for (mut done, failure) in outcomes {
+        for (mut done, failed) in made {
             parts.append(&mut done);
-            failures.extend(failure);
+            failures.extend(failed);
         }
         // The failure that is first in the plan, whichever thread was first. Parts that stopped because
         // another one failed don't count.
@@ -71,5 +82,67 @@ impl Run<'_> {
                 _ => *index,
             });
         first.map_or(Ok(parts), |(_, error)| Err(error))
+    }
+
+    /// Converts the `next` file until there is none, or one has failed.
+    fn convert_files<'a>(
+        &self,
+        todo: &[Work<'a>],
+        next: impl Fn() -> Option<usize>,
+        staged: &SyncSender<(usize, StagedPart<'a>)>,
+        shared: &Shared,
+    ) -> Made {
+        let (mut parts, mut failures) = Made::default();
+        while !self.failed.load(Ordering::Relaxed) {
+            let Some(index) = next() else {
+                break;
+            };
+            let converted = match todo[index] {
+                Work::Part(table, part) => self.convert_file(table, part).map(|part| {
+                    // Nobody receives it if all that could have panicked, which ends the run.
+                    let _ = staged.send((index, part));
+                }),
+                Work::Stream(stream) => self
+                    .convert_stream(shared, stream)
+                    .map(|done| parts.extend(done)),
+            };
+            if let Err(error) = converted {
+                self.failed.store(true, Ordering::Relaxed);
+                failures.push((index, error));
+            }
+        }
+        (parts, failures)
+    }
+
+    /// Commits what is staged until nothing more comes. What was converted stays, whatever fails.
+    fn commit_staged(
+        &self,
+        received: &Mutex<Receiver<(usize, StagedPart<'_>)>>,
+        shared: &Shared,
+    ) -> Made {
+        let (mut parts, mut failures) = Made::default();
+        let next = || {
+            let received = received.lock();
+            received.unwrap_or_else(PoisonError::into_inner).recv()
+        };
+        while let Ok((index, staged)) = next() {
+            let StagedPart {
+                table,
+                part,
+                source,
+                written,
+            } = staged;
+            let key = (table.rank, part.key);
+            match self.commit(shared, table, part, source, written) {
+                Ok(facts) => {
+                    parts.insert(key, facts);
+                }
+                Err(error) => {
+                    self.failed.store(true, Ordering::Relaxed);
+                    failures.push((index, error));
+                }
+            }
+        }
+        (parts, failures)
     }
 }

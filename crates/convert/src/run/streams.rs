@@ -141,9 +141,9 @@ impl Run<'_> {
                 parts.insert(key, facts.clone());
             } else if self.plan.selects(number) {
                 let part = self.plan.cut(stream, table, number);
-                let done = self.stage(table, &part, path, &mut text, ticks)?;
+                let written = self.stage(table, &part, path, &mut text, ticks)?;
                 text.confirm()?;
-                let facts = self.commit(shared, table, &part, text.fingerprint(), done)?;
+                let facts = self.commit(shared, table, &part, text.fingerprint(), written)?;
                 parts.insert(key, facts);
             } else {
                 text.pass_part(&mut |position| ticks.tick(position))?;
