@@ -89,8 +89,7 @@ impl<K: PhysicalKind> FieldCache<K> for IntegerCache {
         found: &mut [Found],
     ) {
         let long = |_: &[u8]| Found::UNKNOWN;
-        self.0
-            .find_all(text, fields.iter().enumerate(), found, long);
+        self.0.find_all(text, fields, found, long);
     }
 
     fn find(&self, text: &[u8], field: Span) -> Found {
@@ -119,8 +118,7 @@ impl FieldCache<Text> for TextFieldCache {
         found: &mut [Found],
     ) {
         let long = |field: &[u8]| dictionary.find(field).map_or(Found::UNKNOWN, Found::at);
-        self.0
-            .find_all(text, fields.iter().enumerate(), found, long);
+        self.0.find_all(text, fields, found, long);
     }
 
     fn find(&self, text: &[u8], field: Span) -> Found {
@@ -153,16 +151,13 @@ impl FieldCache<Double> for FloatCache {
         _dictionary: &Dictionary<Double>,
         found: &mut [Found],
     ) {
-        let long = |_: &[u8]| Found::UNKNOWN;
         if !self.decimals.has_begun() {
-            self.texts
-                .find_all(text, fields.iter().enumerate(), found, long);
+            self.texts.find_all(text, fields, found, |_| Found::UNKNOWN);
             return;
         }
         self.decimals
             .find_all(text, fields, found, &mut self.others);
-        let others = self.others.iter().copied();
-        self.texts.find_all(text, others, found, long);
+        self.texts.find_each(text, &self.others, found);
     }
 
     fn find(&self, text: &[u8], (start, end): Span) -> Found {

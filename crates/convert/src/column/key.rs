@@ -1,16 +1,16 @@
 //! A short text as two words, for comparing many of them.
 
 /// The longest text that is kept, in bytes.
-const LONGEST: usize = 13;
+pub(super) const LONGEST: usize = 13;
 
 /// Where the second word has what is above the text: the length, then the index.
-const LENGTH_SHIFT: u32 = 40;
+pub(super) const LENGTH_SHIFT: u32 = 40;
 pub(super) const INDEX_SHIFT: u32 = 44;
 
 /// Indices below this one fit.
 pub(super) const INDICES: u32 = 1 << (64 - INDEX_SHIFT);
 
-/// A short text as two words; different for different texts.
+/// A short text as two words, mixed to be looked up; different for different texts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Key {
     /// The first eight bytes, mixed with the rest: given the rest, each text has another one.
@@ -37,22 +37,28 @@ const MASKS: [(u64, u64); 16] = {
     masks
 };
 
-impl Key {
-    /// The key of the empty text.
-    pub(super) const EMPTY: Self = Self { mixed: 0, rest: 0 };
+/// A short text as two words, as its neighbours are compared with it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    /// The first eight bytes.
+    pub(super) low: u64,
+    /// The other five bytes and the length.
+    pub(super) rest: u64,
+}
 
+impl Words {
     /// Marks a text longer than [`LONGEST`]: no text has this length.
     pub(super) const LONG: Self = Self {
-        mixed: 0,
+        low: 0,
         rest: u64::MAX,
     };
 
-    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
+    /// The words of `chunk[start..end]`.
     #[inline(always)]
-    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
+    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Self {
         let length = end - start;
         if length > LONGEST {
-            return None;
+            return Self::LONG;
         }
         let word = match chunk.get(start..start + 16).and_then(<[u8]>::first_chunk) {
             Some(word) => u128::from_le_bytes(*word),
@@ -61,12 +67,10 @@ impl Key {
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
         let (low, high) = (word as u64, (word >> 64) as u64);
         let masks = MASKS[length & 15];
-        let rest = high & masks.1 | (length as u64) << LENGTH_SHIFT;
-        // Odd factors, of the golden ratio and the square root of two: the upper bits of a product
-        // depend on all of its bits.
-        let mixed = (low & masks.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ rest.wrapping_mul(0x6a09_e667_f3bc_c909);
-        Some(Self { mixed, rest })
+        Self {
+            low: low & masks.0,
+            rest: high & masks.1 | (length as u64) << LENGTH_SHIFT,
+        }
     }
 
     /// The last bytes of a chunk, where there are no sixteen to read.
@@ -77,6 +81,26 @@ impl Key {
         let length = rest.len().min(16);
         word[..length].copy_from_slice(&rest[..length]);
         u128::from_le_bytes(word)
+    }
+
+    /// The key of a text that isn't long.
+    #[inline(always)]
+    pub(super) fn key(self) -> Key {
+        let Self { low, rest } = self;
+        // Odd factors, of the golden ratio and the square root of two: the upper bits of a product
+        // depend on all of its bits.
+        let mixed =
+            low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ rest.wrapping_mul(0x6a09_e667_f3bc_c909);
+        Key { mixed, rest }
+    }
+}
+
+impl Key {
+    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
+    #[inline(always)]
+    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
+        let words = Words::new(chunk, start, end);
+        (words != Words::LONG).then(|| words.key())
     }
 
     pub(super) fn halves(self) -> (u32, u32) {

@@ -30,6 +30,8 @@ mod phases;
 mod tests;
 mod text;
 mod text_cache;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use std::ops::Range;
 

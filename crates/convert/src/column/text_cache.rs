@@ -5,11 +5,12 @@
 //! so this is what a field costs. A text is compared as two words. Fields that equal the one above
 //! them are looked up once.
 
-use super::cache::{Found, Span};
-use super::key::{INDEX_SHIFT, INDICES, Key};
+mod block;
 
-/// Fields that are looked up together.
-const BLOCK: usize = 64;
+use super::cache::{Found, Span};
+use super::key::{INDEX_SHIFT, INDICES, Key, Words};
+use crate::split::ColumnFields;
+use block::{BLOCK, Block};
 
 /// The most buckets; with more texts than fit, the later ones push others out.
 const MOST_BUCKETS: usize = 1 << 15;
@@ -93,8 +94,7 @@ impl TextCache {
         Found::UNKNOWN
     }
 
-    /// Looks up fields of a chunk, each with its place in `found`; `long` looks up a text that is too
-    /// long to be kept here.
+    /// Looks up the fields of a column; `long` looks up a text that is too long to be kept here.
     ///
     /// Fields are taken in blocks. Of equal neighbours only the first is looked up. All buckets of a
     /// block are touched before the first one is searched, so that the processor fetches them at the
@@ -102,56 +102,60 @@ impl TextCache {
     pub(super) fn find_all(
         &self,
         text: &[u8],
-        mut fields: impl Iterator<Item = (usize, Span)>,
+        mut fields: ColumnFields<'_>,
         found: &mut [Found],
         long: impl Fn(&[u8]) -> Found,
     ) {
-        // The distinct neighbours of a block, with the first one's field; and for each field its place
-        // and which of these it is.
-        let mut keys = [(Key::EMPTY, (0, 0)); BLOCK];
-        let mut places = [(0, 0); BLOCK];
-        loop {
-            let (mut distinct, mut count) = (0, 0);
-            let mut last = None;
-            for (into, (place, field)) in places.iter_mut().zip(fields.by_ref()) {
-                let (start, end) = field;
-                let key = Key::new(text, start, end).unwrap_or(Key::LONG);
-                let same = last.is_some_and(|(last_key, (last_start, last_end))| {
-                    key == last_key
-                        && (key != Key::LONG || text[start..end] == text[last_start..last_end])
-                });
-                // Without a branch, because nothing predicts it in half of the columns.
-                distinct += usize::from(!same);
-                keys[distinct - 1] = (key, field);
-                *into = (place, distinct - 1);
-                last = Some((key, field));
-                count += 1;
-            }
-            if !self.buckets.is_empty() {
-                let touch = |touched, &(key, _): &(Key, Span)| {
-                    touched
-                        ^ self
-                            .buckets
-                            .get(self.home(key))
-                            .map_or(0, |bucket| bucket.upper[0])
-                };
-                std::hint::black_box(keys[..distinct].iter().fold(0, touch));
-            }
-            let mut indices = [Found::UNKNOWN; BLOCK];
-            for (index, &(key, (start, end))) in indices.iter_mut().zip(&keys[..distinct]) {
-                *index = if key == Key::LONG {
-                    long(&text[start..end])
+        let mut block = Block::default();
+        for found in found.chunks_mut(BLOCK) {
+            block.read(text, fields, found.len());
+            self.touch(block.distinct().map(|place| block.words(place)));
+            let mut known: Option<(&[u8], Found)> = None;
+            for place in block.distinct() {
+                let words = block.words(place);
+                let index = if words == Words::LONG {
+                    let (start, end) = fields.get(place);
+                    let field = &text[start..end];
+                    let index = match known {
+                        Some((above, index)) if above == field => index,
+                        _ => long(field),
+                    };
+                    known = Some((field, index));
+                    index
                 } else {
-                    self.find(key)
+                    self.find(words.key())
                 };
+                let end = block.next_distinct(place, found.len());
+                found[place..end].fill(index);
             }
-            for &(place, distinct) in &places[..count] {
-                found[place] = indices[distinct];
+            fields = fields.after(found.len());
+        }
+    }
+
+    /// Looks up single fields, each with its place in `found`; long ones stay unknown.
+    pub(super) fn find_each(&self, text: &[u8], fields: &[(usize, Span)], found: &mut [Found]) {
+        for fields in fields.chunks(BLOCK) {
+            let mut words = [Words::LONG; BLOCK];
+            for (words, &(_, (start, end))) in words.iter_mut().zip(fields) {
+                *words = Words::new(text, start, end);
             }
-            if count < BLOCK {
-                return;
+            self.touch(words[..fields.len()].iter().copied());
+            for (words, &(place, _)) in words.iter().zip(fields) {
+                if *words != Words::LONG {
+                    found[place] = self.find(words.key());
+                }
             }
         }
+    }
+
+    /// Makes the processor fetch the buckets of some texts.
+    #[inline(always)]
+    fn touch(&self, words: impl Iterator<Item = Words>) {
+        let touched = words.fold(0, |touched, words| {
+            let bucket = self.buckets.get(self.home(words.key()));
+            touched ^ bucket.map_or(0, |bucket| bucket.upper[0])
+        });
+        std::hint::black_box(touched);
     }
 
     /// Remembers the index of a text that is not known.

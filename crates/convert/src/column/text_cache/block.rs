@@ -1,0 +1,112 @@
+//! Some neighbouring fields of a column, as the words by which they are compared.
+
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
+use crate::column::key::Words;
+use crate::split::ColumnFields;
+
+/// Fields that are looked up together: one for each bit of a mask.
+pub(super) const BLOCK: usize = 64;
+
+/// Up to 64 fields, each in a column of the two arrays.
+pub(super) struct Block {
+    low: [u64; BLOCK],
+    rest: [u64; BLOCK],
+    /// A bit for each field that has other words than the one above it, or is long.
+    distinct: u64,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            low: [0; BLOCK],
+            rest: [0; BLOCK],
+            distinct: 0,
+        }
+    }
+}
+
+impl Block {
+    /// Reads the first fields, at most 64.
+    pub(super) fn read(&mut self, text: &[u8], fields: ColumnFields<'_>, count: usize) {
+        self.distinct = 0;
+        #[cfg(target_arch = "x86_64")]
+        let done = self.read_eights(text, fields, count);
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        let rest = fields.after(done).iter().take(count - done);
+        for (place, (start, end)) in (done..).zip(rest) {
+            let words = Words::new(text, start, end);
+            (self.low[place], self.rest[place]) = (words.low, words.rest);
+            let is_same = place > 0 && words == self.words(place - 1) && words != Words::LONG;
+            self.distinct |= u64::from(!is_same) << place;
+        }
+    }
+
+    /// The words of a field.
+    #[inline(always)]
+    pub(super) fn words(&self, place: usize) -> Words {
+        Words {
+            low: self.low[place],
+            rest: self.rest[place],
+        }
+    }
+
+    /// The fields that aren't known to equal the one above.
+    #[inline(always)]
+    pub(super) fn distinct(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.distinct;
+        std::iter::from_fn(move || {
+            let place = left.trailing_zeros() as usize;
+            left &= left.checked_sub(1)?;
+            Some(place)
+        })
+    }
+
+    /// The first of [`Self::distinct`] after a field; `count` if it is the last one.
+    #[inline(always)]
+    pub(super) fn next_distinct(&self, place: usize, count: usize) -> usize {
+        let after = self.distinct >> place >> 1;
+        count.min(place + 1 + after.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::{LineEnding, Records};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Eight at a time, where the processor can, and the last ones of a chunk one by one.
+        #[test]
+        fn fields_are_read_as_one_is(
+            rows in prop::collection::vec(("[0-9a-z]{0,20}", 1..4_usize, "[0-9]{0,9}"), 1..40),
+            column in 0..2_usize,
+        ) {
+            let rows = rows.iter().flat_map(|(field, times, other)| {
+                vec![format!("{field},{other}\n"); *times]
+            });
+            let text: String = rows.take(BLOCK).collect();
+            let mut records = Records::default();
+            records.split(text.as_bytes(), 2, LineEnding::Lf);
+            let fields = records.column(column, 0..records.len());
+            let mut block = Block::default();
+            block.read(text.as_bytes(), fields, records.len());
+            let mut distinct = Vec::new();
+            for (place, (start, end)) in fields.iter().enumerate() {
+                let words = Words::new(text.as_bytes(), start, end);
+                prop_assert!(block.words(place) == words);
+                if place == 0 || words == Words::LONG || words != block.words(place - 1) {
+                    distinct.push(place);
+                }
+            }
+            prop_assert_eq!(block.distinct().collect::<Vec<_>>(), &*distinct);
+            distinct.push(records.len());
+            for two in distinct.windows(2) {
+                prop_assert_eq!(block.next_distinct(two[0], records.len()), two[1]);
+            }
+        }
+    }
+}
