@@ -1,7 +1,5 @@
 //! Values that may hold others, in the order of their columns, and what reading them needs. Pure.
 
-use std::ops::Range;
-
 use tracelake_schema::{Column, Kind};
 
 use crate::column::sentinel;
@@ -29,49 +27,6 @@ pub(crate) struct Row {
     pub cells: Vec<Cell>,
     /// Values that were another spelling of a sentinel, and were mapped to it.
     pub mapped: u64,
-}
-
-/// A row that cannot be converted, and the place in it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bad {
-    /// The column; `None` where the row's shape is wrong.
-    pub column: Option<&'static Column>,
-    /// What of the column, such as `.cpus` or `[1].name`.
-    pub inner: String,
-    /// The bytes of the faulty value in what was read.
-    pub field: Range<usize>,
-    /// What is wrong.
-    pub fault: Fault,
-}
-
-impl Bad {
-    pub(crate) fn new(field: Range<usize>, fault: Fault) -> Self {
-        Self {
-            column: None,
-            inner: String::new(),
-            field,
-            fault,
-        }
-    }
-
-    /// It is in a column of the table.
-    pub(crate) fn of(mut self, column: &'static Column) -> Self {
-        self.column = Some(column);
-        self
-    }
-
-    /// It is in a named value of a struct.
-    pub(crate) fn within(mut self, column: &Column) -> Self {
-        self.inner.insert_str(0, column.name);
-        self.inner.insert(0, '.');
-        self
-    }
-
-    /// It is in an item of a list, counted from 0.
-    pub(crate) fn at(mut self, item: usize) -> Self {
-        self.inner.insert_str(0, &format!("[{item}]"));
-        self
-    }
 }
 
 /// Reads a number as [`value`] does; what spells a sentinel in another way is counted.
@@ -151,6 +106,7 @@ pub(crate) mod tests {
     use tracelake_schema::{Files, Obfuscation, Sentinel, Syntax, Table};
 
     use super::*;
+    use crate::reject::Reject;
 
     const fn column(
         name: &'static str,
@@ -240,10 +196,10 @@ pub(crate) mod tests {
     };
 
     /// The column that a fault is in, what of it, the faulty text, and the fault.
-    pub(crate) fn told(bad: Bad, raw: &[u8]) -> (String, String, Fault) {
-        let column = bad.column.map_or("", |column| column.name);
-        let field = String::from_utf8_lossy(&raw[bad.field]).into_owned();
-        (format!("{column}{}", bad.inner), field, bad.fault)
+    pub(crate) fn told(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
+        let column = reject.column.map_or("", |column| column.name);
+        let field = String::from_utf8_lossy(&raw[reject.field()]).into_owned();
+        (format!("{column}{}", reject.inner), field, reject.fault)
     }
 
     /// What Python prints of a cell, with numpy's spaces in lists or with commas.

@@ -10,21 +10,22 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Bad, Cell, Named, Row, null, number};
+use crate::cell::{Cell, Named, Row, null, number};
 use crate::fault::Fault;
+use crate::reject::Reject;
 
 /// Reads a line, without its ending.
 ///
 /// Integers, codes and floats may be numbers or strings of them. What is not there is NULL, as is
 /// `null`. The depth of what is read is that of the columns.
-pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Bad> {
+pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject> {
     let text = str::from_utf8(line).map_err(|error| {
         let start = error.valid_up_to();
         let byte = line.get(start).copied().unwrap_or_default();
-        Bad::new(start..line.len(), Fault::NotUtf8 { byte })
+        Reject::new(start..line.len(), Fault::NotUtf8 { byte })
     })?;
     let mut reader = Reader { text, mapped: 0 };
-    let cells = reader.object(text, columns, |bad, column| bad.of(column))?;
+    let cells = reader.object(text, columns, Reject::in_column)?;
     Ok(Row {
         cells,
         mapped: reader.mapped,
@@ -41,41 +42,43 @@ impl<'a> Reader<'a> {
         &mut self,
         text: &'a str,
         columns: &'static [Column],
-        within: fn(Bad, &'static Column) -> Bad,
-    ) -> Result<Vec<Cell>, Bad> {
+        within: fn(Reject, &'static Column) -> Reject,
+    ) -> Result<Vec<Cell>, Reject> {
         let Pairs(pairs) = self.parse(text, Fault::NotStruct)?;
         let mut named = Named::new(columns);
         for (key, value) in pairs {
-            let bad = |fault| Bad::new(self.place(key.get()), fault);
+            let bad = |fault| Reject::new(self.place(key.get()), fault);
             let name = string(key.get()).map_err(bad)?;
             let (index, column) = named.column(name.as_ref()).map_err(bad)?;
             let cell = self.value(value.get(), column);
-            named.put(index, cell.map_err(|bad| within(bad, column))?);
+            named.put(index, cell.map_err(|reject| within(reject, column))?);
         }
         named
             .finish()
-            .map_err(|(column, fault)| within(Bad::new(self.place(text), fault), column))
+            .map_err(|(column, fault)| within(Reject::new(self.place(text), fault), column))
     }
 
-    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Bad> {
-        let bad = |fault| Bad::new(self.place(text), fault);
+    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
+        let bad = |fault| Reject::new(self.place(text), fault);
         if text == "null" {
             return null(column).map_err(bad);
         }
         let is_string = text.starts_with('"');
         match column.kind {
             Kind::Struct => {
-                let cells = self.object(text, column.fields, |bad, column| bad.within(column));
+                let cells = self.object(text, column.fields, Reject::in_struct_field);
                 cells.map(Cell::Struct)
             }
             Kind::List => {
                 let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
                 let [column, ..] = column.fields else {
-                    return Err(Bad::new(self.place(text), Fault::NotList));
+                    return Err(Reject::new(self.place(text), Fault::NotList));
                 };
                 let items = items.into_iter().enumerate();
-                let cells = items
-                    .map(|(at, item)| self.value(item.get(), column).map_err(|bad| bad.at(at)));
+                let cells = items.map(|(at, item)| {
+                    self.value(item.get(), column)
+                        .map_err(|reject| reject.in_item(at))
+                });
                 cells.collect::<Result<_, _>>().map(Cell::List)
             }
             Kind::Text if is_string => string(text)
@@ -89,7 +92,7 @@ impl<'a> Reader<'a> {
             },
             Kind::Integer | Kind::Code | Kind::Float => {
                 let place = self.place(text);
-                let bad = |fault| Bad::new(place.clone(), fault);
+                let bad = |fault| Reject::new(place.clone(), fault);
                 if is_string {
                     let text = string(text).map_err(bad)?;
                     number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
@@ -101,11 +104,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses one level of JSON; of another type than it should be it has the fault given.
-    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Bad> {
+    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Reject> {
         serde_json::from_str(text).map_err(|error| {
             let place = self.place(text);
             if error.is_data() {
-                return Bad::new(place, other);
+                return Reject::new(place, other);
             }
             // A word is shown whole: serde_json finds out inside of one that it is none of JSON's.
             let at = error.column().saturating_sub(1).min(text.len());
@@ -115,7 +118,7 @@ impl<'a> Reader<'a> {
                 .rev()
                 .take_while(|byte| is_word(byte));
             let at = place.start + at - word.count();
-            Bad::new(at..place.end, Fault::NotJson)
+            Reject::new(at..place.end, Fault::NotJson)
         })
     }
 
@@ -174,7 +177,7 @@ mod tests {
     use super::*;
     use crate::cell::tests::{TABLE, told};
 
-    fn read(line: &str) -> Result<Row, Bad> {
+    fn read(line: &str) -> Result<Row, Reject> {
         row(line.as_bytes(), TABLE.columns)
     }
 
@@ -322,7 +325,7 @@ mod tests {
         }
         let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", TABLE.columns).unwrap_err();
         assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
-        assert_eq!(broken.field.start, 18);
+        assert_eq!(broken.field().start, 18);
     }
 
     #[test]
@@ -422,8 +425,8 @@ mod tests {
 
         #[test]
         fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
-            if let Err(bad) = row(&line, TABLE.columns) {
-                prop_assert!(line.get(bad.field).is_some());
+            if let Err(reject) = row(&line, TABLE.columns) {
+                prop_assert!(line.get(reject.field()).is_some());
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::manifest::Manifest;
 use crate::parquet_file::{self, ParquetFile, RowGroup};
-use crate::rows::Reject;
+use crate::reject::Reject;
 use crate::split::Records;
 use crate::{nested, rows};
 

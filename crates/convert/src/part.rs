@@ -2,6 +2,7 @@
 
 mod syntax;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 
@@ -9,11 +10,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_schema::Syntax;
 
+use crate::bad_row::{BadRow, BadShare};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::output::{Block, Encoding, OutputFile, Rows};
-use crate::reject::{BadRow, BadShare};
-use crate::rows::Reject;
+use crate::reject::Reject;
 use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
 use syntax::{Ends, Records};
@@ -352,15 +353,14 @@ impl Place {
     /// A reject of the chunk at this position, with its position in the text.
     fn of<'a>(&self, chunk: &'a [u8], reject: &'a Reject) -> BadRow<'a> {
         BadRow {
-            line: self.lines + reject.line as u64 + 1,
-            byte: self.bytes + reject.row.start as u64,
-            column_byte: (reject.field.start - reject.row.start) as u64 + 1,
+            line: self.lines + reject.line() as u64 + 1,
+            byte: self.bytes + reject.row().start as u64,
+            raw: Cow::Borrowed(&chunk[reject.row()]),
+            field: reject.field(),
             column: reject.column,
-            inner: &reject.inner,
+            inner: Cow::Borrowed(&reject.inner),
             fault: reject.fault,
             first_chunk: self.first_chunk,
-            field: &chunk[reject.field.clone()],
-            raw: &chunk[reject.row.clone()],
         }
     }
 }

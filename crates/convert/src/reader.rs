@@ -1,6 +1,5 @@
 //! A published file as Arrow record batches, without a lake.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +8,13 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tracelake_schema::{Column, Trace};
+use tracelake_schema::Trace;
 
+use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::fault::Fault;
 use crate::location::Location;
 use crate::part::{Converted, Text, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
-use crate::reject::{BadRow, BadShare};
 use crate::source::Source;
 
 pub use crate::batch::BATCH_ROWS;
@@ -209,12 +207,10 @@ impl Iterator for PartReader {
         loop {
             let error = match self.running.as_ref()?.received.recv() {
                 Ok(Message::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Message::BadRow(bad_row)) => {
-                    match self.on_bad_row.as_mut()?(&bad_row.borrow()) {
-                        Ok(()) => continue,
-                        Err(error) => error,
-                    }
-                }
+                Ok(Message::BadRow(bad_row)) => match self.on_bad_row.as_mut()?(&bad_row) {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
                 Ok(Message::End(Ok(counts))) => {
                     self.stop();
                     self.counts = Some(counts);
@@ -242,54 +238,9 @@ impl Drop for PartReader {
 /// What the thread that reads ahead sends.
 enum Message {
     Batch(RecordBatch),
-    BadRow(OwnedBadRow),
+    BadRow(BadRow<'static>),
     /// The last one.
     End(Result<Converted>),
-}
-
-/// A [`BadRow`] that borrows nothing.
-struct OwnedBadRow {
-    line: u64,
-    byte: u64,
-    column_byte: u64,
-    column: Option<&'static Column>,
-    inner: String,
-    fault: Fault,
-    first_chunk: Option<BadShare>,
-    /// The bytes of the field in the row.
-    field: Range<usize>,
-    raw: Vec<u8>,
-}
-
-impl OwnedBadRow {
-    fn new(bad_row: &BadRow<'_>) -> Self {
-        let start = usize::try_from(bad_row.column_byte - 1).expect("a row is in memory");
-        Self {
-            line: bad_row.line,
-            byte: bad_row.byte,
-            column_byte: bad_row.column_byte,
-            column: bad_row.column,
-            inner: bad_row.inner.to_owned(),
-            fault: bad_row.fault,
-            first_chunk: bad_row.first_chunk,
-            field: start..start + bad_row.field.len(),
-            raw: bad_row.raw.to_owned(),
-        }
-    }
-
-    fn borrow(&self) -> BadRow<'_> {
-        BadRow {
-            line: self.line,
-            byte: self.byte,
-            column_byte: self.column_byte,
-            column: self.column,
-            inner: &self.inner,
-            fault: self.fault,
-            first_chunk: self.first_chunk,
-            field: &self.raw[self.field.clone()],
-            raw: &self.raw,
-        }
-    }
 }
 
 /// One table in one file.
@@ -408,7 +359,7 @@ impl Producer {
             &mut |batch| self.send(Message::Batch(batch)),
             &mut |bad_row| {
                 if self.reports_bad_rows {
-                    self.send(Message::BadRow(OwnedBadRow::new(bad_row)))
+                    self.send(Message::BadRow(bad_row.clone().into_owned()))
                 } else {
                     Err(bad_row.to_error(&PathBuf::from(path), &table.order))
                 }
@@ -436,7 +387,7 @@ mod tests {
     use arrow_select::concat::concat_batches;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use proptest::prelude::*;
-    use tracelake_schema::{Kind, Syntax, TRACES, Table};
+    use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
     use super::*;
     use crate::field_order::FieldOrder;

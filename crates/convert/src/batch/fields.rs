@@ -17,7 +17,8 @@ use tracelake_schema::{Column, Kind, arrow::data_type};
 use crate::column::sentinel;
 use crate::fault::Fault;
 use crate::field_order::FieldOrder;
-use crate::rows::{Reject, rejects};
+use crate::reject::Reject;
+use crate::rows::rejects;
 use crate::split::Records;
 use crate::value;
 
@@ -61,8 +62,7 @@ pub(crate) fn chunk_rows(
         }
     });
     let columns: Vec<ColumnValues> = columns.collect();
-    let rejects = rejects(&order.fields, |index| &columns[index].faults, records);
-    let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
+    let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
     let mapped = columns.iter().flat_map(|column| &column.mapped);
     let mapped = mapped.filter(|record| faulty.binary_search(record).is_err());
     let mapped = mapped.count() as u64;
@@ -70,7 +70,7 @@ pub(crate) fn chunk_rows(
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ChunkRows {
         batch: without(batch, &faulty)?,
-        rejects: rejects.into_iter().map(|(_, reject)| reject).collect(),
+        rejects,
         mapped,
     })
 }

@@ -10,7 +10,8 @@ use arrow_select::coalesce::BatchCoalescer;
 
 use crate::cell::Row;
 use crate::field_order::FieldOrder;
-use crate::rows::{CHUNK_BYTES, Reject};
+use crate::reject::Reject;
+use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
 pub(crate) use cells::{array, record_batch};
 use fields::chunk_rows;

@@ -7,12 +7,12 @@ use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 use tracelake_schema::Syntax;
 
-use crate::cell::{Bad, Row};
+use crate::cell::Row;
 use crate::error::Result;
 use crate::fault::Fault;
 use crate::field_order::FieldOrder;
 use crate::output::{Encoding, OutputFile, Rows};
-use crate::rows::Reject;
+use crate::reject::Reject;
 use crate::split::LineEnding;
 use crate::{json, quoted, split};
 
@@ -146,21 +146,21 @@ impl Records {
     }
 
     /// Reads records one by one, in parallel; `row` gets the index of a record and its text without the
-    /// line ending. Returns the place of each record, and its row.
+    /// line ending. The rejects still lack their lines.
     fn read(
         &self,
         lines: &[u8],
         places: &[Range<usize>],
-        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Bad> + Sync,
-    ) -> Vec<(Range<usize>, std::result::Result<Row, Bad>)> {
+        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Reject> + Sync,
+    ) -> Vec<std::result::Result<Row, Reject>> {
         let read = |(index, place): (usize, &Range<usize>)| {
             let (raw, shape) = self.ending.body(&lines[place.clone()]);
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let row = match marked.or(shape) {
-                Some(fault) => Err(Bad::new(0..raw.len(), fault)),
+                Some(fault) => Err(Reject::new(0..raw.len(), fault)),
                 None => row(index, raw),
             };
-            (place.start..place.start + raw.len(), row)
+            row.map_err(|reject| reject.in_row(place.start..place.start + raw.len()))
         };
         let places = places.par_iter().enumerate();
         places.with_min_len(RECORDS_PER_THREAD).map(read).collect()
@@ -201,24 +201,16 @@ pub(super) fn push(
     };
     let (mut good, mut rejects) = (Vec::new(), Vec::new());
     let (mut line, mut seen) = (0, 0);
-    for (place, row) in read {
-        let bad = match row {
-            Ok(row) => {
-                good.push(row);
-                continue;
+    for row in read {
+        match row {
+            Ok(row) => good.push(row),
+            Err(reject) => {
+                let start = reject.row().start;
+                line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
+                seen = start;
+                rejects.push(reject.in_line(line));
             }
-            Err(bad) => bad,
-        };
-        line += memchr::memchr_iter(b'\n', &lines[seen..place.start]).count();
-        seen = place.start;
-        rejects.push(Reject {
-            line,
-            field: place.start + bad.field.start..place.start + bad.field.end,
-            row: place,
-            column: bad.column,
-            inner: bad.inner,
-            fault: bad.fault,
-        });
+        }
     }
     rows.push_cells(&good)?;
     Ok(rejects)

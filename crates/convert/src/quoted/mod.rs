@@ -12,10 +12,11 @@ use std::ops::Range;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_schema::Kind;
 
-use crate::cell::{Bad, Cell, Row, number};
+use crate::cell::{Cell, Row, number};
 use crate::error::escape;
 use crate::fault::Fault;
 use crate::field_order::{Field, FieldOrder};
+use crate::reject::Reject;
 use crate::split::LineEnding;
 
 /// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
@@ -113,10 +114,10 @@ impl Records {
         };
         let (raw, fault) = ending.body(&chunk[place.clone()]);
         let checked = match fault {
-            Some(fault) => Err(Bad::new(0..0, fault)),
+            Some(fault) => Err(Reject::new(0..0, fault)),
             None => self.fields_of(0, raw, ending),
         };
-        let names = checked.map_err(|bad| (bad.field.start, bad.fault.to_string()))?;
+        let names = checked.map_err(|reject| (reject.field().start, reject.fault.to_string()))?;
         for (at, field) in order.iter().enumerate() {
             let expected = field.column.content;
             let (start, found) = match names.get(at) {
@@ -155,7 +156,7 @@ impl Records {
         raw: &[u8],
         order: &FieldOrder,
         ending: LineEnding,
-    ) -> Result<Row, Bad> {
+    ) -> Result<Row, Reject> {
         let fields = self.fields_of(index, raw, ending)?;
         if fields.len() != order.fields.len() {
             let count = |count| u32::try_from(count).expect("a line has at most 1 MiB");
@@ -163,16 +164,16 @@ impl Records {
                 found: count(fields.len()),
                 expected: count(order.fields.len()),
             };
-            return Err(Bad::new(0..raw.len(), fault));
+            return Err(Reject::new(0..raw.len(), fault));
         }
         let mut row = Row {
             cells: vec![Cell::Null; order.table.columns.len()],
             mapped: 0,
         };
         for (field, (place, text)) in order.fields.iter().zip(fields) {
-            let cell = cell(field, text, &mut row.mapped).map_err(|mut bad| {
-                bad.field = place_in(&raw[place.clone()], place.start, text, bad.field);
-                bad.of(field.column)
+            let cell = cell(field, text, &mut row.mapped).map_err(|reject| {
+                let at = place_in(&raw[place.clone()], place.start, text, reject.field());
+                reject.with_field(at).in_column(field.column)
             });
             row.cells[field.index] = cell?;
         }
@@ -186,9 +187,9 @@ impl Records {
         index: usize,
         raw: &[u8],
         ending: LineEnding,
-    ) -> Result<Vec<Placed<'_>>, Bad> {
+    ) -> Result<Vec<Placed<'_>>, Reject> {
         if self.open && index + 1 == self.places.len() {
-            return Err(Bad::new(0..raw.len(), Fault::OpenQuote));
+            return Err(Reject::new(0..raw.len(), Fault::OpenQuote));
         }
         let record = &self.fields[index];
         let mut fields = Vec::with_capacity(record.len());
@@ -207,7 +208,7 @@ impl Records {
                 None => is_last,
             });
             let Some(end) = ended else {
-                return Err(Bad::new(at..raw.len(), Fault::StrayQuote));
+                return Err(Reject::new(at..raw.len(), Fault::StrayQuote));
             };
             fields.push((at..end, field));
             at = end + 1;
@@ -248,8 +249,8 @@ fn place_in(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) -> Range<
 }
 
 /// Reads one field; an empty one is NULL.
-fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Bad> {
-    let bad = |fault| Bad::new(0..text.len(), fault);
+fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
+    let bad = |fault| Reject::new(0..text.len(), fault);
     if text.is_empty() {
         return if field.mandatory {
             Err(bad(Fault::Empty))
@@ -327,10 +328,10 @@ mod tests {
             .map(|(index, place)| {
                 let (raw, fault) = ending.body(&text.as_bytes()[place.clone()]);
                 match fault {
-                    Some(fault) => Err(told(Bad::new(0..raw.len(), fault), raw)),
+                    Some(fault) => Err(told(Reject::new(0..raw.len(), fault), raw)),
                     None => records
                         .row(index, raw, &order, ending)
-                        .map_err(|bad| told(bad, raw)),
+                        .map_err(|reject| told(reject, raw)),
                 }
             })
             .collect()
@@ -625,8 +626,8 @@ mod tests {
             let places = records.places().iter().enumerate();
             for (index, place) in places {
                 let raw = &chunk[place.start..place.end - 1];
-                if let Err(bad) = records.row(index, raw, &order(), LineEnding::Lf) {
-                    prop_assert!(raw.get(bad.field).is_some());
+                if let Err(reject) = records.row(index, raw, &order(), LineEnding::Lf) {
+                    prop_assert!(raw.get(reject.field()).is_some());
                 }
             }
         }

@@ -6,13 +6,13 @@ use std::sync::PoisonError;
 
 use super::commit::check_footer;
 use super::{Parts, Run, Shared, table_at};
+use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
 use crate::options::OnBadRow;
 use crate::part::{Converted, Text, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
-use crate::reject::BadRow;
 use crate::source::Fingerprint;
 use crate::store::{Journal, Staged, Staging};
 

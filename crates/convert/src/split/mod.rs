@@ -5,12 +5,13 @@ mod masks;
 use std::ops::Range;
 
 use crate::fault::Fault;
+use crate::reject::Reject;
 use masks::{BLOCK, masks};
 
 /// The records of one chunk, as offsets into it; reused from chunk to chunk.
 ///
 /// # Memory
-/// `4 × (fields + 1)` bytes a record, and 24 bytes a record that is malformed.
+/// `4 × (fields + 1)` bytes a record, and 56 bytes a record that is malformed.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Fields in a record, at least 1.
@@ -21,20 +22,7 @@ pub struct Records {
     /// Well-formed records.
     count: usize,
     /// Records of the wrong shape, in order.
-    malformed: Vec<Malformed>,
-}
-
-/// A record that has no fields to speak of, because its shape is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed {
-    /// Its place among all records of the chunk, from 0.
-    pub ordinal: u32,
-    /// Its first byte in the chunk.
-    pub start: u32,
-    /// The byte after its last, before the line ending.
-    pub end: u32,
-    /// What is wrong.
-    pub fault: Fault,
+    malformed: Vec<Reject>,
 }
 
 /// How the lines of a file end; its first line decides.
@@ -146,17 +134,15 @@ impl Records {
         };
         if let Some(fault) = fault {
             self.places.truncate(before);
-            self.malformed.push(Malformed {
-                ordinal: offset(self.count + self.malformed.len()),
-                start: offset(start),
-                // A carriage return that does not belong there is part of the row, not of its ending.
-                end: offset(if ending == LineEnding::Lf {
-                    newline
-                } else {
-                    end
-                }),
-                fault,
-            });
+            // A carriage return that does not belong there is part of the row, not of its ending.
+            let end = if ending == LineEnding::Lf {
+                newline
+            } else {
+                end
+            };
+            let line = self.count + self.malformed.len();
+            let reject = Reject::of_shape(start..end, fault).in_line(line);
+            self.malformed.push(reject);
         } else {
             self.places[before + self.fields] = offset(end);
             self.count += 1;
@@ -169,20 +155,15 @@ impl Records {
         let is_malformed = self
             .malformed
             .first()
-            .is_some_and(|first| first.ordinal == 0);
+            .is_some_and(|first| first.line() == 0);
         if self.is_empty() || is_malformed {
             return;
         }
         let (start, end) = self.record(0);
         self.places.drain(..=self.fields);
         self.count -= 1;
-        let first = Malformed {
-            ordinal: 0,
-            start: offset(start),
-            end: offset(end),
-            fault,
-        };
-        self.malformed.insert(0, first);
+        self.malformed
+            .insert(0, Reject::of_shape(start..end, fault));
     }
 
     /// The number of well-formed records.
@@ -199,7 +180,7 @@ impl Records {
 
     /// Records of the wrong shape, in order.
     #[must_use]
-    pub fn malformed(&self) -> &[Malformed] {
+    pub fn malformed(&self) -> &[Reject] {
         &self.malformed
     }
 
@@ -265,7 +246,7 @@ mod tests {
         let odd: Vec<_> = records
             .malformed()
             .iter()
-            .map(|m| (m.ordinal, m.fault))
+            .map(|reject| (reject.line(), reject.fault))
             .collect();
         let count = |found| Fault::FieldCount { found, expected: 2 };
         assert_eq!(odd, [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]);
@@ -279,7 +260,7 @@ mod tests {
         for _ in 0..2 {
             records.refuse_first(Fault::ByteOrderMark);
             assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
-            let odd: Vec<_> = records.malformed().iter().map(|m| m.ordinal).collect();
+            let odd: Vec<_> = records.malformed().iter().map(Reject::line).collect();
             assert_eq!(odd, [0, 2]);
         }
     }
@@ -313,8 +294,7 @@ mod tests {
             prop_assert_eq!(records.len(), good.len());
             prop_assert_eq!(records.len() + records.malformed().len(), lines.len());
             for malformed in records.malformed() {
-                let row = &chunk[malformed.start as usize..malformed.end as usize];
-                prop_assert_eq!(lines[malformed.ordinal as usize], row);
+                prop_assert_eq!(lines[malformed.line()], &chunk[malformed.row()]);
             }
             for (index, expected) in good.iter().enumerate() {
                 let found: Vec<&str> = fields(chunk.as_bytes(), &records, index)

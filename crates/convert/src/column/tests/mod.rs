@@ -25,7 +25,8 @@ use crate::batch::{BATCH_ROWS, Batches};
 use crate::cell;
 use crate::field_order::FieldOrder;
 use crate::parquet_file::{ParquetFile, RowGroup};
-use crate::rows::{Reject, Rows};
+use crate::reject::Reject;
+use crate::rows::Rows;
 use crate::split::{LineEnding, Records};
 
 const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
