@@ -5,21 +5,22 @@ mod gunzip;
 mod inflate;
 mod input;
 mod magic;
+mod raw;
+mod tests;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::error::{Error, ErrorKind, Result};
-use crate::location::{Location, Reader};
+use crate::location::Location;
 use crate::split::LineEnding;
 use archive::Archive;
 pub use archive::Member;
 use gunzip::Gunzip;
 pub use magic::Magic;
+pub use raw::{Fingerprint, fingerprint, fingerprints, hex};
+use raw::{READ, Raw};
 
 pub use crate::location::{Interrupt, open_file};
 
@@ -33,9 +34,6 @@ pub const LINE_LIMIT: usize = 1 << 20;
 
 /// What the names of archives end in.
 pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
-
-/// How much is read at once, in bytes.
-const READ: usize = 128 << 10;
 
 /// One input file, read once from front to back.
 ///
@@ -121,15 +119,6 @@ impl Chunk {
     pub fn clear(&mut self) {
         self.lines = 0;
     }
-}
-
-/// What a file was, byte for byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fingerprint {
-    /// Its size on disk, in bytes.
-    pub bytes: u64,
-    /// The SHA-256 of these bytes, in lower-case hexadecimal.
-    pub sha256: String,
 }
 
 impl Source {
@@ -293,8 +282,7 @@ impl Source {
     /// # Errors
     /// [`ErrorKind::Failed`] if it has changed, or the server doesn't say.
     pub fn confirm(&self) -> Result<()> {
-        let raw = self.raw();
-        let confirmed = raw.reader.confirm(raw.interrupt.as_ref());
+        let confirmed = self.raw().confirm();
         confirmed.map_err(|error| at(error, &self.location))
     }
 
@@ -320,48 +308,6 @@ impl Source {
 
     fn raw(&self) -> &Raw {
         self.decoder.raw()
-    }
-}
-
-/// The bytes of a file as it was published, counted and digested as they are read.
-struct Raw {
-    reader: Reader,
-    digest: Sha256,
-    bytes: u64,
-    interrupt: Option<Interrupt>,
-}
-
-impl Raw {
-    fn open(location: &Location) -> Result<Self> {
-        Ok(Self {
-            reader: location.open()?,
-            digest: Sha256::new(),
-            bytes: 0,
-            interrupt: None,
-        })
-    }
-
-    /// Fails where the interrupt does.
-    fn ask(&self) -> Result<()> {
-        self.interrupt
-            .as_ref()
-            .map_or(Ok(()), |interrupt| interrupt())
-    }
-
-    /// Reads some bytes; 0 at the end. The error lacks the path.
-    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        self.ask()?;
-        let read = self.reader.read_some(into, self.interrupt.as_ref())?;
-        self.digest.update(&into[..read]);
-        self.bytes += read as u64;
-        Ok(read)
-    }
-
-    fn fingerprint(&self) -> Fingerprint {
-        Fingerprint {
-            bytes: self.bytes,
-            sha256: hex(&self.digest.clone().finalize()),
-        }
     }
 }
 
@@ -399,228 +345,10 @@ pub fn open_small(path: &Path, limit: u64) -> Result<File> {
     Ok(file)
 }
 
-/// Digests a whole file without decoding it.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn fingerprint(location: impl Into<Location>) -> Result<Fingerprint> {
-    let mut whole = fingerprints(&location.into(), &BTreeSet::from([u64::MAX]), None)?;
-    Ok(whole.pop().expect("one fingerprint for one length"))
-}
-
-/// Digests the first N bytes of a file for each N in `lengths`, or all of it where it is shorter.
-///
-/// # Errors
-/// When it can't be read; the error of `interrupt`.
-pub fn fingerprints(
-    location: &Location,
-    lengths: &BTreeSet<u64>,
-    interrupt: Option<Interrupt>,
-) -> Result<Vec<Fingerprint>> {
-    let mut raw = Raw::open(location)?;
-    raw.interrupt = interrupt;
-    let mut buffer = vec![0; READ];
-    let mut fingerprints = Vec::new();
-    for &length in lengths {
-        while raw.bytes < length {
-            let left = usize::try_from(length - raw.bytes).unwrap_or(usize::MAX);
-            let room = left.min(buffer.len());
-            if raw
-                .read(&mut buffer[..room])
-                .map_err(|error| at(error, location))?
-                == 0
-            {
-                break;
-            }
-        }
-        fingerprints.push(raw.fingerprint());
-    }
-    Ok(fingerprints)
-}
-
 /// Names the file in an error, unless the error is an interrupt, which is not about any file.
 fn at(error: Error, location: &Location) -> Error {
     match error.kind() {
         ErrorKind::Stopped(_) => error,
         _ => error.at(location),
-    }
-}
-
-/// Bytes in lower-case hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    fn chunks(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Fingerprint)> {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        let mut source = Source::open(&path)?;
-        let (mut text, mut chunk) = (Vec::new(), Chunk::default());
-        while source.next_chunk(&mut chunk)? {
-            assert_eq!(chunk.lines().last(), Some(&b'\n'));
-            text.extend_from_slice(chunk.lines());
-        }
-        assert!(chunk.lines().is_empty());
-        Ok((text, source.fingerprint()))
-    }
-
-    fn gzip(text: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(text).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    #[test]
-    fn lines_cross_members_and_chunks() {
-        let line = b"0123456789,abcdefghij\n".repeat(40_000);
-        let (one, two) = line.split_at(line.len() / 3);
-        let members = [gzip(one), gzip(b""), gzip(two), vec![0; 700]].concat();
-        let (text, fingerprint) = chunks("a.csv.gz", &members).unwrap();
-        assert!(text == line);
-        assert_eq!(fingerprint.bytes, members.len() as u64);
-        assert_eq!(fingerprint.sha256, hex(&Sha256::digest(&members)));
-        assert!(chunks("a.csv", &line).unwrap().0 == line);
-    }
-
-    #[test]
-    fn what_is_given_back_comes_again() {
-        let text = b"0123456789,abcdefghij\n".repeat(40_000);
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        std::fs::write(&path, &text).unwrap();
-        let mut source = Source::open(&path).unwrap();
-        let (mut read, mut chunk, mut chunks) = (Vec::new(), Chunk::default(), 0);
-        while source.next_chunk(&mut chunk).unwrap() {
-            // All of it now and then, else but the first lines.
-            chunks += 1;
-            source.give_back(&mut chunk, if chunks % 5 == 0 { 0 } else { 22 * chunks });
-            read.extend_from_slice(chunk.lines());
-        }
-        assert!(read == text);
-    }
-
-    #[test]
-    fn what_is_given_back_does_not_pile_up() {
-        let text = b"0123456789,abcdefghij\n".repeat(100_000);
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        std::fs::write(&path, &text).unwrap();
-        let mut source = Source::open(&path).unwrap();
-        let (mut read, mut chunk) = (Vec::new(), Chunk::default());
-        while source.next_chunk(&mut chunk).unwrap() {
-            assert!(chunk.lines().len() < 3 * CHUNK);
-            source.give_back(&mut chunk, 22 * 1000);
-            read.extend_from_slice(chunk.lines());
-        }
-        assert!(source.is_at_end());
-        assert!(read == text);
-    }
-
-    #[test]
-    fn a_line_behind_what_is_given_back_has_the_same_limit() {
-        let text = [b"a\n".to_vec(), vec![b'x'; LINE_LIMIT + 1], b"\n".to_vec()].concat();
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        std::fs::write(&path, text).unwrap();
-        let mut source = Source::open(&path).unwrap();
-        let mut chunk = Chunk::default();
-        let mut chunks = 0;
-        let error = loop {
-            match source.next_chunk(&mut chunk) {
-                Ok(_) => source.give_back(&mut chunk, 0),
-                Err(error) => break error,
-            }
-            chunks += 1;
-        };
-        assert_eq!(chunks, 1);
-        assert!(
-            error.to_string().contains("2 bytes into the text"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn a_missing_final_newline_is_added() {
-        assert_eq!(chunks("a.csv", b"a\nb").unwrap().0, b"a\nb\n");
-        assert_eq!(chunks("a.csv.gz", &gzip(b"")).unwrap().0, b"");
-    }
-
-    #[test]
-    fn a_missing_final_newline_is_the_one_that_the_others_have() {
-        assert_eq!(chunks("a.csv", b"a\r\nb").unwrap().0, b"a\r\nb\r\n");
-        assert_eq!(chunks("a.csv", b"a\r\nb\r").unwrap().0, b"a\r\nb\r\n");
-    }
-
-    #[test]
-    fn the_line_limit_is_exact() {
-        let line = vec![b'x'; LINE_LIMIT];
-        for before in ["", "a\n"] {
-            let text = [before.as_bytes(), &line, b"\nb\n"].concat();
-            assert_eq!(chunks("a.csv", &text).unwrap().0, text);
-            let text = [before.as_bytes(), b"x", &line, b"\nb\n"].concat();
-            assert_eq!(
-                chunks("a.csv", &text).unwrap_err().kind(),
-                ErrorKind::Misfit
-            );
-        }
-    }
-
-    #[test]
-    fn an_endless_line_is_refused() {
-        let error = chunks("a.csv.gz", &gzip(&vec![b'x'; LINE_LIMIT * 8])).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Misfit);
-    }
-
-    #[test]
-    fn every_cut_of_a_file_is_noticed() {
-        let whole = [gzip(b"1,2\n3,4\n"), gzip(b"5,6\n")].concat();
-        let first = gzip(b"1,2\n3,4\n").len();
-        for length in 0..whole.len() {
-            let outcome = chunks("a.csv.gz", &whole[..length]);
-            if length == first {
-                // Cut exactly between members: nothing in the bytes can tell, but a checksum can.
-                assert_eq!(outcome.unwrap().0, b"1,2\n3,4\n");
-            } else {
-                assert_eq!(
-                    outcome.unwrap_err().kind(),
-                    ErrorKind::Corrupt,
-                    "cut at {length}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn every_flipped_bit_of_the_data_is_noticed() {
-        let whole = gzip(b"1,2\n3,4\n");
-        for bit in 8 * 10..8 * whole.len() {
-            let mut broken = whole.clone();
-            broken[bit / 8] ^= 1 << (bit % 8);
-            match chunks("a.csv.gz", &broken) {
-                // The bits that pad the last byte of the deflate data mean nothing.
-                Ok((text, _)) => assert_eq!(text, b"1,2\n3,4\n"),
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
-            }
-        }
-    }
-
-    #[test]
-    fn other_formats_are_named() {
-        let named = |bytes: &[u8]| chunks("a.csv.gz", bytes).unwrap_err().to_string();
-        assert!(named(b"").contains("empty"));
-        assert!(named(b"1,2,3\n").contains("plain text"));
-        assert!(named(b"<!DOCTYPE html>\n<html>").contains("web page"));
-        assert!(named(b"\x28\xb5\x2f\xfd....").contains("zstd"));
-        assert!(named(b"\xfd7zXZ\0....").contains("xz"));
-        assert!(named(b"PK\x03\x04....").contains("zip"));
-        let garbage = [gzip(b"1\n"), b"garbage".to_vec()].concat();
-        assert!(named(&garbage).contains("after member 1"));
     }
 }

@@ -1,0 +1,239 @@
+//! A small description of a trace, and slips in it.
+
+#![cfg(test)]
+
+use super::*;
+
+const SMALL: &str = r#"
+family = "small"
+licence = "CC0-1.0"
+citation = "nobody"
+[[trace]]
+name = "small-1"
+title = "one"
+document = "a letter"
+[[codes.mood]]
+value = 0
+name = "GOOD"
+doc = "good"
+[[sentinels.time]]
+value = 0
+name = "BEFORE"
+also = "18446744073709551615"
+doc = "before"
+[[ranges.hour]]
+from = 0
+name = "EARLY"
+doc = "early"
+[[ranges.hour]]
+from = 10
+name = "LATE"
+doc = "late"
+[[table]]
+name = "days"
+summary = "days"
+parts = 1
+required = "a look at all of them"
+entity = ["time"]
+primary_key = ["time"]
+[table.published]
+rows = 7
+confidence = "measured"
+source = "a count"
+[[table.references]]
+columns = ["mood"]
+table = "days"
+to = ["time"]
+[[table.column]]
+name = "time"
+content = "time"
+kind = "integer"
+format = "INTEGER"
+mandatory = true
+obfuscation = "unchanged"
+sentinels = "time"
+ranges = "hour"
+doc = "when"
+[[table.column]]
+name = "mood"
+content = "mood"
+kind = "code"
+format = "INTEGER"
+obfuscation = "unchanged"
+codes = "mood"
+doc = "how"
+"#;
+
+/// Replaces one piece of the small description and expects an error that holds `message`.
+#[track_caller]
+fn refuses(piece: &str, by: &str, message: &str) {
+    assert!(SMALL.contains(piece));
+    let error = Family::parse(&SMALL.replacen(piece, by, 1))
+        .err()
+        .map(|e| format!("{e:#}"));
+    let error = error.unwrap_or_default();
+    assert!(
+        error.contains(message),
+        "{error:?} does not say {message:?}"
+    );
+}
+
+#[test]
+fn a_small_description_is_read() {
+    let family = Family::parse(SMALL).unwrap();
+    assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
+    assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+    let ranges = family.traces[0].tables[0].columns[0].ranges;
+    let bounds: Vec<_> = ranges.iter().map(|range| (range.from, range.to)).collect();
+    assert_eq!(bounds, [(0, Some(9)), (10, None)]);
+    let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
+    assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
+    let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
+    assert_eq!(published(&other), None);
+}
+
+#[test]
+fn slips_are_refused_with_their_place() {
+    refuses(
+        "kind = \"code\"",
+        "kind = \"cod\"",
+        "days: mood: kind \"cod\" is not one of",
+    );
+    refuses(
+        "name = \"mood\"",
+        "name = \"time\"",
+        "days: the column time occurs twice",
+    );
+    refuses(
+        "codes = \"mood\"\n",
+        "",
+        "days: mood: a column of kind code, and no other",
+    );
+    refuses(
+        "codes = \"mood\"",
+        "codes = \"moods\"",
+        "days: mood: no codes.moods",
+    );
+    refuses(
+        "kind = \"integer\"",
+        "kind = \"text\"",
+        "days: time: only a column of kind",
+    );
+    refuses("sentinels = \"time\"\n", "", "sentinels.time is not used");
+    refuses("ranges = \"hour\"\n", "", "ranges.hour is not used");
+    refuses(
+        "from = 10",
+        "from = 0",
+        "ranges.hour: the bounds must ascend",
+    );
+    refuses(
+        "from = 0\n",
+        "from = 0\nto = 10\n",
+        "ranges.hour: the bounds must ascend",
+    );
+    refuses(
+        "required = \"a look at all of them\"\n",
+        "",
+        "days: a table with mandatory columns, and no other, says in `required`",
+    );
+    refuses(
+        "primary_key = [\"time\"]",
+        "primary_key = [\"day\"]",
+        "days has no column day",
+    );
+    refuses(
+        "table = \"days\"",
+        "table = \"nights\"",
+        "days: references: there is no table nights",
+    );
+    refuses(
+        "to = [\"time\"]",
+        "to = [\"time\", \"mood\"]",
+        "days: references: as many columns here as in days",
+    );
+    refuses(
+        "document = \"a letter\"\n",
+        "document = \"a letter\"\n[[trace.archive]]\nnames = [\"a.tar.gz\"]\nsha256 = \"12\"\nsize = \"1G\"\n",
+        "archive: \"12\" is not a SHA-256",
+    );
+    refuses(
+        "18446744073709551615",
+        "12",
+        "BEFORE: also = \"12\" must be",
+    );
+    refuses(
+        "content = \"time\"",
+        "content = \"a time\"",
+        "days: time: the name must be a_time",
+    );
+    refuses(
+        "confidence = \"measured\"",
+        "confidence = \"sure\"",
+        "days: published: confidence \"sure\" is not one of",
+    );
+    refuses(
+        "source = \"a count\"",
+        "source = \"a count\"\nnot_of = [\"x\"]",
+        "days: published: not_of: there is no trace x",
+    );
+    refuses("doc = \"when\"", "dock = \"when\"", "dock");
+    refuses(
+        "document = \"a letter\"",
+        "document = \"a letter\"\npublished = \"2011-5-1\"",
+        "\"2011-5-1\" is not a date",
+    );
+    refuses(
+        "doc = \"how\"",
+        "doc = \"how\"\nempty = 1.5",
+        "days: mood: empty is a share",
+    );
+    refuses(
+        "doc = \"how\"",
+        "doc = \"how\"\ninvalid = [-1]",
+        "days: mood: only a column of kind integer or float",
+    );
+    refuses(
+        "doc = \"when\"",
+        "doc = \"when\"\ninvalid = [101, -1]",
+        "days: time: the invalid values must ascend",
+    );
+    refuses(
+        "doc = \"when\"",
+        "doc = \"when\"\nabsent_in = [\"small-1\"]",
+        "cannot be mandatory",
+    );
+    refuses(
+        "doc = \"how\"",
+        "doc = \"how\"\nabsent_in = [\"x\"]",
+        "there is no trace x",
+    );
+    let cells = |names: &str, directory: &str| {
+        let fields = format!("names = [{names}]\ndirectory = \"{directory}\"\ndoc = \"a cell\"");
+        format!("document = \"a letter\"\n[trace.cells]\n{fields}")
+    };
+    for (names, directory, message) in [
+        (
+            "\"b\", \"a\"",
+            "small_{cell}",
+            "cells: the cells are in ascending order",
+        ),
+        (
+            "\"a\", \"a\"",
+            "small_{cell}",
+            "cells: the cell a occurs twice",
+        ),
+        ("\"../a\"", "small_{cell}", "cells: \"../a\" is not made of"),
+        (
+            "\"a\"",
+            "small",
+            "cells: the directory small has {cell} in one place",
+        ),
+    ] {
+        refuses("document = \"a letter\"", &cells(names, directory), message);
+    }
+    refuses(
+        "entity = [\"time\"]",
+        "entity = [\"time\"]\nshards = [{ cell = \"z\", count = 1 }]",
+        "days: shards: there is no cell z",
+    );
+}
