@@ -63,7 +63,7 @@ const SHOWN: usize = 80;
 
 /// A line of a rejects file.
 #[derive(Serialize)]
-struct JsonLine<'a> {
+struct RejectsLine<'a> {
     line: u64,
     byte: u64,
     column: Option<String>,
@@ -145,7 +145,7 @@ impl BadRow<'_> {
     pub fn to_json(&self) -> Result<Vec<u8>> {
         let text = str::from_utf8(&self.raw);
         let lossy = String::from_utf8_lossy(&self.raw);
-        let line = JsonLine {
+        let line = RejectsLine {
             line: self.line,
             byte: self.byte,
             column: self

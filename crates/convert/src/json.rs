@@ -24,7 +24,7 @@ pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject
         let byte = line.get(start).copied().unwrap_or_default();
         Reject::new(start..line.len(), Fault::NotUtf8 { byte })
     })?;
-    let mut reader = Reader { text, mapped: 0 };
+    let mut reader = JsonReader { text, mapped: 0 };
     let cells = reader.object(text, columns, Reject::in_column)?;
     Ok(Row {
         cells,
@@ -32,12 +32,12 @@ pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject
     })
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     mapped: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn object(
         &mut self,
         text: &'a str,

@@ -20,16 +20,13 @@ use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// The column chunks of a row group, in the order of the file's schema.
-pub(crate) type RowGroup = Vec<ArrowColumnChunk>;
-
-/// Rows of one table on their way to row groups.
+/// Builds row groups from the cells of one table.
 ///
 /// # Memory
 /// The encoded row group, at most 64 MiB; and of the chunk at hand the arrays of its values.
-pub(crate) struct Rows {
+pub(crate) struct NestedRowGroupBuilder {
     factory: ArrowRowGroupWriterFactory,
-    columns: Vec<Column>,
+    columns: Vec<ColumnWriters>,
     /// The index of the column by which rows are placed in time, and its range.
     time: Option<usize>,
     range: Option<(i64, i64)>,
@@ -39,7 +36,8 @@ pub(crate) struct Rows {
     sentinels_mapped: u64,
 }
 
-struct Column {
+/// One column of the table, and the writers of its column chunks.
+struct ColumnWriters {
     field: FieldRef,
     /// One for each column chunk; none between row groups.
     writers: Vec<ArrowColumnWriter>,
@@ -47,14 +45,14 @@ struct Column {
     bytes: usize,
 }
 
-impl Rows {
+impl NestedRowGroupBuilder {
     /// Prepares for the rows of a file of `schema`, which `factory` has the writer's settings of.
     pub(crate) fn new(
         table: &'static Table,
         schema: &SchemaRef,
         factory: ArrowRowGroupWriterFactory,
     ) -> Self {
-        let columns = schema.fields().iter().map(|field| Column {
+        let columns = schema.fields().iter().map(|field| ColumnWriters {
             field: Arc::clone(field),
             writers: Vec::new(),
             bytes: 0,
@@ -122,12 +120,12 @@ impl Rows {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<ArrowColumnChunk>>> {
         if self.rows == 0 {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let close = |column: &mut Column| {
+        let close = |column: &mut ColumnWriters| {
             column.bytes = 0;
             let writers = std::mem::take(&mut column.writers).into_iter();
             writers

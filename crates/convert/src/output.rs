@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use tracelake_schema::Table;
 
 use crate::arrow_file::{self, ArrowFile};
-use crate::batch::{BATCH_ROWS, Batches};
+use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell::Row;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
@@ -137,14 +137,14 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// The batch that [`Rows::batches`] made.
+    /// The batch that [`BlockBuilder::batches`] made.
     ///
     /// # Panics
     /// When it is a row group.
     pub(crate) fn into_batch(self) -> RecordBatch {
         match self {
             Self::Batch(batch) => batch,
-            Self::RowGroup(_) => unreachable!("rows that become batches make no row groups"),
+            Self::RowGroup(_) => unreachable!("a builder of batches makes no row groups"),
         }
     }
 }
@@ -183,7 +183,7 @@ impl<W: Write + Send> OutputFile<W> {
         match (self, block) {
             (Self::Parquet(file), Block::RowGroup(row_group)) => file.write(row_group),
             (Self::Arrow(file), Block::Batch(batch)) => file.write(&batch),
-            _ => unreachable!("Rows makes the blocks of the file that it was made for"),
+            _ => unreachable!("BlockBuilder makes the blocks of the file that it was made for"),
         }
     }
 
@@ -199,17 +199,17 @@ impl<W: Write + Send> OutputFile<W> {
     }
 }
 
-/// Rows of one table on their way to the blocks of a file.
-pub(crate) enum Rows {
+/// Builds the blocks of a file from the rows of one table.
+pub(crate) enum BlockBuilder {
     /// Fields that have one value each, to row groups.
-    Fields(rows::Rows),
+    Fields(rows::RowGroupBuilder),
     /// Cells, to row groups.
-    Cells(nested::Rows),
-    /// Either of them, to record batches.
-    Batches(Batches),
+    Cells(nested::NestedRowGroupBuilder),
+    /// Either, to record batches.
+    Batches(BatchBuilder),
 }
 
-impl Rows {
+impl BlockBuilder {
     /// Prepares for records of plain fields.
     pub(crate) fn of_fields<W: Write + Send>(
         order: &FieldOrder,
@@ -218,9 +218,11 @@ impl Rows {
         encoding: Encoding,
     ) -> Self {
         match file {
-            OutputFile::Parquet(file) => {
-                Self::Fields(rows::Rows::new(order, file.schema(), encoding.codec))
-            }
+            OutputFile::Parquet(file) => Self::Fields(rows::RowGroupBuilder::new(
+                order,
+                file.schema(),
+                encoding.codec,
+            )),
             OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
         }
     }
@@ -232,19 +234,21 @@ impl Rows {
         file: &OutputFile<W>,
     ) -> Self {
         match file {
-            OutputFile::Parquet(file) => {
-                Self::Cells(nested::Rows::new(table, schema, file.factory()))
-            }
+            OutputFile::Parquet(file) => Self::Cells(nested::NestedRowGroupBuilder::new(
+                table,
+                schema,
+                file.factory(),
+            )),
             OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
         }
     }
 
     /// Prepares for fields or cells, to become batches of `batch_rows` rows.
     pub(crate) fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
-        Self::Batches(Batches::new(table.time, schema, batch_rows))
+        Self::Batches(BatchBuilder::new(table.time, schema, batch_rows))
     }
 
-    /// Whether a block should be taken with [`Rows::finish`] before `rows` more rows are pushed.
+    /// Whether a block should be taken with [`BlockBuilder::finish`] before `rows` more rows are pushed.
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         match self {
             Self::Fields(fields) => fields.is_full(rows),
@@ -259,7 +263,7 @@ impl Rows {
     /// When a page cannot be encoded.
     ///
     /// # Panics
-    /// When these rows were prepared for cells.
+    /// When it was made for cells.
     pub(crate) fn push_fields(
         &mut self,
         order: &FieldOrder,
@@ -279,7 +283,7 @@ impl Rows {
     /// When a page cannot be encoded.
     ///
     /// # Panics
-    /// When these rows were prepared for fields.
+    /// When it was made for fields.
     pub(crate) fn push_cells(&mut self, rows: &[Row]) -> Result<()> {
         match self {
             Self::Cells(cells) => cells.push(rows).map_err(encode_parquet),

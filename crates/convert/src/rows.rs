@@ -26,17 +26,14 @@ pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 const TILE: usize = 128;
 const GROUP: usize = 5;
 
-/// The column chunks of a row group, in the order of the table.
-pub(crate) type RowGroup = Vec<EncodedChunk>;
-
-/// Rows of one table on their way to row groups.
+/// Builds row groups from the records of one table.
 ///
 /// The columns are independent, so idle threads take some of them; the result does not depend on
 /// that.
 ///
 /// # Memory
 /// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
-pub(crate) struct Rows {
+pub(crate) struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.
     groups: Vec<Group>,
@@ -51,7 +48,7 @@ struct Group {
     compressor: Compressor,
 }
 
-impl Rows {
+impl RowGroupBuilder {
     /// Prepares for the rows of a file; `schema` is the Parquet schema of its table.
     pub(crate) fn new(order: &FieldOrder, schema: &SchemaDescriptor, codec: Codec) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
@@ -130,7 +127,7 @@ impl Rows {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>, ParquetError> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<EncodedChunk>>, ParquetError> {
         if self.rows == 0 {
             return Ok(None);
         }

@@ -27,7 +27,7 @@ use crate::value;
 pub(crate) struct ChunkRows {
     /// The good rows, in the order of the file.
     pub batch: RecordBatch,
-    /// The other rows, in the order of the file, as [`crate::rows::Rows::push`] returns them.
+    /// The other rows, in the order of the file, as [`crate::rows::RowGroupBuilder::push`] returns them.
     pub rejects: Vec<Reject>,
     /// Values of good rows that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
@@ -50,7 +50,7 @@ pub(crate) fn chunk_rows(
     let columns = columns.map(|(index, column)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == index) {
-            Some((position, field)) => Fields {
+            Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
                 chunk,
@@ -109,7 +109,7 @@ impl ColumnValues {
 }
 
 /// The fields of one column of a chunk.
-struct Fields<'a> {
+struct ColumnFields<'a> {
     column: &'static Column,
     /// Whether a field may not be empty.
     mandatory: bool,
@@ -119,7 +119,7 @@ struct Fields<'a> {
     position: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ColumnFields<'a> {
     fn read(&self) -> ColumnValues {
         let mut mapped = Vec::new();
         let (values, faults): (ArrayRef, _) = match self.column.kind {

@@ -22,14 +22,14 @@ pub const BATCH_ROWS: usize = 1 << 16;
 /// The most bytes of values in a batch. Only rows of more than 512 bytes reach it.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Rows of one table on their way to record batches.
+/// Builds record batches from the records or the cells of one table.
 ///
 /// A batch has as many rows as asked for, or fewer where these would take more than 32 MiB. Where it
 /// ends depends on the text alone.
 ///
 /// # Memory
 /// At most 32 MiB of values, and as much again while a batch is put together.
-pub(crate) struct Batches {
+pub(crate) struct BatchBuilder {
     schema: SchemaRef,
     coalescer: BatchCoalescer,
     /// Bytes of values since the last full batch.
@@ -41,7 +41,7 @@ pub(crate) struct Batches {
     mapped: u64,
 }
 
-impl Batches {
+impl BatchBuilder {
     /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
     pub(crate) fn new(time: Option<usize>, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Batches {
         }
     }
 
-    /// Whether a batch should be taken with [`Batches::finish`] before more rows are pushed.
+    /// Whether a batch should be taken with [`BatchBuilder::finish`] before more rows are pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.coalescer.has_completed_batch()
             || (self.coalescer.get_buffered_rows() > 0 && self.bytes + CHUNK_BYTES > BATCH_BYTES)

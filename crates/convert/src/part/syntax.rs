@@ -11,7 +11,7 @@ use crate::cell::Row;
 use crate::error::Result;
 use crate::fault::Fault;
 use crate::field_order::FieldOrder;
-use crate::output::{Encoding, OutputFile, Rows};
+use crate::output::{BlockBuilder, Encoding, OutputFile};
 use crate::reject::Reject;
 use crate::split::LineEnding;
 use crate::{json, quoted, split};
@@ -23,19 +23,19 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const RECORDS_PER_THREAD: usize = 32;
 
 /// The records of one chunk; reused from chunk to chunk.
-pub(super) struct Records {
-    found: Found,
+pub(super) struct ChunkRecords {
+    offsets: RecordOffsets,
     ending: LineEnding,
     /// Whether a byte order mark precedes the first record.
     marked: bool,
 }
 
 /// Where the records are, in the way that the table's syntax needs.
-enum Found {
+enum RecordOffsets {
     Csv(split::Records),
     /// The range of each line, with its ending.
     Json(Vec<Range<usize>>),
-    QuotedCsv(quoted::Records),
+    QuotedCsv(quoted::QuotedRecords),
 }
 
 /// Which end of its file a chunk has.
@@ -45,13 +45,13 @@ pub(super) struct Ends {
     pub(super) is_last: bool,
 }
 
-impl Records {
+impl ChunkRecords {
     pub(super) fn new(syntax: Syntax) -> Self {
         Self {
-            found: match syntax {
-                Syntax::Csv => Found::Csv(split::Records::default()),
-                Syntax::Json => Found::Json(Vec::new()),
-                Syntax::QuotedCsv => Found::QuotedCsv(quoted::Records::default()),
+            offsets: match syntax {
+                Syntax::Csv => RecordOffsets::Csv(split::Records::default()),
+                Syntax::Json => RecordOffsets::Json(Vec::new()),
+                Syntax::QuotedCsv => RecordOffsets::QuotedCsv(quoted::QuotedRecords::default()),
             },
             ending: LineEnding::Lf,
             marked: false,
@@ -69,8 +69,8 @@ impl Records {
     ) -> usize {
         self.ending = ending;
         self.marked = ends.is_first && lines.starts_with(BYTE_ORDER_MARK);
-        match &mut self.found {
-            Found::Csv(records) => {
+        match &mut self.offsets {
+            RecordOffsets::Csv(records) => {
                 let lines = first(lines, most);
                 records.split(lines, fields, ending);
                 if self.marked {
@@ -78,7 +78,7 @@ impl Records {
                 }
                 lines.len()
             }
-            Found::Json(places) => {
+            RecordOffsets::Json(places) => {
                 places.clear();
                 let mut start = 0;
                 for newline in memchr::memchr_iter(b'\n', first(lines, most)) {
@@ -87,7 +87,7 @@ impl Records {
                 }
                 start
             }
-            Found::QuotedCsv(records) => records.split(lines, ends.is_last, most),
+            RecordOffsets::QuotedCsv(records) => records.split(lines, ends.is_last, most),
         }
     }
 
@@ -101,47 +101,49 @@ impl Records {
         if self.marked {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
-        match &mut self.found {
-            Found::QuotedCsv(records) => records.take_header(lines, &order.fields, self.ending),
-            Found::Csv(_) | Found::Json(_) => Ok(()),
+        match &mut self.offsets {
+            RecordOffsets::QuotedCsv(records) => {
+                records.take_header(lines, &order.fields, self.ending)
+            }
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => Ok(()),
         }
     }
 
     /// The longest record, where a record may have several lines.
     pub(super) fn longest(&self) -> Option<Range<usize>> {
-        match &self.found {
-            Found::QuotedCsv(records) => {
+        match &self.offsets {
+            RecordOffsets::QuotedCsv(records) => {
                 let places = records.places().iter();
                 places.max_by_key(|place| place.len()).cloned()
             }
-            Found::Csv(_) | Found::Json(_) => None,
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => None,
         }
     }
 
     /// The number of records, including those of the wrong shape.
     pub(super) fn count(&self) -> u64 {
-        let count = match &self.found {
-            Found::Csv(records) => records.len() + records.malformed().len(),
-            Found::Json(places) => places.len(),
-            Found::QuotedCsv(records) => records.places().len(),
+        let count = match &self.offsets {
+            RecordOffsets::Csv(records) => records.len() + records.malformed().len(),
+            RecordOffsets::Json(places) => places.len(),
+            RecordOffsets::QuotedCsv(records) => records.places().len(),
         };
         count as u64
     }
 
     /// The number of lines that were split.
     pub(super) fn lines(&self, lines: &[u8]) -> u64 {
-        match &self.found {
-            Found::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
-            Found::Csv(_) | Found::Json(_) => self.count(),
+        match &self.offsets {
+            RecordOffsets::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => self.count(),
         }
     }
 
     /// The number of records that may become rows.
     pub(super) fn rows(&self) -> usize {
-        match &self.found {
-            Found::Csv(records) => records.len(),
-            Found::Json(places) => places.len(),
-            Found::QuotedCsv(records) => records.places().len(),
+        match &self.offsets {
+            RecordOffsets::Csv(records) => records.len(),
+            RecordOffsets::Json(places) => places.len(),
+            RecordOffsets::QuotedCsv(records) => records.places().len(),
         }
     }
 
@@ -168,35 +170,35 @@ impl Records {
 }
 
 /// Prepares for the rows of a table.
-pub(super) fn rows<W: Write + Send>(
+pub(super) fn block_builder<W: Write + Send>(
     order: &FieldOrder,
     schema: &SchemaRef,
     file: &OutputFile<W>,
     encoding: Encoding,
-) -> Rows {
+) -> BlockBuilder {
     match order.table.syntax {
-        Syntax::Csv => Rows::of_fields(order, schema, file, encoding),
-        Syntax::Json | Syntax::QuotedCsv => Rows::of_cells(order.table, schema, file),
+        Syntax::Csv => BlockBuilder::of_fields(order, schema, file, encoding),
+        Syntax::Json | Syntax::QuotedCsv => BlockBuilder::of_cells(order.table, schema, file),
     }
 }
 
-/// Adds the good records of a chunk to `rows`; returns the others, in the order of the file.
+/// Adds the good records of a chunk to `builder`; returns the others, in the order of the file.
 ///
 /// # Errors
 /// When a page cannot be encoded.
 pub(super) fn push(
-    rows: &mut Rows,
+    builder: &mut BlockBuilder,
     lines: &[u8],
-    records: &Records,
+    records: &ChunkRecords,
     order: &FieldOrder,
 ) -> Result<Vec<Reject>> {
-    let read = match &records.found {
-        Found::Csv(found) => return rows.push_fields(order, lines, found),
-        Found::Json(places) => {
+    let read = match &records.offsets {
+        RecordOffsets::Csv(split) => return builder.push_fields(order, lines, split),
+        RecordOffsets::Json(places) => {
             records.read(lines, places, |_, raw| json::row(raw, order.table.columns))
         }
-        Found::QuotedCsv(found) => records.read(lines, found.places(), |index, raw| {
-            found.row(index, raw, order, records.ending)
+        RecordOffsets::QuotedCsv(quoted) => records.read(lines, quoted.places(), |index, raw| {
+            quoted.row(index, raw, order, records.ending)
         }),
     };
     let (mut good, mut rejects) = (Vec::new(), Vec::new());
@@ -212,7 +214,7 @@ pub(super) fn push(
             }
         }
     }
-    rows.push_cells(&good)?;
+    builder.push_cells(&good)?;
     Ok(rejects)
 }
 

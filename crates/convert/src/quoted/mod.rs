@@ -35,7 +35,7 @@ const SHOWN: usize = 80;
 /// # Memory
 /// The text of the chunk once more, and some 200 bytes a record.
 #[derive(Default)]
-pub(crate) struct Records {
+pub(crate) struct QuotedRecords {
     places: Vec<Range<usize>>,
     /// Of each record its fields; there may be more from before.
     fields: Vec<ByteRecord>,
@@ -43,7 +43,7 @@ pub(crate) struct Records {
     open: bool,
 }
 
-impl Records {
+impl QuotedRecords {
     /// Splits a chunk of whole lines into at most `most` records; returns where the complete ones end. At
     /// the end of the file, the rest is a record too.
     pub(crate) fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {

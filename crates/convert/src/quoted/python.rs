@@ -9,7 +9,7 @@ use crate::reject::Reject;
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
 /// `[0.003 0.004\n 1.2e-05]`. The depth of what is read is that of the columns.
 pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Reject> {
-    let mut reader = Reader {
+    let mut reader = PythonReader {
         text,
         at: 0,
         mapped,
@@ -23,13 +23,13 @@ pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Res
     Ok(cell)
 }
 
-struct Reader<'a, 'b> {
+struct PythonReader<'a, 'b> {
     text: &'a str,
     at: usize,
     mapped: &'b mut u64,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> PythonReader<'a, '_> {
     fn value(&mut self, column: &'static Column) -> Result<Cell, Reject> {
         let start = self.at;
         let next = self.peek();

@@ -17,7 +17,7 @@ const HEADER: &str = "time,event,share,done,user,usage,rules,after\n";
 
 /// All rows of a text, read as one chunk.
 fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
-    let (order, mut records) = (order(), Records::default());
+    let (order, mut records) = (order(), QuotedRecords::default());
     let text = [
         HEADER.replace(
             '\n',
@@ -262,7 +262,7 @@ fn another_header_is_refused() {
         ("\n", "a blank line"),
         ("time,event,\"share\n", "does not end"),
     ] {
-        let mut records = Records::default();
+        let mut records = QuotedRecords::default();
         records.split(header.as_bytes(), true, u64::MAX);
         let refused = records.take_header(header.as_bytes(), &order().fields, LineEnding::Lf);
         assert!(refused.clone().unwrap_err().1.contains(says), "{refused:?}");
@@ -272,7 +272,7 @@ fn another_header_is_refused() {
 #[test]
 fn what_is_not_whole_is_left() {
     let text = "a,b\n\"c\nd\",e\nf,\"g\n";
-    let mut records = Records::default();
+    let mut records = QuotedRecords::default();
     assert_eq!(records.split(text.as_bytes(), false, u64::MAX), 12);
     assert_eq!(records.places(), [0..4, 4..12]);
     assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
@@ -331,7 +331,7 @@ proptest! {
     #[test]
     fn any_text_is_rows_and_faults(text in "[ -~\n\"\",']{0,60}", bytes in any::<Vec<u8>>()) {
         rows(&(text + "\n"), LineEnding::Lf);
-        let mut records = Records::default();
+        let mut records = QuotedRecords::default();
         let chunk = [&bytes[..], b"\n"].concat();
         prop_assert_eq!(records.split(&chunk, true, u64::MAX), chunk.len());
         let places = records.places().iter().enumerate();

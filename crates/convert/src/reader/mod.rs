@@ -15,7 +15,7 @@ use tracelake_schema::Trace;
 use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::location::Location;
-use crate::part::{Converted, Text, read_batches};
+use crate::part::{Converted, TableText, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 use crate::source::Source;
 
@@ -121,7 +121,7 @@ pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<Part
             .at(&path)
             .hint("name one of its files"));
     }
-    let input = Input::find(&Request {
+    let input = TableFile::find(&Request {
         trace,
         tables: table.into_iter().collect(),
         checksums,
@@ -246,14 +246,14 @@ enum Message {
 }
 
 /// One table in one file.
-struct Input {
+struct TableFile {
     plan: Plan,
     path: Location,
     /// The SHA-256 that the publisher names for the file.
     sha256: Option<String>,
 }
 
-impl Input {
+impl TableFile {
     /// Finds the only table of a file.
     fn find(request: &Request) -> Result<Self> {
         let plan = plan(request)?;
@@ -286,7 +286,7 @@ impl Input {
 
 /// Reads ahead.
 struct Producer {
-    input: Input,
+    input: TableFile,
     batch_rows: usize,
     /// Else the first one ends the reading.
     reports_bad_rows: bool,
@@ -351,7 +351,7 @@ impl Producer {
     /// Reads the text of the table; `path` is for people.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
-        let mut text = Text::new(source, &table.order, None);
+        let mut text = TableText::new(source, &table.order, None);
         text.next_part()?;
         read_batches(
             &mut text,

@@ -106,7 +106,7 @@ fn by_parquet(
     let order = FieldOrder::built_in(table, trace.name);
     let schema = tracelake_schema::arrow::arrow_schema(table);
     let mut source = Source::open(path).unwrap();
-    let mut text = Text::new(&mut source, &order, None);
+    let mut text = TableText::new(&mut source, &order, None);
     text.next_part().unwrap();
     let mut rejects = Vec::new();
     let (converted, parquet) = convert_part(

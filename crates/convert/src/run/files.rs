@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
 use crate::options::OnBadRow;
-use crate::part::{Converted, Text, convert_part};
+use crate::part::{Converted, TableText, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
 use crate::source::Fingerprint;
 use crate::store::{Journal, Staged, Staging};
@@ -61,7 +61,7 @@ impl Run<'_> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
-        let mut text = Text::new(&mut source, order, None);
+        let mut text = TableText::new(&mut source, order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
         let done = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
@@ -82,7 +82,7 @@ impl Run<'_> {
         table: usize,
         part: &PartPlan,
         path: &Path,
-        text: &mut Text<'_>,
+        text: &mut TableText<'_>,
         ticks: &mut Ticks<'_>,
     ) -> Result<Done> {
         let TablePlan { order, schema, .. } = &self.plan.tables[table];

@@ -8,7 +8,7 @@ use super::left::missing_of;
 use super::{Parts, Run, Shared, of_table, rank_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::part::Text;
+use crate::part::TableText;
 use crate::plan::{StreamPlan, check_sha256};
 use crate::source::Source;
 use crate::store::{CutFacts, Progress, Whole};
@@ -138,7 +138,7 @@ impl Run<'_> {
             ticks,
         } = cutting;
         let order = &self.plan.tables[table].order;
-        let mut text = Text::new(source, order, Some(stream.part_rows));
+        let mut text = TableText::new(source, order, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
             let key = self.key(table, number.into());

@@ -52,7 +52,7 @@ pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<Valu
         let line = record.get(0).unwrap_or_default();
         serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
         let line = str::from_utf8(line).map_err(|error| error.to_string())?;
-        let mut reader = Reader::new(line, Syntax::Json);
+        let mut reader = ValueReader::new(line, Syntax::Json);
         let mut row = reader.fields(columns)?;
         reader.end()?;
         let mut value = |column: &Column| {
@@ -70,7 +70,7 @@ pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<Valu
         values[field.index] = match field.column.kind {
             _ if text.is_empty() => Value::Null,
             Kind::Struct | Kind::List => {
-                let mut reader = Reader::new(text, Syntax::QuotedCsv);
+                let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
                 let value = reader.value(field.column)?;
                 reader.end()?;
                 value
@@ -82,12 +82,12 @@ pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<Valu
 }
 
 /// Reads JSON or what Python prints, from the front.
-struct Reader<'a> {
+struct ValueReader<'a> {
     rest: &'a str,
     is_json: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ValueReader<'a> {
     fn new(text: &'a str, syntax: Syntax) -> Self {
         let is_json = syntax == Syntax::Json;
         Self {
@@ -353,7 +353,7 @@ mod tests {
     /// The value of a column of the table that has one of every kind, as Python prints it.
     fn python(name: &str, text: &str) -> Result<String, String> {
         let (_, column) = TABLE.column(name).unwrap();
-        let mut reader = Reader::new(text, Syntax::QuotedCsv);
+        let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
         let value = reader.value(column)?;
         reader.end().map(|()| value.to_string())
     }

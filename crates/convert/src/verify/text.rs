@@ -355,18 +355,18 @@ impl<'a> PartRows<'a> {
 struct Rejects {
     path: Location,
     file: BufReader<Reader>,
-    next: Option<RejectsLine>,
+    next: Option<RejectedRow>,
 }
 
-/// A line of a rejects file.
+/// What a line of a rejects file says about a row.
 #[derive(Deserialize)]
-struct RejectsLine {
+struct RejectedRow {
     line: u64,
     raw: String,
     raw_base64: Option<String>,
 }
 
-impl RejectsLine {
+impl RejectedRow {
     fn raw(self) -> Result<Vec<u8>> {
         match self.raw_base64 {
             Some(text) => STANDARD
@@ -408,7 +408,7 @@ impl Rejects {
     }
 
     /// The reject that starts in a line, if there is one.
-    fn take(&mut self, line: u64) -> Option<RejectsLine> {
+    fn take(&mut self, line: u64) -> Option<RejectedRow> {
         self.next.take_if(|reject| reject.line == line)
     }
 }

@@ -357,7 +357,7 @@ mod tests {
     use crate::cell::tests::{TABLE, json_object, mutations, quoted_line};
     use crate::manifest::FileFacts;
     use crate::output::{Encoding, Format};
-    use crate::part::{Text, convert_part};
+    use crate::part::{TableText, convert_part};
     use crate::source::Source;
 
     static JSON: Table = TABLE;
@@ -418,7 +418,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let mut source = Source::open(&path).unwrap();
             let mut rejects = Vec::new();
-            let mut reading = Text::new(&mut source, &order, None);
+            let mut reading = TableText::new(&mut source, &order, None);
             assert!(reading.next_part().unwrap());
             let (converted, parquet) = convert_part(
                 &mut reading,
