@@ -13,7 +13,7 @@ use crate::part_key::{CellName, PartKey, read_cell};
 
 /// The content of `_tracelake/plan.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Fields")]
+#[serde(from = "PlanFields")]
 pub struct PlanFile {
     /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
     /// doesn't matter until a row is rejected.
@@ -38,7 +38,7 @@ pub struct PlanFile {
 
 /// The fields of a plan as they are read; see [`crate::manifest::Manifest`] for why.
 #[derive(Deserialize)]
-struct Fields {
+struct PlanFields {
     tool: String,
     version: String,
     trace: String,
@@ -56,8 +56,8 @@ struct Fields {
     derived: Vec<PlannedDerived>,
 }
 
-impl From<Fields> for PlanFile {
-    fn from(fields: Fields) -> Self {
+impl From<PlanFields> for PlanFile {
+    fn from(fields: PlanFields) -> Self {
         Self {
             origin: Origin {
                 tool: fields.tool,

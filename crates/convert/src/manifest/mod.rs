@@ -30,7 +30,7 @@ pub const REJECTS: &str = "_tracelake/rejects";
 /// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
 /// path, so the same input gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Fields")]
+#[serde(from = "ManifestFields")]
 pub struct Manifest {
     /// What made the lake, and with which options.
     #[serde(flatten)]
@@ -42,7 +42,7 @@ pub struct Manifest {
 /// The fields of a manifest as they are read. serde keeps unknown fields in memory for a flattened
 /// struct, so a hostile manifest could fill it; here they are skipped.
 #[derive(Deserialize)]
-struct Fields {
+struct ManifestFields {
     tool: String,
     version: String,
     trace: String,
@@ -52,9 +52,9 @@ struct Fields {
     tables: Vec<TableFacts>,
 }
 
-impl From<Fields> for Manifest {
-    fn from(fields: Fields) -> Self {
-        let Fields {
+impl From<ManifestFields> for Manifest {
+    fn from(fields: ManifestFields) -> Self {
+        let ManifestFields {
             tool,
             version,
             trace,

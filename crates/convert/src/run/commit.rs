@@ -20,7 +20,7 @@ use crate::manifest::{Manifest, Origin, PartFacts, TableFacts};
 use crate::output::Format;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
-use crate::store::{Lake, Progress, files, inside, read_manifest};
+use crate::store::{Lake, LakeProgress, files, inside, read_manifest};
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct CommitOptions<'a> {
 #[derive(Debug)]
 pub struct Commit {
     lake: Lake,
-    progress: Progress,
+    progress: LakeProgress,
 }
 
 impl Commit {

@@ -43,7 +43,7 @@ impl<'a> Ticks<'a> {
 }
 
 /// A part whose files are staged.
-pub(super) struct Done {
+pub(super) struct StagedPart {
     converted: Converted,
     output: Staged,
     rejects: Option<Staged>,
@@ -84,7 +84,7 @@ impl Run<'_> {
         path: &Path,
         text: &mut TableText<'_>,
         ticks: &mut Ticks<'_>,
-    ) -> Result<Done> {
+    ) -> Result<StagedPart> {
         let TablePlan { order, schema, .. } = &self.plan.tables[table];
         (self.watch)(Event::Started {
             table: order.table.name,
@@ -129,7 +129,7 @@ impl Run<'_> {
             rows_rejected = converted.rows_rejected,
             "staged"
         );
-        Ok(Done {
+        Ok(StagedPart {
             converted,
             output: staging.close()?,
             rejects,
@@ -159,10 +159,10 @@ impl Run<'_> {
         table: usize,
         part: &PartPlan,
         fingerprint: Fingerprint,
-        done: Done,
+        done: StagedPart,
     ) -> Result<PartFacts> {
         let table = self.plan.tables[table].order.table.name;
-        let Done {
+        let StagedPart {
             converted,
             output,
             rejects,

@@ -8,7 +8,7 @@ use super::{Parts, last_of_each, parts_of, rank_of};
 use crate::error::{Error, ErrorKind};
 use crate::part_key::{PartKey, listed};
 use crate::plan_file::{PlanFile, PlannedStream};
-use crate::store::Progress;
+use crate::store::LakeProgress;
 use crate::words::several;
 
 /// How many shards an error names whose parts are missing.
@@ -16,7 +16,11 @@ const SHARDS_SHOWN: usize = 8;
 
 /// What is left of a plan, by shard, as far as its facts say.
 #[must_use]
-pub fn left(trace: &'static Trace, plan: &PlanFile, progress: &Progress) -> BTreeMap<u32, Left> {
+pub fn left(
+    trace: &'static Trace,
+    plan: &PlanFile,
+    progress: &LakeProgress,
+) -> BTreeMap<u32, Left> {
     left_with(trace, plan, progress, &last_of_each(trace, progress))
 }
 
@@ -33,7 +37,7 @@ pub struct Left {
 pub(super) fn left_with(
     trace: &'static Trace,
     plan: &PlanFile,
-    progress: &Progress,
+    progress: &LakeProgress,
     parts: &Parts,
 ) -> BTreeMap<u32, Left> {
     let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
@@ -119,7 +123,7 @@ const LISTED: usize = 100_000;
 /// stream as far as it was wanted, so that the number of its parts isn't known.
 pub(super) fn missing_of(
     stream: &PlannedStream,
-    progress: &Progress,
+    progress: &LakeProgress,
     there: &dyn Fn(&str, PartKey) -> bool,
 ) -> Option<Vec<(String, PartKey)>> {
     let numbers = |most: u32| {

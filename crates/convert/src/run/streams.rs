@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::part::TableText;
 use crate::plan::{StreamPlan, check_sha256};
 use crate::source::Source;
-use crate::store::{CutFacts, Progress, Whole};
+use crate::store::{CutFacts, LakeProgress};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
@@ -24,7 +24,12 @@ struct Cutting<'a> {
 
 impl Run<'_> {
     /// Whether all selected parts of a stream are there.
-    pub(super) fn is_cut(&self, stream: &StreamPlan, progress: &Progress, parts: &Parts) -> bool {
+    pub(super) fn is_cut(
+        &self,
+        stream: &StreamPlan,
+        progress: &LakeProgress,
+        parts: &Parts,
+    ) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
             let rank = rank_of(self.plan.trace, table);
@@ -112,7 +117,7 @@ impl Run<'_> {
         let seen = stream.tables.iter().zip(asked.tables);
         let cut = CutFacts {
             source: stream.source.clone(),
-            whole: whole.map(Whole::from),
+            whole,
             selected: asked.selected,
             tables: seen
                 .map(|(table, name)| (name, counts.get(table).copied().unwrap_or(0)))

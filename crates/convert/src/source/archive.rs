@@ -26,7 +26,7 @@ pub struct Member {
 
 /// The position in an archive.
 #[derive(Default)]
-pub(super) struct Archive {
+pub(super) struct TarReader {
     /// Unread bytes of the current member, and the padding after them.
     left: u64,
     padding: u64,
@@ -100,7 +100,7 @@ impl Type {
     }
 }
 
-impl Archive {
+impl TarReader {
     /// Reads some bytes of the current member; 0 at its end.
     pub(super) fn read(&mut self, decoder: &mut Decoder, into: &mut [u8]) -> Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);

@@ -15,8 +15,8 @@ use std::path::Path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::split::LineEnding;
-use archive::Archive;
 pub use archive::Member;
+use archive::TarReader;
 use gunzip::Gunzip;
 pub use magic::Magic;
 pub use raw::{Fingerprint, fingerprint, fingerprints, hex};
@@ -44,7 +44,7 @@ pub struct Source {
     location: Location,
     decoder: Decoder,
     /// What the file holds is an archive, and the text that of a member.
-    archive: Option<Archive>,
+    archive: Option<TarReader>,
     /// How far the current text has been read.
     text: TextState,
 }
@@ -140,7 +140,7 @@ impl Source {
         Ok(Self {
             location,
             decoder,
-            archive: ends(ARCHIVES).then(Archive::default),
+            archive: ends(ARCHIVES).then(TarReader::default),
             text: TextState::default(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::at;
@@ -12,7 +13,7 @@ use crate::location::{Interrupt, Location, Reader};
 pub(super) const READ: usize = 128 << 10;
 
 /// What a file was, byte for byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// Its size on disk, in bytes.
     pub bytes: u64,

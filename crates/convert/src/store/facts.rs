@@ -29,7 +29,7 @@ const JOURNAL: &str = "journal.ndjson";
 
 /// What is finished in a lake.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct LakeProgress {
     /// Who began the lake; `None` when nothing is finished.
     pub origin: Option<Origin>,
     /// The finished parts, each with its table. A part that was done twice is listed twice; the later
@@ -52,27 +52,12 @@ pub struct CutFacts {
     pub source: String,
     /// Its size and digest; `None` if it wasn't read to its end, because no later part was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
+    pub whole: Option<Fingerprint>,
     /// The file numbers that were selected, as ranges; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<(u32, u32)>>,
     /// The tables in it, each with the number of parts seen.
     pub tables: BTreeMap<String, u32>,
-}
-
-/// The size and digest of a whole file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
-    /// Its size.
-    pub bytes: u64,
-    /// The SHA-256 of its bytes.
-    pub sha256: String,
-}
-
-impl From<Fingerprint> for Whole {
-    fn from(Fingerprint { bytes, sha256 }: Fingerprint) -> Self {
-        Self { bytes, sha256 }
-    }
 }
 
 impl CutFacts {
@@ -97,7 +82,7 @@ impl CutFacts {
 /// A line of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum JournalLine {
     Origin(Origin),
     Part { table: String, facts: PartFacts },
     Cut(CutFacts),
@@ -109,7 +94,7 @@ impl Lake {
     ///
     /// # Errors
     /// When the disk fails; [`ErrorKind::Refused`] when there is a plan that can't be read.
-    pub fn progress(&self) -> Result<Progress> {
+    pub fn progress(&self) -> Result<LakeProgress> {
         let progress = progress(self.root())?;
         if self.root().as_path().is_none() && progress.complete {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,9 +111,9 @@ impl Lake {
     /// As [`Lake::release_files`]; when the disk fails.
     pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
         self.withdraw_release()?;
-        let mut lines = line(&Line::Origin(origin.clone()))?;
+        let mut lines = line(&JournalLine::Origin(origin.clone()))?;
         for (table, facts) in kept {
-            lines.extend(line(&Line::Part {
+            lines.extend(line(&JournalLine::Part {
                 table: table.clone(),
                 facts: facts.clone(),
             })?);
@@ -169,7 +154,7 @@ impl Lake {
                 .hint("run the same command again once nothing else works on this lake"))
         };
         let place = root.join(HOME).join(FACTS).join(ORIGIN);
-        place.put_new(line(&Line::Origin(origin.clone()))?)?;
+        place.put_new(line(&JournalLine::Origin(origin.clone()))?)?;
         let now = progress(self.root())?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if now.complete && now.parts != *seen {
@@ -197,7 +182,7 @@ impl Lake {
             match file {
                 Ok(file) => {
                     let mut journal = Journal(Entries::Disk { path, file });
-                    journal.write(&Line::Origin(origin.clone()))?;
+                    journal.write(&JournalLine::Origin(origin.clone()))?;
                     return Ok(journal);
                 }
                 Err(error) if error.kind() == Io::AlreadyExists => number += 1,
@@ -257,15 +242,15 @@ impl Lake {
 ///
 /// # Errors
 /// As [`Lake::progress`].
-pub fn progress(root: &Location) -> Result<Progress> {
+pub fn progress(root: &Location) -> Result<LakeProgress> {
     let home = root.join(HOME);
-    let mut progress = Progress::default();
+    let mut progress = LakeProgress::default();
     match manifest_at(&home.join(MANIFEST))? {
         None => {}
         Some(Ok(manifest)) => {
             let parts = manifest.parts();
             let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
-            return Ok(Progress {
+            return Ok(LakeProgress {
                 parts: parts.collect(),
                 origin: Some(manifest.origin),
                 complete: true,
@@ -318,14 +303,16 @@ fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
 
 /// Adds a journal to what is known. It is read as far as its lines are whole; a torn line ends what is
 /// believed. One of another origin is what `--overwrite` had not removed yet.
-fn read_journal(journal: &[u8], progress: &mut Progress) {
+fn read_journal(journal: &[u8], progress: &mut LakeProgress) {
     let mut lines = journal
         .split_inclusive(|&byte| byte == b'\n')
         .map_while(|line| {
             let whole = line.ends_with(b"\n");
-            serde_json::from_slice::<Line>(line).ok().filter(|_| whole)
+            serde_json::from_slice::<JournalLine>(line)
+                .ok()
+                .filter(|_| whole)
         });
-    let Some(Line::Origin(origin)) = lines.next() else {
+    let Some(JournalLine::Origin(origin)) = lines.next() else {
         return;
     };
     match &progress.origin {
@@ -335,9 +322,9 @@ fn read_journal(journal: &[u8], progress: &mut Progress) {
     }
     for line in lines {
         match line {
-            Line::Origin(_) => return,
-            Line::Part { table, facts } => progress.parts.push((table, facts)),
-            Line::Cut(cut) => progress.cut.push(cut),
+            JournalLine::Origin(_) => return,
+            JournalLine::Part { table, facts } => progress.parts.push((table, facts)),
+            JournalLine::Cut(cut) => progress.cut.push(cut),
         }
     }
 }
@@ -358,7 +345,7 @@ impl Journal {
     fn in_bucket(root: &Url, origin: &Origin) -> Result<Self> {
         Ok(Self(Entries::Bucket {
             facts: root.join(HOME).join(FACTS),
-            origin: line(&Line::Origin(origin.clone()))?,
+            origin: line(&JournalLine::Origin(origin.clone()))?,
         }))
     }
 
@@ -367,7 +354,7 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note(&mut self, table: &str, facts: &PartFacts) -> Result<()> {
-        self.write(&Line::Part {
+        self.write(&JournalLine::Part {
             table: table.to_owned(),
             facts: facts.clone(),
         })
@@ -378,10 +365,10 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note_cut(&mut self, facts: CutFacts) -> Result<()> {
-        self.write(&Line::Cut(facts))
+        self.write(&JournalLine::Cut(facts))
     }
 
-    fn write(&mut self, one: &Line) -> Result<()> {
+    fn write(&mut self, one: &JournalLine) -> Result<()> {
         let line = line(one)?;
         match &mut self.0 {
             Entries::Disk { path, file } => file
@@ -389,14 +376,14 @@ impl Journal {
                 .map_err(|error| Error::io("write", path, error)),
             Entries::Bucket { facts, origin } => {
                 let name = match one {
-                    Line::Origin(_) => return Ok(()),
-                    Line::Part { table, facts } => {
+                    JournalLine::Origin(_) => return Ok(()),
+                    JournalLine::Part { table, facts } => {
                         let cell = facts
                             .cell
                             .map_or_else(String::new, |cell| format!("-{cell}"));
                         format!("{table}{cell}-{:05}.ndjson", facts.file_number)
                     }
-                    Line::Cut(cut) => {
+                    JournalLine::Cut(cut) => {
                         let digest = hex(&Sha256::digest(&cut.source));
                         format!("cut-{}.ndjson", &digest[..16])
                     }
@@ -413,7 +400,7 @@ impl Journal {
     }
 }
 
-fn line(line: &Line) -> Result<Vec<u8>> {
+fn line(line: &JournalLine) -> Result<Vec<u8>> {
     let mut json = serde_json::to_vec(line).map_err(|error| {
         Error::new(
             ErrorKind::Failed,
