@@ -1,5 +1,5 @@
-//! A bad row with its position in the file: as an error, as a line of a rejects file, and what the
-//! file seems to be instead.
+//! A bad row with its position in the file: as an error, as a line of a rejects file, and as a hint at
+//! what the file is instead.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -48,17 +48,17 @@ pub struct BadShare {
 }
 
 impl BadShare {
-    /// From how many rows on a share says something about the file.
-    const ENOUGH: u64 = 10;
+    /// The fewest rows whose share says something about the file.
+    const MIN_ROWS: u64 = 10;
 
-    /// Whether nearly every row is bad, so that the file is hardly one of this table.
+    /// Whether at least 90 % of the rows are bad, so that the file is probably not of this table.
     #[must_use]
     pub fn is_nearly_all(self) -> bool {
-        self.rows >= Self::ENOUGH && self.bad >= self.rows - self.rows / 10
+        self.rows >= Self::MIN_ROWS && self.bad >= self.rows - self.rows / 10
     }
 }
 
-/// The longest value that is shown in a message, in bytes.
+/// The longest value that a message shows in full, in bytes.
 const SHOWN: usize = 80;
 
 /// A line of a rejects file.
@@ -69,14 +69,13 @@ struct RejectsLine<'a> {
     column: Option<String>,
     reason: String,
     raw: &'a str,
-    /// The row, where `raw` cannot hold it because it is not UTF-8.
+    /// The row, if `raw` can't hold it because it isn't UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     raw_base64: Option<String>,
 }
 
 impl BadRow<'_> {
-    /// What a file may be instead of the expected one, judged by one bad row. The first that applies
-    /// is the hint.
+    /// What the file may be instead, judged by one bad row. The first one that applies is the hint.
     const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
         Self::byte_order_mark,
         Self::other_file,
@@ -105,7 +104,7 @@ impl BadRow<'_> {
         }
     }
 
-    /// The row as the error that ends a strict run.
+    /// The row as the error that stops a run.
     #[must_use]
     pub fn to_error(&self, path: &Path, order: &FieldOrder) -> Error {
         let table = order.table.name;
@@ -128,7 +127,7 @@ impl BadRow<'_> {
         error.hint(hint)
     }
 
-    /// Why the whole file is in doubt: nearly every row of its first chunk is bad.
+    /// Why the whole file is in doubt, if at least 90 % of its first chunk are bad.
     #[must_use]
     pub fn doubt(&self, order: &FieldOrder) -> Option<String> {
         let share = self.first_chunk.filter(|share| share.is_nearly_all())?;
@@ -138,7 +137,7 @@ impl BadRow<'_> {
         })
     }
 
-    /// The row as a line of a rejects file, which loses nothing.
+    /// The row as a line of a rejects file, with all its bytes.
     ///
     /// # Errors
     /// Never for a row of this crate; serde's signature has one.
@@ -216,7 +215,7 @@ impl BadRow<'_> {
                 .filter(|field| !field.is_empty() && names.contains(*field));
             named.count()
         };
-        // Nobody writes a whole row of words, but in a header with other names.
+        // Only a header is a whole row of words; this one has other names.
         let is_words = self.line == 1
             && fields.len() > 2
             && fields.iter().all(|field| {
@@ -366,7 +365,7 @@ fn bad_of_first(share: BadShare) -> String {
     )
 }
 
-/// A name without case, quotes and what separates words.
+/// The letters and digits of a name, in lower case.
 fn plain(name: &[u8]) -> String {
     let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
     letters

@@ -1,4 +1,4 @@
-//! Values that may hold others, in the order of their columns, and what reading them needs. Pure.
+//! Values that may contain others, and what the readers of such values share. Pure.
 
 use tracelake_schema::{Column, Kind};
 
@@ -20,16 +20,16 @@ pub(crate) enum Cell {
     List(Vec<Cell>),
 }
 
-/// A row with its values.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     /// In the order of the table's columns.
     pub cells: Vec<Cell>,
-    /// Values that were another spelling of a sentinel, and were mapped to it.
+    /// Values that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
 }
 
-/// Reads a number as [`value`] does; what spells a sentinel in another way is counted.
+/// Reads a number as [`value`] does; counts values that are mapped to a sentinel.
 pub(crate) fn number(
     column: &'static Column,
     text: &[u8],
@@ -58,11 +58,11 @@ pub(crate) fn null(column: &Column) -> Result<Cell, Fault> {
     }
 }
 
-/// The values of a row or a struct that come by their names, in any order.
+/// The values of a row or a struct, which are read with their names and in any order.
 pub(crate) struct Named {
     columns: &'static [Column],
     cells: Vec<Option<Cell>>,
-    /// The column to try first: usually the one after the last.
+    /// The column to try first: the one after the last that was found.
     next: usize,
 }
 
@@ -75,7 +75,7 @@ impl Named {
         }
     }
 
-    /// The column with a name, which no value came for yet.
+    /// The column with a name; a fault if it doesn't exist or has a value already.
     pub(crate) fn column(&mut self, name: &str) -> Result<(usize, &'static Column), Fault> {
         let order = (self.next..self.columns.len()).chain(0..self.next);
         let mut named = order.filter(|&index| self.columns[index].content == name);
@@ -91,7 +91,7 @@ impl Named {
         self.cells[index] = Some(cell);
     }
 
-    /// The values in the order of the columns; what did not come is NULL, or the column's fault.
+    /// The values in the order of the columns. A missing one is NULL, or a fault if it's mandatory.
     pub(crate) fn finish(self) -> Result<Vec<Cell>, (&'static Column, Fault)> {
         let columns = self.columns.iter();
         let cells = self.cells.into_iter().zip(columns).map(|(cell, column)| {
@@ -195,8 +195,8 @@ pub(crate) mod tests {
         synthetic: "",
     };
 
-    /// The column that a fault is in, what of it, the faulty text, and the fault.
-    pub(crate) fn told(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
+    /// The path of the column at fault, the faulty text, and the fault.
+    pub(crate) fn described(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
         let column = reject.column.map_or("", |column| column.name);
         let field = String::from_utf8_lossy(&raw[reject.field()]).into_owned();
         (format!("{column}{}", reject.inner), field, reject.fault)
@@ -293,7 +293,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Everything that differs from a cell in one place, as little as can be.
+    /// All cells that differ from this one in a single value, by as little as possible.
     pub(crate) fn mutations(cell: &Cell, column: &'static Column) -> Vec<Cell> {
         let one = |inner: &[Cell], at: usize, other: Cell| {
             let mut inner = inner.to_vec();

@@ -17,19 +17,20 @@ pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// What a chunk of text may add to them: in one line, which is at most 1 MiB, every two bytes may
-/// become eight.
+/// The most bytes that a chunk of text adds to them: a chunk can be one line of 1 MiB, in which every two
+/// bytes become eight.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
-/// Records that are looked up in one column after the other, and columns that one thread takes: the
-/// text of this many records stays in the first-level cache.
+/// Records that are looked up in one column before the next one: their text stays in the first-level
+/// cache.
 const TILE: usize = 128;
+
+/// Columns that one thread takes at a time.
 const GROUP: usize = 5;
 
 /// Builds row groups from the records of one table.
 ///
-/// The columns are independent, so idle threads take some of them; the result does not depend on
-/// that.
+/// The columns are independent, so idle threads take some of them; the result doesn't depend on it.
 ///
 /// # Memory
 /// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
@@ -42,14 +43,14 @@ pub(crate) struct RowGroupBuilder {
     before: u64,
 }
 
-/// Some columns, which one thread takes at a time.
+/// Up to [`GROUP`] columns, in the order of the table.
 struct Group {
     columns: Vec<Box<dyn ColumnEncoder>>,
     compressor: Compressor,
 }
 
 impl RowGroupBuilder {
-    /// Prepares for the rows of a file; `schema` is the Parquet schema of its table.
+    /// Prepares for a file; `schema` is the Parquet schema of its table.
     pub(crate) fn new(order: &FieldOrder, schema: &SchemaDescriptor, codec: Codec) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = order.fields.iter().enumerate();
@@ -196,7 +197,7 @@ pub(crate) fn rejects<'a>(
     // By row, then by field in the order of the file.
     faults.sort_by_key(|&(record, position, _)| (record, position));
     faults.dedup_by_key(|&mut (record, ..)| record);
-    // Both lists are in the order of the file, so one walk over the two gives each record its line.
+    // Both lists are in the order of the file, so merging them gives each record its line.
     let mut malformed = records.malformed().iter().peekable();
     let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
     let mut faulty = Vec::with_capacity(faults.len());

@@ -28,7 +28,7 @@ pub(crate) fn record_batch(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBat
     RecordBatch::try_new(Arc::clone(schema), arrays)
 }
 
-/// The cells of one column; a cell of another kind than the column's becomes NULL.
+/// The cells of one column; a cell of another kind becomes NULL.
 ///
 /// # Errors
 /// When a value within a cell is NULL and mandatory.

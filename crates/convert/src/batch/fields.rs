@@ -75,7 +75,7 @@ pub(crate) fn chunk_rows(
     })
 }
 
-/// A batch without some of its rows, whose numbers are in order.
+/// A batch without the rows `faulty`, which are in order.
 fn without(batch: RecordBatch, faulty: &[usize]) -> Result<RecordBatch, ArrowError> {
     if faulty.is_empty() {
         return Ok(batch);
@@ -89,7 +89,7 @@ fn without(batch: RecordBatch, faulty: &[usize]) -> Result<RecordBatch, ArrowErr
 
 /// One column of the well-formed records of a chunk.
 struct ColumnValues {
-    /// One value per record: NULL where the field is empty, any value where it has a fault.
+    /// One value per record: NULL if the field is empty, any value if it has a fault.
     values: ArrayRef,
     /// The records whose field has no value, in order.
     faults: Vec<(usize, Fault)>,
@@ -111,7 +111,7 @@ impl ColumnValues {
 /// The fields of one column of a chunk.
 struct ColumnFields<'a> {
     column: &'static Column,
-    /// Whether a field may not be empty.
+    /// Whether an empty field is a fault.
     mandatory: bool,
     chunk: &'a [u8],
     records: &'a Records,
@@ -166,8 +166,8 @@ impl<'a> ColumnFields<'a> {
         (Arc::new(builder.finish()), faults)
     }
 
-    /// Puts one value per record; returns the records that have a fault. Their value is the type's
-    /// default, because NULL would not fit a mandatory column.
+    /// Adds one value per record; returns the records that have a fault. Their value is the type's
+    /// default, because a mandatory column can't hold NULL.
     fn each<V: Default>(
         &self,
         mut read: impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,

@@ -161,7 +161,7 @@ impl SchemaCsv {
             }
             let field = self.field(table, row)?;
             if fields.iter().any(|other| other.index == field.index) {
-                return Err(self.misfit(row, format!("'{}' stands twice", field.column.content)));
+                return Err(self.misfit(row, format!("'{}' occurs twice", field.column.content)));
             }
             fields.push(field);
         }

@@ -19,7 +19,7 @@ use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
 use syntax::{ChunkRecords, Ends};
 
-/// Rejects that are written between two looks at whether to stop: a chunk can have 262,144 of them.
+/// Rejects that are written before the next tick: a chunk can have 262,144 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 
 /// The counts of a part that was converted.
@@ -31,7 +31,7 @@ pub struct Converted {
     pub rows_out: u64,
     /// Rows that could not be converted.
     pub rows_rejected: u64,
-    /// Values that were another spelling of a sentinel, and were mapped to it.
+    /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
     /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
@@ -43,11 +43,11 @@ pub struct Converted {
 /// Idle threads read the next chunk, encode some of the columns, or write the previous row group; on one
 /// thread these steps follow each other. The output is the same either way.
 ///
-/// `on_bad_row` decides whether a bad row ends the work. `tick` gets the bytes of the file read so far,
-/// often enough to stop the work within a moment.
+/// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets the bytes of
+/// the file read so far, often enough to stop within a moment.
 ///
 /// # Errors
-/// Those of the file and of the output, and whatever the two callbacks return.
+/// Those of the file and of the output, and of the two callbacks.
 ///
 /// # Memory
 /// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
@@ -77,7 +77,7 @@ pub fn convert_part<W: Write + Send>(
 /// like [`convert_part`].
 ///
 /// # Errors
-/// Those of the file, and whatever the callbacks return.
+/// Those of the file and of the callbacks.
 ///
 /// # Memory
 /// Two chunks of text and the batch being made; not the size of the file.
@@ -114,12 +114,12 @@ struct TextPosition {
     rows: u64,
     lines: u64,
     bytes: u64,
-    /// How much of the chunk at hand is bad, while that is the first one of the text.
+    /// How much of the current chunk is bad, if that is the first one of the text.
     first_chunk: Option<BadShare>,
 }
 
 impl<'a> TableText<'a> {
-    /// Begins at the current position of `source`. A part ends after `part_rows` rows, if that is given.
+    /// Starts at the current position of `source`. A part ends after `part_rows` rows, if given.
     #[must_use]
     pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
@@ -332,7 +332,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The error for a wrong header.
+    /// The error for a wrong header, at one of its bytes.
     fn misfit(&self, at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.location())

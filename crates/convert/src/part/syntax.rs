@@ -16,10 +16,10 @@ use crate::reject::Reject;
 use crate::split::LineEnding;
 use crate::{json, quoted, split};
 
-/// U+FEFF in UTF-8, which some systems put before a text.
+/// U+FEFF in UTF-8, which some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fewest records that a thread takes at once.
+/// The fewest records that one thread takes.
 const RECORDS_PER_THREAD: usize = 32;
 
 /// The records of one chunk; reused from chunk to chunk.
@@ -30,7 +30,7 @@ pub(super) struct ChunkRecords {
     marked: bool,
 }
 
-/// Where the records are, in the way that the table's syntax needs.
+/// The offsets of the records, as the table's syntax needs them.
 enum RecordOffsets {
     Csv(split::Records),
     /// The range of each line, with its ending.
@@ -38,7 +38,7 @@ enum RecordOffsets {
     QuotedCsv(quoted::QuotedRecords),
 }
 
-/// Which end of its file a chunk has.
+/// Whether a chunk is at the start or the end of its text.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) is_first: bool,
@@ -78,11 +78,11 @@ impl ChunkRecords {
                 }
                 lines.len()
             }
-            RecordOffsets::Json(places) => {
-                places.clear();
+            RecordOffsets::Json(ranges) => {
+                ranges.clear();
                 let mut start = 0;
                 for newline in memchr::memchr_iter(b'\n', first(lines, most)) {
-                    places.push(start..newline + 1);
+                    ranges.push(start..newline + 1);
                     start = newline + 1;
                 }
                 start
@@ -91,8 +91,8 @@ impl ChunkRecords {
         }
     }
 
-    /// Takes out the header, which the first chunk of a table that has one starts with. The error says
-    /// what is wrong with it, and at which byte.
+    /// Removes the header, if the table has one; the chunk is the first one. The error says what is wrong
+    /// with it, and at which byte.
     pub(super) fn take_header(
         &mut self,
         lines: &[u8],
@@ -109,12 +109,12 @@ impl ChunkRecords {
         }
     }
 
-    /// The longest record, where a record may have several lines.
+    /// The longest record, if records can have several lines.
     pub(super) fn longest(&self) -> Option<Range<usize>> {
         match &self.offsets {
             RecordOffsets::QuotedCsv(records) => {
-                let places = records.places().iter();
-                places.max_by_key(|place| place.len()).cloned()
+                let ranges = records.ranges().iter();
+                ranges.max_by_key(|range| range.len()).cloned()
             }
             RecordOffsets::Csv(_) | RecordOffsets::Json(_) => None,
         }
@@ -124,8 +124,8 @@ impl ChunkRecords {
     pub(super) fn count(&self) -> u64 {
         let count = match &self.offsets {
             RecordOffsets::Csv(records) => records.len() + records.malformed().len(),
-            RecordOffsets::Json(places) => places.len(),
-            RecordOffsets::QuotedCsv(records) => records.places().len(),
+            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         };
         count as u64
     }
@@ -142,8 +142,8 @@ impl ChunkRecords {
     pub(super) fn rows(&self) -> usize {
         match &self.offsets {
             RecordOffsets::Csv(records) => records.len(),
-            RecordOffsets::Json(places) => places.len(),
-            RecordOffsets::QuotedCsv(records) => records.places().len(),
+            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         }
     }
 
@@ -152,24 +152,24 @@ impl ChunkRecords {
     fn read(
         &self,
         lines: &[u8],
-        places: &[Range<usize>],
+        ranges: &[Range<usize>],
         row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Reject> + Sync,
     ) -> Vec<std::result::Result<Row, Reject>> {
-        let read = |(index, place): (usize, &Range<usize>)| {
-            let (raw, shape) = self.ending.body(&lines[place.clone()]);
+        let read = |(index, range): (usize, &Range<usize>)| {
+            let (raw, shape) = self.ending.body(&lines[range.clone()]);
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let row = match marked.or(shape) {
                 Some(fault) => Err(Reject::new(0..raw.len(), fault)),
                 None => row(index, raw),
             };
-            row.map_err(|reject| reject.in_row(place.start..place.start + raw.len()))
+            row.map_err(|reject| reject.in_row(range.start..range.start + raw.len()))
         };
-        let places = places.par_iter().enumerate();
-        places.with_min_len(RECORDS_PER_THREAD).map(read).collect()
+        let ranges = ranges.par_iter().enumerate();
+        ranges.with_min_len(RECORDS_PER_THREAD).map(read).collect()
     }
 }
 
-/// Prepares for the rows of a table.
+/// Makes the builder for the rows of a table.
 pub(super) fn block_builder<W: Write + Send>(
     order: &FieldOrder,
     schema: &SchemaRef,
@@ -194,10 +194,10 @@ pub(super) fn push(
 ) -> Result<Vec<Reject>> {
     let read = match &records.offsets {
         RecordOffsets::Csv(split) => return builder.push_fields(order, lines, split),
-        RecordOffsets::Json(places) => {
-            records.read(lines, places, |_, raw| json::row(raw, order.table.columns))
+        RecordOffsets::Json(ranges) => {
+            records.read(lines, ranges, |_, raw| json::row(raw, order.table.columns))
         }
-        RecordOffsets::QuotedCsv(quoted) => records.read(lines, quoted.places(), |index, raw| {
+        RecordOffsets::QuotedCsv(quoted) => records.read(lines, quoted.ranges(), |index, raw| {
             quoted.row(index, raw, order, records.ending)
         }),
     };

@@ -1,8 +1,8 @@
-//! Quoted CSV with a header to cells: fields may be quoted and then span lines (RFC 4180), and what
-//! is a struct or a list is written as Python prints it. Pure.
+//! Quoted CSV with a header to cells: quoted fields can span lines (RFC 4180), and structs and lists are
+//! written as Python prints them. Pure.
 //!
-//! The csv crate says where records end and what their fields hold. It reads whatever it is given, so
-//! each record is compared with its own text: written again, it has to give the same bytes.
+//! The csv crate finds the ends of records and the values of fields. It accepts any text, so each record
+//! is compared with its own bytes: written again, it has to give the same ones.
 
 mod python;
 mod tests;
@@ -20,26 +20,26 @@ use crate::field_order::{Field, FieldOrder};
 use crate::reject::Reject;
 use crate::split::LineEnding;
 
-/// What the csv crate reads first: it takes a byte order mark off the start of its text, which here
-/// may be that of a value.
+/// A line before the chunk, because the csv crate removes a byte order mark from the start of its text,
+/// where it can be part of a value.
 const BEFORE: &[u8] = b"-\n";
 
-/// What it reads last: a record that is not whole takes it in.
+/// A line after the chunk, which becomes part of an incomplete record.
 const AFTER: &[u8] = b"-\n";
 
-/// How much of a name in a header is shown, in bytes.
+/// The longest name in a header that is shown in full, in bytes.
 const SHOWN: usize = 80;
 
 /// The records of a chunk of whole lines; reused from chunk to chunk.
 ///
 /// # Memory
-/// The text of the chunk once more, and some 200 bytes a record.
+/// The text of the chunk once more, and about 200 bytes per record.
 #[derive(Default)]
 pub(crate) struct QuotedRecords {
-    places: Vec<Range<usize>>,
-    /// Of each record its fields; there may be more from before.
+    ranges: Vec<Range<usize>>,
+    /// The fields of each record; those of an earlier chunk may follow.
     fields: Vec<ByteRecord>,
-    /// Whether a quoted field of the last one does not end.
+    /// Whether the last record has a quoted field without an end.
     open: bool,
 }
 
@@ -47,7 +47,7 @@ impl QuotedRecords {
     /// Splits a chunk of whole lines into at most `most` records; returns where the complete ones end. At
     /// the end of the file, the rest is a record too.
     pub(crate) fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
-        self.places.clear();
+        self.ranges.clear();
         self.open = false;
         let text = BEFORE.chain(chunk).chain(AFTER);
         let mut reader = ReaderBuilder::new()
@@ -64,12 +64,12 @@ impl QuotedRecords {
             let end = usize::try_from(reader.position().byte());
             let end = end.expect("the position is within the chunk");
             let end = end.saturating_sub(BEFORE.len());
-            // The csv crate passes over blank lines.
-            while chunk.get(start) == Some(&b'\n') && (self.places.len() as u64) < most {
+            // The csv crate skips blank lines.
+            while chunk.get(start) == Some(&b'\n') && (self.ranges.len() as u64) < most {
                 self.push(start..start + 1, &mut ByteRecord::new());
                 start += 1;
             }
-            if self.places.len() as u64 >= most {
+            if self.ranges.len() as u64 >= most {
                 return start;
             }
             if end > chunk.len() {
@@ -88,9 +88,9 @@ impl QuotedRecords {
         start
     }
 
-    fn push(&mut self, place: Range<usize>, fields: &mut ByteRecord) {
-        let index = self.places.len();
-        self.places.push(place);
+    fn push(&mut self, range: Range<usize>, fields: &mut ByteRecord) {
+        let index = self.ranges.len();
+        self.ranges.push(range);
         if self.fields.len() == index {
             self.fields.push(ByteRecord::new());
         }
@@ -98,22 +98,22 @@ impl QuotedRecords {
     }
 
     /// The range of each record in the chunk, with its line ending.
-    pub(crate) fn places(&self) -> &[Range<usize>] {
-        &self.places
+    pub(crate) fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
     }
 
-    /// Takes out the first record, which is the header. The error says what is wrong with it, and at
-    /// which byte of it.
+    /// Removes the first record, which is the header. The error says what is wrong with it, and at which
+    /// of its bytes.
     pub(crate) fn take_header(
         &mut self,
         chunk: &[u8],
         order: &[Field],
         ending: LineEnding,
     ) -> Result<(), (usize, String)> {
-        let Some(place) = self.places.first() else {
+        let Some(range) = self.ranges.first() else {
             return Err((0, "there is no header".to_owned()));
         };
-        let (raw, fault) = ending.body(&chunk[place.clone()]);
+        let (raw, fault) = ending.body(&chunk[range.clone()]);
         let checked = match fault {
             Some(fault) => Err(Reject::new(0..0, fault)),
             None => self.fields_of(0, raw, ending),
@@ -122,7 +122,7 @@ impl QuotedRecords {
         for (at, field) in order.iter().enumerate() {
             let expected = field.column.content;
             let (start, found) = match names.get(at) {
-                Some((place, name)) => (place.start, Some(*name)),
+                Some((range, name)) => (range.start, Some(*name)),
                 None => (raw.len(), None),
             };
             if found != Some(expected.as_bytes()) {
@@ -136,16 +136,16 @@ impl QuotedRecords {
                 return Err((start, reason));
             }
         }
-        if let Some((place, name)) = names.get(order.len()) {
+        if let Some((range, name)) = names.get(order.len()) {
             let reason = format!(
                 "the header has {} fields where the table has {}; the first of them too many is '{}'",
                 names.len(),
                 order.len(),
                 escape(name, SHOWN)
             );
-            return Err((place.start, reason));
+            return Err((range.start, reason));
         }
-        self.places.remove(0);
+        self.ranges.remove(0);
         self.fields.remove(0);
         Ok(())
     }
@@ -171,9 +171,9 @@ impl QuotedRecords {
             cells: vec![Cell::Null; order.table.columns.len()],
             mapped: 0,
         };
-        for (field, (place, text)) in order.fields.iter().zip(fields) {
+        for (field, (range, text)) in order.fields.iter().zip(fields) {
             let cell = cell(field, text, &mut row.mapped).map_err(|reject| {
-                let at = place_in(&raw[place.clone()], place.start, text, reject.field());
+                let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
                 reject.with_field(at).in_column(field.column)
             });
             row.cells[field.index] = cell?;
@@ -181,15 +181,15 @@ impl QuotedRecords {
         Ok(row)
     }
 
-    /// The fields of a record with their places in it, quotes included; a fault where the record
-    /// written again would not be the same bytes.
+    /// The fields of a record and their ranges in it, quotes included; a fault if the record, written
+    /// again, wouldn't have the same bytes.
     fn fields_of(
         &self,
         index: usize,
         raw: &[u8],
         ending: LineEnding,
     ) -> Result<Vec<Placed<'_>>, Reject> {
-        if self.open && index + 1 == self.places.len() {
+        if self.open && index + 1 == self.ranges.len() {
             return Err(Reject::new(0..raw.len(), Fault::OpenQuote));
         }
         let record = &self.fields[index];
@@ -198,7 +198,7 @@ impl QuotedRecords {
         for (number, field) in record.iter().enumerate() {
             let is_last = number + 1 == record.len();
             let field = match field.strip_suffix(b"\r") {
-                // It belongs to the line ending, which the csv crate does not know of.
+                // It belongs to the line ending, which the csv crate doesn't know.
                 Some(field) if is_last && ending == LineEnding::CrLf => field,
                 _ => field,
             };
@@ -221,7 +221,7 @@ impl QuotedRecords {
 /// The range of a field in its record, and its value.
 type Placed<'a> = (Range<usize>, &'a [u8]);
 
-/// How many bytes a field takes as it is written at the start of a text; `None` if it is not there.
+/// The length of a field, as written at the start of a text; `None` if the text doesn't start with it.
 fn length(text: &[u8], field: &[u8]) -> Option<usize> {
     if text.first() != Some(&b'"') {
         let plain = memchr::memchr2(b'"', b'\r', field).is_none() && text.starts_with(field);
@@ -237,16 +237,16 @@ fn length(text: &[u8], field: &[u8]) -> Option<usize> {
     (text.get(at) == Some(&b'"')).then_some(at + 1)
 }
 
-/// Where in the record something of a field's text stands.
-fn place_in(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) -> Range<usize> {
+/// The range in the record of a part of a field's text.
+fn range_in_record(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) -> Range<usize> {
     if !raw.starts_with(b"\"") {
         return start + part.start..start + part.end;
     }
-    let place = |at: usize| {
+    let offset = |at: usize| {
         let quotes = text.iter().take(at).filter(|&&byte| byte == b'"').count();
         start + 1 + at + quotes
     };
-    place(part.start)..place(part.end)
+    offset(part.start)..offset(part.end)
 }
 
 /// Reads one field; an empty one is NULL.

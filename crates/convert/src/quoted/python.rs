@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::reject::Reject;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
-/// `[0.003 0.004\n 1.2e-05]`. The depth of what is read is that of the columns.
+/// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
 pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Reject> {
     let mut reader = PythonReader {
         text,
@@ -100,8 +100,7 @@ impl<'a> PythonReader<'a, '_> {
             .map_err(|(column, fault)| Reject::new(start..self.at, fault).in_struct_field(column))
     }
 
-    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it: the separator after the first item
-    /// is that of all items.
+    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it. All items have the same separator.
     fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Reject> {
         self.at += 1;
         let mut items = Vec::new();
@@ -133,7 +132,7 @@ impl<'a> PythonReader<'a, '_> {
         Ok(items)
     }
 
-    /// Reads a string in quotes of either sort, with the escapes that Python prints.
+    /// Reads a string in single or double quotes, with the escapes that Python prints.
     fn string(&mut self) -> Result<String, Reject> {
         let start = self.at;
         let rest = &self.text[start..];
@@ -192,7 +191,7 @@ impl<'a> PythonReader<'a, '_> {
         Err(self.unexpected())
     }
 
-    /// The text before the next space or mark.
+    /// The text before the next space or delimiter.
     fn word(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let ends = |byte: u8| is_space(byte) || b"[]{}:,'\"".contains(&byte);
@@ -219,7 +218,7 @@ impl<'a> PythonReader<'a, '_> {
         Ok(())
     }
 
-    /// What comes next belongs there nowhere.
+    /// The reject for text that can't come next.
     fn unexpected(&self) -> Reject {
         let rest = &self.text[self.at..];
         let fault = if rest.starts_with("...") {

@@ -1,4 +1,4 @@
-//! Rows that were written by hand and at random, and every fault.
+//! Rows written by hand and at random, and every fault.
 
 #![cfg(test)]
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tracelake_schema::{Column, Table};
 
 use super::*;
-use crate::cell::tests::{TABLE, quoted_line, told};
+use crate::cell::tests::{TABLE, described, quoted_line};
 
 fn order() -> FieldOrder {
     static QUOTED: Table = TABLE;
@@ -34,15 +34,15 @@ fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Faul
     records
         .take_header(text.as_bytes(), &order.fields, ending)
         .unwrap();
-    let places = records.places().iter().enumerate();
-    places
-        .map(|(index, place)| {
-            let (raw, fault) = ending.body(&text.as_bytes()[place.clone()]);
+    let ranges = records.ranges().iter().enumerate();
+    ranges
+        .map(|(index, range)| {
+            let (raw, fault) = ending.body(&text.as_bytes()[range.clone()]);
             match fault {
-                Some(fault) => Err(told(Reject::new(0..raw.len(), fault), raw)),
+                Some(fault) => Err(described(Reject::new(0..raw.len(), fault), raw)),
                 None => records
                     .row(index, raw, &order, ending)
-                    .map_err(|reject| told(reject, raw)),
+                    .map_err(|reject| described(reject, raw)),
             }
         })
         .collect()
@@ -274,9 +274,9 @@ fn what_is_not_whole_is_left() {
     let text = "a,b\n\"c\nd\",e\nf,\"g\n";
     let mut records = QuotedRecords::default();
     assert_eq!(records.split(text.as_bytes(), false, u64::MAX), 12);
-    assert_eq!(records.places(), [0..4, 4..12]);
+    assert_eq!(records.ranges(), [0..4, 4..12]);
     assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
-    assert_eq!(records.places().len(), 3);
+    assert_eq!(records.ranges().len(), 3);
     assert_eq!(records.split(text.as_bytes(), false, 1), 4);
     assert_eq!(records.split(b"\"a\n", false, u64::MAX), 0);
 }
@@ -334,9 +334,9 @@ proptest! {
         let mut records = QuotedRecords::default();
         let chunk = [&bytes[..], b"\n"].concat();
         prop_assert_eq!(records.split(&chunk, true, u64::MAX), chunk.len());
-        let places = records.places().iter().enumerate();
-        for (index, place) in places {
-            let raw = &chunk[place.start..place.end - 1];
+        let ranges = records.ranges().iter().enumerate();
+        for (index, range) in ranges {
+            let raw = &chunk[range.start..range.end - 1];
             if let Err(reject) = records.row(index, raw, &order(), LineEnding::Lf) {
                 prop_assert!(raw.get(reject.field()).is_some());
             }

@@ -38,12 +38,12 @@ pub struct ReadOptions {
     ///
     /// It's called in [`PartReader::next`], by the thread that iterates.
     pub on_bad_row: Option<OnBadRow>,
-    /// Rows in a batch, at least 1. Fewer where they would take more than 32 MiB.
+    /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
     pub batch_rows: usize,
     /// Threads that read ahead, at least 1. The batches don't depend on it.
     pub threads: usize,
-    /// The checksums that the file is checked against at its end. `Auto` checks nothing, because
-    /// nothing beside a named file is read.
+    /// The checksums that the file is compared with at its end. `Auto` compares nothing, because only
+    /// the named file is read.
     pub checksums: ChecksumSource,
 }
 
@@ -62,19 +62,18 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads one published file: CSV, JSON lines or quoted CSV, plain or in gzip, or the member of a tar
-/// archive. It has the rows, values and rejects that [`crate::run::convert`] has, as batches of the
+/// Reads one published file: CSV, JSON lines or quoted CSV, plain, compressed with gzip or in a tar
+/// archive. It yields the same rows, values and rejects as [`crate::run::convert`], in batches of the
 /// table's Arrow schema.
 ///
-/// Other threads read ahead, at most two batches. They stop when the reader is dropped, and before
-/// that returns.
+/// Other threads read at most two batches ahead. Dropping the reader stops them and waits for them.
 ///
-/// Don't trust the rows before the iterator has ended without an error: a broken gzip stream and a
-/// wrong checksum are known at the end of the file only.
+/// Don't trust the rows before the iterator has ended without an error: a broken gzip stream or a wrong
+/// checksum is only noticed at the end of the file.
 ///
 /// # Errors
-/// When the file isn't there, or its trace or table can't be recognised and isn't named. Everything
-/// that is wrong within the file is an item of the iterator, the last one.
+/// When the file doesn't exist, or its trace or table isn't named and can't be recognised. An error in
+/// the file is the last item of the iterator.
 ///
 /// # Memory
 /// Four batches, about 10 MB each for task_usage and at most 32 MiB, and a few MiB per thread; not the
@@ -190,13 +189,13 @@ impl PartReader {
         self.counts.as_ref()
     }
 
-    /// Ends the threads; true if they ended on their own account, without a panic.
+    /// Ends the threads; false if one of them panicked.
     fn stop(&mut self) -> bool {
         let Some(running) = self.running.take() else {
             return true;
         };
         running.stop.store(true, Ordering::Relaxed);
-        // A thread that waits for room in the channel wakes up and finds that nobody listens.
+        // A thread that waits for room in the channel wakes up, because the receiver is gone.
         drop(running.received);
         running.thread.join().is_ok()
     }
@@ -249,7 +248,7 @@ enum Message {
 struct TableFile {
     plan: Plan,
     path: Location,
-    /// The SHA-256 that the publisher names for the file.
+    /// The published SHA-256 of the file.
     sha256: Option<String>,
 }
 
@@ -288,7 +287,7 @@ impl TableFile {
 struct Producer {
     input: TableFile,
     batch_rows: usize,
-    /// Else the first one ends the reading.
+    /// Otherwise the first one ends the reading.
     reports_bad_rows: bool,
     messages: SyncSender<Message>,
     stop: Arc<AtomicBool>,
@@ -297,7 +296,7 @@ struct Producer {
 impl Producer {
     fn run(&self) {
         let end = self.read();
-        // Nobody may be listening any more.
+        // The receiver may be gone.
         let _ = self.messages.send(Message::End(end));
     }
 
@@ -319,7 +318,7 @@ impl Producer {
         Ok(counts)
     }
 
-    /// Reads the member of an archive that is the table's, and then to the end of the archive.
+    /// Reads the table's member of an archive, and then to the end of the archive.
     fn read_members(&self, stream: &StreamPlan, source: &mut Source) -> Result<Converted> {
         let table = self.input.plan.tables[0].order.table.name;
         let mut counts = None;
@@ -348,7 +347,7 @@ impl Producer {
         })
     }
 
-    /// Reads the text of the table; `path` is for people.
+    /// Reads the text of the table; `path` is for messages.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
         let mut text = TableText::new(source, &table.order, None);
@@ -375,7 +374,7 @@ impl Producer {
     }
 }
 
-/// The end of a reading that nobody waits for.
+/// The error of a producer whose receiver is gone.
 fn stopped() -> Error {
     Error::new(ErrorKind::Stopped(0), "stopped")
 }

@@ -1,4 +1,4 @@
-//! Batches against what Parquet files hold; errors, and readers that are dropped early.
+//! Batches compared with Parquet files; errors; readers that are dropped early.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ use crate::field_order::FieldOrder;
 use crate::output::Encoding;
 use crate::part::convert_part;
 
-/// A field of a column in every way to write one, and some that are faulty.
+/// Fields of a column in every spelling, and faulty ones.
 fn field(column: &'static Column) -> BoxedStrategy<String> {
     let also = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
     let mut texts: Vec<&str> = also.collect();
@@ -41,7 +41,7 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
 /// Text of a table: rows, and lines of the wrong shape.
 fn text(table: &'static Table) -> BoxedStrategy<Vec<u8>> {
     let columns = table.fields.iter().map(|&index| &table.columns[index]);
-    // One faulty field in a few rows, else nearly every row would have one.
+    // One faulty field in a few rows; otherwise nearly every row would have one.
     let fine = columns.clone().map(|column| match column.kind {
         Kind::Integer | Kind::Code => "[0-9]{1,9}".boxed(),
         Kind::Float => "0\\.[0-9]{1,9}".boxed(),
@@ -97,7 +97,7 @@ fn tables() -> Vec<(&'static Trace, &'static Table)> {
     tables.collect()
 }
 
-/// What the Parquet path makes of a file, read back by the Parquet crate.
+/// A file converted to Parquet and read back by the Parquet crate.
 fn by_parquet(
     path: &Path,
     trace: &Trace,

@@ -24,15 +24,15 @@ use raw::{READ, Raw};
 
 pub use crate::location::{Interrupt, open_file};
 
-/// How much text a chunk has when lines are short, in bytes: it stays in the second-level cache
-/// while each column of it is read in turn.
+/// The size of a chunk of short lines, in bytes: it stays in the second-level cache while its columns
+/// are read in turn.
 const CHUNK: usize = 256 << 10;
 
-/// The longest line that is read, in bytes without its ending; real ones stay below 300. A longer one is
-/// not a row of any table, and may be made to fill the memory.
+/// The longest line that is read, in bytes without its ending; published ones are below 300. A longer one
+/// isn't a row of any table, and could fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
 
-/// What the names of archives end in.
+/// The extensions of archives.
 pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
 /// One input file, read once from front to back.
@@ -43,25 +43,25 @@ pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 pub struct Source {
     location: Location,
     decoder: Decoder,
-    /// What the file holds is an archive, and the text that of a member.
+    /// If the file is an archive; the text is then that of a member.
     archive: Option<TarReader>,
     /// How far the current text has been read.
     text: TextState,
 }
 
-/// How far a text has been handed out: that of the file, or of a member of an archive.
+/// The state of the text that is being read: that of the file, or of a member of an archive.
 #[derive(Default)]
 struct TextState {
-    /// What the next chunk starts with: lines that were given back, and the start of an incomplete one.
+    /// The start of the next chunk: lines that were given back, and an incomplete one.
     pending: Vec<u8>,
-    /// How many bytes of it are lines that were given back, and whether these were their whole chunk.
+    /// How many of its bytes were given back, and whether they were a whole chunk.
     given_back: usize,
     all_back: bool,
-    /// Decoded bytes before it.
+    /// Decoded bytes before `pending`.
     before: u64,
-    /// Whether everything was decoded.
+    /// Whether all of it is decoded.
     at_end: bool,
-    /// How the lines end, which the first one decides.
+    /// How the lines end; the first one decides.
     ending: Option<LineEnding>,
 }
 
@@ -73,7 +73,7 @@ enum Decoder {
 impl Decoder {
     /// Reads some bytes into a buffer that is not empty; 0 at the end.
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        // A few bytes of gzip can hold a lot of text, so asking at each read from the disk isn't enough.
+        // A few bytes of gzip can yield a lot of text, so asking at each read from the disk isn't enough.
         self.raw().ask()?;
         match self {
             Self::Plain(raw) => raw.read(into),
@@ -102,9 +102,9 @@ impl Decoder {
 /// About 256 KiB, or as much as its longest line.
 #[derive(Default)]
 pub struct Chunk {
-    /// Room that was used before is not cleared again.
+    /// Longer than the lines: reused room isn't cleared.
     text: Vec<u8>,
-    /// Where its whole lines end.
+    /// The end of its whole lines.
     lines: usize,
 }
 
@@ -115,18 +115,18 @@ impl Chunk {
         &self.text[..self.lines]
     }
 
-    /// Forgets its lines.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.lines = 0;
     }
 }
 
 impl Source {
-    /// Opens a file; a name that ends in `.gz` or `.tgz` is gzip, everything else is as it is. If that
-    /// is a tar archive, [`Source::next_member`] opens the texts in it.
+    /// Opens a file; it's decompressed if its name ends in `.gz` or `.tgz`. In a tar archive,
+    /// [`Source::next_member`] opens the texts.
     ///
     /// # Errors
-    /// When the file cannot be opened. What a URL names is asked for by the first read.
+    /// When the file can't be opened. A URL is only requested by the first read.
     pub fn open(location: impl Into<Location>) -> Result<Self> {
         let location = location.into();
         let raw = Raw::open(&location)?;
@@ -150,7 +150,7 @@ impl Source {
         self.decoder.raw_mut().interrupt = Some(interrupt);
     }
 
-    /// Reads the next whole lines into a chunk; false, and no lines, after the last one.
+    /// Reads the next whole lines into a chunk; returns false, and no lines, after the last one.
     ///
     /// A last line without a newline gets one.
     ///
@@ -170,12 +170,12 @@ impl Source {
             self.text.pending.drain(..given_back);
             return Ok(true);
         }
-        // Else there are more lines than these, unless they are the last ones.
+        // Otherwise the chunk gets more lines than these, if there are any.
         let mut searched = if given_back > 0 { given_back } else { end };
         loop {
             end = self.fill(text, end)?;
             if self.text.at_end && end > 0 && text[end - 1] != b'\n' {
-                // The last line gets the ending that the others have.
+                // The last line gets the ending of the others.
                 text.truncate(end);
                 let ending = self.text.ending.unwrap_or_else(|| LineEnding::of(text));
                 if ending == LineEnding::CrLf && !text.ends_with(b"\r") {
@@ -184,8 +184,8 @@ impl Source {
                 text.push(b'\n');
                 end = text.len();
             }
-            // Text left from before had no newline, or it would have been handed out. So only the first
-            // line here can be longer than a chunk.
+            // Text left from before has no newline, or it would have been in the last chunk. So only the
+            // first line can be longer than a chunk.
             let new = &text[searched..end];
             let first = memchr::memchr(b'\n', new).map(|at| searched + at);
             let line = &text[given_back..first.unwrap_or(end)];
@@ -222,7 +222,7 @@ impl Source {
         chunk.lines -= lines.len();
     }
 
-    /// Whether the last chunk was known to be the last one; else there may be more.
+    /// Whether the last chunk is known to be the last one; otherwise there may be more.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.text.at_end && self.text.pending.is_empty()
@@ -234,7 +234,7 @@ impl Source {
         &self.location
     }
 
-    /// The refusal of what is longer than [`LINE_LIMIT`], which starts at byte `at` of the last chunk.
+    /// The error for a line or record past [`LINE_LIMIT`] that starts at byte `at` of the last chunk.
     pub(crate) fn too_long(&self, what: &str, chunk: &Chunk, at: usize) -> Error {
         let at = self.text.before - chunk.lines as u64 + at as u64;
         let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
@@ -243,7 +243,7 @@ impl Source {
             .hint("this is not a table of a trace; download the file again")
     }
 
-    /// Decodes about one more chunk to after `text[..start]`; returns the new end.
+    /// Decodes about one more chunk after `text[..start]`; returns the new end.
     fn fill(&mut self, text: &mut Vec<u8>, start: usize) -> Result<usize> {
         let room = start + CHUNK;
         if text.len() < room {
@@ -263,21 +263,21 @@ impl Source {
         Ok(filled)
     }
 
-    /// Bytes of the file that were read so far.
+    /// Bytes of the file read so far.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.raw().bytes
     }
 
-    /// The size and digest of what was read of the file so far: of the whole file, once
-    /// [`Source::next_chunk`], or in an archive [`Source::next_member`], has come to its end.
+    /// The size and digest of the bytes read so far: of the whole file, once [`Source::next_chunk`], or in
+    /// an archive [`Source::next_member`], has reached the end.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.raw().fingerprint()
     }
 
-    /// Asks whether the file is still the one that was read so far: an object in a bucket may have been
-    /// replaced. On disk, nothing is asked.
+    /// Checks that the file hasn't changed since it was opened: an object in a bucket may have been
+    /// replaced. On disk, nothing is checked.
     ///
     /// # Errors
     /// [`ErrorKind::Failed`] if it has changed, or the server doesn't say.
@@ -292,8 +292,8 @@ impl Source {
         self.archive.is_some()
     }
 
-    /// Goes to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None` after
-    /// the last one, and in any other file.
+    /// Advances to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None`
+    /// after the last one, and in a file that isn't an archive.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] when the archive is broken.
@@ -311,7 +311,7 @@ impl Source {
     }
 }
 
-/// The first bytes of a file, at most 4 KiB of them; `None` where there is no file that can be read.
+/// The first 4 KiB of a file; `None` if it can't be read.
 #[must_use]
 pub fn read_start(location: &Location) -> Option<Vec<u8>> {
     let mut start = Vec::new();
@@ -320,7 +320,7 @@ pub fn read_start(location: &Location) -> Option<Vec<u8>> {
     Some(start)
 }
 
-/// Reads a file on disk that has a meaning as a whole and is small by nature.
+/// Reads a file on disk that is small by nature.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.

@@ -9,10 +9,10 @@ use super::at;
 use crate::error::Result;
 use crate::location::{Interrupt, Location, Reader};
 
-/// How much is read at once, in bytes.
+/// Bytes per read from the disk.
 pub(super) const READ: usize = 128 << 10;
 
-/// What a file was, byte for byte.
+/// The size and digest of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// Its size on disk, in bytes.
@@ -39,14 +39,14 @@ impl Raw {
         })
     }
 
-    /// Fails where the interrupt does.
+    /// Fails with the error of the interrupt.
     pub(super) fn ask(&self) -> Result<()> {
         self.interrupt
             .as_ref()
             .map_or(Ok(()), |interrupt| interrupt())
     }
 
-    /// Reads some bytes; 0 at the end. The error lacks the path.
+    /// Reads some bytes; returns 0 at the end. The error lacks the path.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         self.ask()?;
         let read = self.reader.read_some(into, self.interrupt.as_ref())?;
@@ -55,7 +55,7 @@ impl Raw {
         Ok(read)
     }
 
-    /// Asks whether the file is still the one that was read; as [`super::Source::confirm`].
+    /// See [`super::Source::confirm`].
     pub(super) fn confirm(&self) -> Result<()> {
         self.reader.confirm(self.interrupt.as_ref())
     }
@@ -77,7 +77,7 @@ pub fn fingerprint(location: impl Into<Location>) -> Result<Fingerprint> {
     Ok(whole.pop().expect("one fingerprint for one length"))
 }
 
-/// Digests the first N bytes of a file for each N in `lengths`, or all of it where it is shorter.
+/// Digests the first N bytes of a file for each N in `lengths`, or all of it if it's shorter.
 ///
 /// # Errors
 /// When it can't be read; the error of `interrupt`.
