@@ -139,14 +139,20 @@ impl Records {
             } else {
                 end
             };
-            let line = self.count + self.malformed.len();
-            let reject = Reject::of_shape(start..end, fault).in_line(line);
-            self.malformed.push(reject);
+            self.push_malformed(start..end, fault);
         } else {
             self.offsets[before + self.fields] = offset(end);
             self.count += 1;
         }
         self.offsets.push(offset(newline));
+    }
+
+    /// Adds a record of the wrong shape; not inlined, because most chunks have none.
+    #[cold]
+    fn push_malformed(&mut self, record: Range<usize>, fault: Fault) {
+        let line = self.count + self.malformed.len();
+        let reject = Reject::of_shape(record, fault).in_line(line);
+        self.malformed.push(reject);
     }
 
     /// Makes the first record of the chunk malformed, unless it already is.
