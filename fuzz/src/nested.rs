@@ -19,7 +19,7 @@ use tracelake_convert::error::{ErrorKind, Result};
 use tracelake_convert::field_order::FieldOrder;
 use tracelake_convert::options::{Codec, Format};
 use tracelake_convert::output::Encoding;
-use tracelake_convert::part::{Text, convert_part};
+use tracelake_convert::part::{TableText, convert_part};
 use tracelake_convert::source::Source;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
@@ -155,7 +155,7 @@ struct Reject {
 fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(path)?;
-    let mut text = Text::new(&mut source, &order, part_rows);
+    let mut text = TableText::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();

@@ -17,7 +17,7 @@ use tracelake_convert::error::ErrorKind;
 use tracelake_convert::manifest::{Manifest, with_digest};
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_convert::store::{Lake, Progress, read_manifest};
+use tracelake_convert::store::{Lake, LakeProgress, read_manifest};
 use tracelake_convert::verify::verify;
 use tracelake_schema::TRACES;
 
@@ -254,7 +254,7 @@ fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 /// Both lakes are equally far.
-fn assert_same(one: &Progress, other: &Progress) {
+fn assert_same(one: &LakeProgress, other: &LakeProgress) {
     assert_eq!(one.origin, other.origin);
     assert_eq!(one.parts, other.parts);
     assert_eq!(one.complete, other.complete);

@@ -4,6 +4,8 @@
 //!
 //! Input: a byte for the number of fields, a byte for the cuts, the text.
 
+use std::ops::Range;
+
 use super::options;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_convert::fault::Fault;
@@ -94,9 +96,9 @@ fn ours(
     }
     assert_eq!(records.is_empty(), records.is_empty());
     for malformed in records.malformed() {
-        let (start, end) = (malformed.start as usize, malformed.end as usize);
+        let Range { start, end } = malformed.row();
         rows.push((
-            Some(malformed.ordinal as usize),
+            Some(malformed.line()),
             Row {
                 start,
                 end,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracelake_convert::error::{Error, Result};
 use tracelake_convert::field_order::FieldOrder;
 use tracelake_convert::output::Encoding;
-use tracelake_convert::part::{Converted, Text, convert_part};
+use tracelake_convert::part::{Converted, TableText, convert_part};
 use tracelake_convert::source::Source;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
@@ -117,7 +117,7 @@ pub(crate) fn convert(
 ) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(path)?;
-    let mut text = Text::new(&mut source, &order, part_rows);
+    let mut text = TableText::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();

@@ -25,6 +25,7 @@ fn within(kib: u64, lake: &Path, source: Option<&Path>) -> Run {
     command
         .args(["-c", &limited])
         .arg(program.get_program())
+        .args(program.get_args())
         .arg("verify")
         .arg(lake);
     if let Some(source) = source {

@@ -88,7 +88,7 @@ fn cargo(root: &Path) -> Command {
 
 /// The parts of the workspace's manifest that name a version.
 #[derive(Deserialize)]
-struct Manifest {
+struct CargoToml {
     workspace: Workspace,
 }
 
@@ -110,7 +110,7 @@ fn versions(
     readme: &str,
     tag: Option<&str>,
 ) -> Result<Vec<String>> {
-    let Manifest { workspace } = toml::from_str(manifest).context("Cargo.toml")?;
+    let CargoToml { workspace } = toml::from_str(manifest).context("Cargo.toml")?;
     let version = workspace.package.version;
     let mut wrong = Vec::new();
     for (name, dependency) in &workspace.dependencies {

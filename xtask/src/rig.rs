@@ -34,8 +34,8 @@ struct Store {
     rule: SharedRule,
 }
 
-type Rule = Box<dyn FnMut(&Asked) -> Answer + Send>;
-type SharedRule = Arc<Mutex<Rule>>;
+type AnswerRule = Box<dyn FnMut(&Asked) -> Answer + Send>;
+type SharedRule = Arc<Mutex<AnswerRule>>;
 
 /// The lake in a bucket.
 const IN_BUCKET: &str = "s3://bucket/lake";

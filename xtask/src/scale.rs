@@ -21,7 +21,7 @@ struct Model {
     store: Vec<Store>,
     requests: Requests,
     shards: Shards,
-    trace: Vec<Trace>,
+    trace: Vec<TraceFigures>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ struct Shards {
 }
 
 #[derive(Deserialize)]
-struct Trace {
+struct TraceFigures {
     name: String,
     source_gb: f64,
     files: f64,
@@ -162,7 +162,7 @@ fn tables(root: &Path) -> Result<String> {
 }
 
 /// What a trace takes; a row of the first trace has `gb_per_billion` GB for a billion of them.
-fn cost(requests: &Requests, trace: &Trace, rate: f64, gb_per_billion: f64) -> Cost {
+fn cost(requests: &Requests, trace: &TraceFigures, rate: f64, gb_per_billion: f64) -> Cost {
     let length = trace.length_of_a_row.unwrap_or(1.0);
     let by_length = trace.source_gb / (gb_per_billion * length);
     let billion_rows = trace.billion_rows.unwrap_or(by_length);

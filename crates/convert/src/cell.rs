@@ -1,6 +1,4 @@
-//! Values that may hold others, in the order of their columns, and what reading them needs. Pure.
-
-use std::ops::Range;
+//! Values that may contain others, and what the readers of such values share. Pure.
 
 use tracelake_schema::{Column, Kind};
 
@@ -22,59 +20,16 @@ pub(crate) enum Cell {
     List(Vec<Cell>),
 }
 
-/// A row with its values.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     /// In the order of the table's columns.
     pub cells: Vec<Cell>,
-    /// Values that were another spelling of a sentinel, and were mapped to it.
+    /// Values that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
 }
 
-/// A row that cannot be converted, and the place in it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bad {
-    /// The column; `None` where the row's shape is wrong.
-    pub column: Option<&'static Column>,
-    /// What of the column, such as `.cpus` or `[1].name`.
-    pub inner: String,
-    /// The bytes of the faulty value in what was read.
-    pub field: Range<usize>,
-    /// What is wrong.
-    pub fault: Fault,
-}
-
-impl Bad {
-    pub(crate) fn new(field: Range<usize>, fault: Fault) -> Self {
-        Self {
-            column: None,
-            inner: String::new(),
-            field,
-            fault,
-        }
-    }
-
-    /// It is in a column of the table.
-    pub(crate) fn of(mut self, column: &'static Column) -> Self {
-        self.column = Some(column);
-        self
-    }
-
-    /// It is in a named value of a struct.
-    pub(crate) fn within(mut self, column: &Column) -> Self {
-        self.inner.insert_str(0, column.name);
-        self.inner.insert(0, '.');
-        self
-    }
-
-    /// It is in an item of a list, counted from 0.
-    pub(crate) fn at(mut self, item: usize) -> Self {
-        self.inner.insert_str(0, &format!("[{item}]"));
-        self
-    }
-}
-
-/// Reads a number as [`value`] does; what spells a sentinel in another way is counted.
+/// Reads a number as [`value`] does; counts values that are mapped to a sentinel.
 pub(crate) fn number(
     column: &'static Column,
     text: &[u8],
@@ -103,11 +58,11 @@ pub(crate) fn null(column: &Column) -> Result<Cell, Fault> {
     }
 }
 
-/// The values of a row or a struct that come by their names, in any order.
+/// The values of a row or a struct, which are read with their names and in any order.
 pub(crate) struct Named {
     columns: &'static [Column],
     cells: Vec<Option<Cell>>,
-    /// The column to try first: usually the one after the last.
+    /// The column to try first: the one after the last that was found.
     next: usize,
 }
 
@@ -120,7 +75,7 @@ impl Named {
         }
     }
 
-    /// The column with a name, which no value came for yet.
+    /// The column with a name; a fault if it doesn't exist or has a value already.
     pub(crate) fn column(&mut self, name: &str) -> Result<(usize, &'static Column), Fault> {
         let order = (self.next..self.columns.len()).chain(0..self.next);
         let mut named = order.filter(|&index| self.columns[index].content == name);
@@ -136,7 +91,7 @@ impl Named {
         self.cells[index] = Some(cell);
     }
 
-    /// The values in the order of the columns; what did not come is NULL, or the column's fault.
+    /// The values in the order of the columns. A missing one is NULL, or a fault if it's mandatory.
     pub(crate) fn finish(self) -> Result<Vec<Cell>, (&'static Column, Fault)> {
         let columns = self.columns.iter();
         let cells = self.cells.into_iter().zip(columns).map(|(cell, column)| {
@@ -151,6 +106,7 @@ pub(crate) mod tests {
     use tracelake_schema::{Files, Obfuscation, Sentinel, Syntax, Table};
 
     use super::*;
+    use crate::reject::Reject;
 
     const fn column(
         name: &'static str,
@@ -239,11 +195,11 @@ pub(crate) mod tests {
         synthetic: "",
     };
 
-    /// The column that a fault is in, what of it, the faulty text, and the fault.
-    pub(crate) fn told(bad: Bad, raw: &[u8]) -> (String, String, Fault) {
-        let column = bad.column.map_or("", |column| column.name);
-        let field = String::from_utf8_lossy(&raw[bad.field]).into_owned();
-        (format!("{column}{}", bad.inner), field, bad.fault)
+    /// The path of the column at fault, the faulty text, and the fault.
+    pub(crate) fn described(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
+        let column = reject.column.map_or("", |column| column.name);
+        let field = String::from_utf8_lossy(&raw[reject.field()]).into_owned();
+        (format!("{column}{}", reject.inner), field, reject.fault)
     }
 
     /// What Python prints of a cell, with numpy's spaces in lists or with commas.
@@ -337,7 +293,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Everything that differs from a cell in one place, as little as can be.
+    /// All cells that differ from this one in a single value, by as little as possible.
     pub(crate) fn mutations(cell: &Cell, column: &'static Column) -> Vec<Cell> {
         let one = |inner: &[Cell], at: usize, other: Cell| {
             let mut inner = inner.to_vec();

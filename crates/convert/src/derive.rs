@@ -7,17 +7,17 @@ use tracelake_schema::{Derived, Rule};
 
 use crate::cell::{Cell, Row};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lake_file::{Batches, LakeFile};
+use crate::lake_file::{BatchIterator, LakeFile};
 use crate::location::Location;
 use crate::options::Format;
-use crate::output::{Encoding, OutputFile, Rows};
+use crate::output::{BlockBuilder, Encoding, OutputFile};
 
 /// What became of the rows of the other table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     /// Rows that were made.
     pub rows: u64,
-    /// Rows of the other table of which the rule makes none, because they say nothing of that kind.
+    /// Rows of the other table that make none here, because they say nothing of that kind.
     pub left_out: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn derive<W: Write + Send>(
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
-    let mut rows = Rows::of_cells(&derived.table, &schema, &file);
+    let mut builder = BlockBuilder::of_cells(&derived.table, &schema, &file);
     let mut left_out = 0;
     for batch in open(derived, input, encoding.format())? {
         tick()?;
@@ -48,25 +48,25 @@ pub(crate) fn derive<W: Write + Send>(
             Rule::Dag => edges(derived, &batch, &mut left_out),
         };
         let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
-        while rows.is_full(made.len())
-            && let Some(full) = rows.finish()?
+        while builder.is_full(made.len())
+            && let Some(full) = builder.finish()?
         {
             file.write(full)?;
         }
-        rows.push_cells(&made)?;
+        builder.push_cells(&made)?;
     }
-    while let Some(last) = rows.finish()? {
+    while let Some(last) = builder.finish()? {
         file.write(last)?;
     }
     let made = Made {
-        rows: rows.pushed(),
+        rows: builder.pushed(),
         left_out,
     };
     Ok((made, file.finish()?))
 }
 
 /// Reads the columns of a file that the derived table also has.
-fn open(derived: &Derived, input: &Location, format: Format) -> Result<Batches> {
+fn open(derived: &Derived, input: &Location, format: Format) -> Result<BatchIterator> {
     let columns = derived.table.columns.iter().map(|column| column.name);
     let columns: Vec<&str> = columns.collect();
     LakeFile::open(input, format)?
@@ -81,7 +81,7 @@ fn unreadable(input: &Location, reason: &str) -> Error {
 }
 
 /// Where the values of a column of a derived table come from.
-enum Origin<'a> {
+enum ColumnSource<'a> {
     Copied(&'a StringArray),
     Number,
     Waits,
@@ -91,16 +91,16 @@ enum Origin<'a> {
 fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> Option<Vec<Row>> {
     let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
     let names = text("task_name")?;
-    let origins = derived
+    let sources = derived
         .table
         .columns
         .iter()
         .map(|column| match column.name {
-            "task_number" => Some(Origin::Number),
-            "depends_on" => Some(Origin::Waits),
-            name => text(name).map(Origin::Copied),
+            "task_number" => Some(ColumnSource::Number),
+            "depends_on" => Some(ColumnSource::Waits),
+            name => text(name).map(ColumnSource::Copied),
         });
-    let origins: Vec<Origin<'_>> = origins.collect::<Option<_>>()?;
+    let sources: Vec<ColumnSource<'_>> = sources.collect::<Option<_>>()?;
     let mut rows = Vec::new();
     for row in 0..batch.num_rows() {
         let name = names.is_valid(row).then(|| names.value(row));
@@ -109,16 +109,16 @@ fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> 
             continue;
         };
         rows.extend(waits.into_iter().map(|waits_for| {
-            let cell = |origin: &Origin<'_>| match origin {
-                Origin::Copied(texts) if texts.is_valid(row) => {
+            let cell = |source: &ColumnSource<'_>| match source {
+                ColumnSource::Copied(texts) if texts.is_valid(row) => {
                     Cell::Text(texts.value(row).to_owned())
                 }
-                Origin::Copied(_) => Cell::Null,
-                Origin::Number => Cell::Integer(number),
-                Origin::Waits => Cell::Integer(waits_for),
+                ColumnSource::Copied(_) => Cell::Null,
+                ColumnSource::Number => Cell::Integer(number),
+                ColumnSource::Waits => Cell::Integer(waits_for),
             };
             Row {
-                cells: origins.iter().map(cell).collect(),
+                cells: sources.iter().map(cell).collect(),
                 mapped: 0,
             }
         }));

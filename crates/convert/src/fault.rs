@@ -1,19 +1,19 @@
-//! What can be wrong with one field or one row: small, `Copy`, and without any allocation.
+//! What can be wrong with a field or a row: a small `Copy` type that allocates nothing.
 
 use std::fmt;
 
-/// The reason for which a row cannot be converted.
+/// Why a row can't be converted.
 ///
-/// A fault is data: it says what is wrong, never where; the place is added by whoever knows it.
+/// A fault says what is wrong, never where: the caller adds the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A mandatory field is empty.
     Empty,
     /// Not the decimal digits that C prints for `%d`.
     NotInteger,
-    /// An integer that does not fit; the bounds are those of the column's type.
+    /// An integer outside the range of the column's type.
     OutOfRange {
-        /// How many bits the column's signed integers have: 32 or 64.
+        /// The width of the column's signed integers: 32 or 64.
         bits: u8,
     },
     /// Not what C prints for `%g`.
@@ -22,54 +22,54 @@ pub enum Fault {
     Overflow,
     /// Neither `0` nor `1`.
     NotBoolean,
-    /// Not UTF-8 from this byte on.
+    /// Not UTF-8.
     NotUtf8 {
         /// The first offending byte.
         byte: u8,
     },
-    /// The first row, when the file starts with a byte order mark, which belongs to no value.
+    /// The first row of a file that starts with a byte order mark.
     ByteOrderMark,
-    /// A quote: the published files have none, so this file follows other rules.
+    /// A quote, which the published files don't have.
     Quote,
     /// A control character, such as NUL.
     Control {
         /// The first offending byte.
         byte: u8,
     },
-    /// The row has another number of fields than the table.
+    /// The number of fields isn't that of the table.
     FieldCount {
-        /// How many fields the row has, from 1.
+        /// Fields in the row, at least 1.
         found: u32,
-        /// How many fields the table has.
+        /// Fields in the table.
         expected: u32,
     },
-    /// A line of no bytes.
+    /// An empty line.
     BlankLine,
-    /// A line whose end is not the one that the file's first line has.
+    /// A line ending unlike that of the file's first line.
     LineEnding,
-    /// A mandatory value is null or not there.
+    /// A mandatory value is null or missing.
     Absent,
     /// Not a string.
     NotText,
-    /// Neither true nor false.
+    /// Neither `true` nor `false`.
     NotTruth,
-    /// Not named values in braces.
+    /// Not an object or a dictionary, where the column is a struct.
     NotStruct,
-    /// Not values in brackets.
+    /// Not an array or a list, where the column is a list.
     NotList,
-    /// A name that the table, or the struct, does not have.
+    /// A name that the table or struct doesn't have.
     UnknownKey,
-    /// A name that stands twice in one struct.
+    /// A name that occurs twice in a row or struct.
     DoubleKey,
-    /// Not JSON from here on.
+    /// Not JSON.
     NotJson,
-    /// Not what Python or numpy prints, from here on.
+    /// Not what Python or numpy prints.
     NotPython,
-    /// Three dots, which numpy prints in place of values.
+    /// Three dots, which numpy prints instead of values.
     Elided,
-    /// A quote where none belongs, or text after a quoted field.
+    /// A quote in an unquoted field, or text after a quoted one.
     StrayQuote,
-    /// A quoted field that does not end.
+    /// A quoted field without its closing quote.
     OpenQuote,
 }
 
@@ -99,8 +99,8 @@ impl fmt::Display for Fault {
             Self::NotTruth => write!(f, "neither true nor false"),
             Self::NotStruct => write!(f, "not named values in braces"),
             Self::NotList => write!(f, "not a list in brackets"),
-            Self::UnknownKey => write!(f, "a name that is not known here"),
-            Self::DoubleKey => write!(f, "a name that stands twice"),
+            Self::UnknownKey => write!(f, "an unknown name"),
+            Self::DoubleKey => write!(f, "a name that occurs twice"),
             Self::NotJson => write!(f, "not JSON"),
             Self::NotPython => write!(f, "not what Python prints"),
             Self::Elided => write!(f, "values are left out"),

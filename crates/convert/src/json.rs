@@ -1,7 +1,7 @@
-//! JSON lines to cells: each line is an object whose names are the columns'. Pure.
+//! JSON lines to cells: each line is an object with the columns as its keys. Pure.
 //!
-//! serde_json says where the values of an object or a list stand; what they mean is decided here, by
-//! the column: numbers are read as in CSV, from the text they are written in.
+//! serde_json finds the text of each value. The column decides what it means: numbers are read from
+//! their text, as in CSV.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,72 +10,75 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Bad, Cell, Named, Row, null, number};
+use crate::cell::{Cell, Named, Row, null, number};
 use crate::fault::Fault;
+use crate::reject::Reject;
 
 /// Reads a line, without its ending.
 ///
-/// Integers, codes and floats may be numbers or strings of them. What is not there is NULL, as is
-/// `null`. The depth of what is read is that of the columns.
-pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Bad> {
+/// Integers, codes and floats may be numbers or strings. A missing value is NULL, as is `null`. The
+/// columns bound the depth of the recursion.
+pub(crate) fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject> {
     let text = str::from_utf8(line).map_err(|error| {
         let start = error.valid_up_to();
         let byte = line[start];
-        Bad::new(start..line.len(), Fault::NotUtf8 { byte })
+        Reject::new(start..line.len(), Fault::NotUtf8 { byte })
     })?;
-    let mut reader = Reader { text, mapped: 0 };
-    let cells = reader.object(text, columns, |bad, column| bad.of(column))?;
+    let mut reader = JsonReader { text, mapped: 0 };
+    let cells = reader.object(text, columns, Reject::in_column)?;
     Ok(Row {
         cells,
         mapped: reader.mapped,
     })
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     mapped: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn object(
         &mut self,
         text: &'a str,
         columns: &'static [Column],
-        within: fn(Bad, &'static Column) -> Bad,
-    ) -> Result<Vec<Cell>, Bad> {
+        within: fn(Reject, &'static Column) -> Reject,
+    ) -> Result<Vec<Cell>, Reject> {
         let Pairs(pairs) = self.parse(text, Fault::NotStruct)?;
         let mut named = Named::new(columns);
         for (key, value) in pairs {
-            let bad = |fault| Bad::new(self.place(key.get()), fault);
+            let bad = |fault| Reject::new(self.range_of(key.get()), fault);
             let name = string(key.get()).map_err(bad)?;
             let (index, column) = named.column(name.as_ref()).map_err(bad)?;
             let cell = self.value(value.get(), column);
-            named.put(index, cell.map_err(|bad| within(bad, column))?);
+            named.put(index, cell.map_err(|reject| within(reject, column))?);
         }
         named
             .finish()
-            .map_err(|(column, fault)| within(Bad::new(self.place(text), fault), column))
+            .map_err(|(column, fault)| within(Reject::new(self.range_of(text), fault), column))
     }
 
-    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Bad> {
-        let bad = |fault| Bad::new(self.place(text), fault);
+    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
+        let bad = |fault| Reject::new(self.range_of(text), fault);
         if text == "null" {
             return null(column).map_err(bad);
         }
         let is_string = text.starts_with('"');
         match column.kind {
             Kind::Struct => {
-                let cells = self.object(text, column.fields, |bad, column| bad.within(column));
+                let cells = self.object(text, column.fields, Reject::in_struct_field);
                 cells.map(Cell::Struct)
             }
             Kind::List => {
                 let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
                 let [column, ..] = column.fields else {
-                    return Err(Bad::new(self.place(text), Fault::NotList));
+                    return Err(Reject::new(self.range_of(text), Fault::NotList));
                 };
                 let items = items.into_iter().enumerate();
-                let cells = items
-                    .map(|(at, item)| self.value(item.get(), column).map_err(|bad| bad.at(at)));
+                let cells = items.map(|(at, item)| {
+                    self.value(item.get(), column)
+                        .map_err(|reject| reject.in_item(at))
+                });
                 cells.collect::<Result<_, _>>().map(Cell::List)
             }
             Kind::Text if is_string => string(text)
@@ -88,8 +91,8 @@ impl<'a> Reader<'a> {
                 _ => Err(bad(Fault::NotTruth)),
             },
             Kind::Integer | Kind::Code | Kind::Float => {
-                let place = self.place(text);
-                let bad = |fault| Bad::new(place.clone(), fault);
+                let range = self.range_of(text);
+                let bad = |fault| Reject::new(range.clone(), fault);
                 if is_string {
                     let text = string(text).map_err(bad)?;
                     number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
@@ -100,41 +103,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses one level of JSON; of another type than it should be it has the fault given.
-    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Bad> {
+    /// Parses one level of JSON; returns the fault `other` if the value is of another type.
+    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Reject> {
         serde_json::from_str(text).map_err(|error| {
-            let place = self.place(text);
+            let range = self.range_of(text);
             if error.is_data() {
-                return Bad::new(place, other);
+                return Reject::new(range, other);
             }
-            // A word is shown whole: serde_json finds out inside of one that it is none of JSON's.
+            // Show the whole word: serde_json fails in the middle of one that isn't JSON.
             let at = error.column().saturating_sub(1).min(text.len());
             let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
             let word = text.as_bytes()[..at]
                 .iter()
                 .rev()
                 .take_while(|byte| is_word(byte));
-            let at = place.start + at - word.count();
-            Bad::new(at..place.end, Fault::NotJson)
+            let at = range.start + at - word.count();
+            Reject::new(at..range.end, Fault::NotJson)
         })
     }
 
-    /// Where in the line a part of it stands.
-    fn place(&self, part: &str) -> Range<usize> {
+    /// The range of a part of the line in it.
+    fn range_of(&self, part: &str) -> Range<usize> {
         let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         let start = start.min(self.text.len());
         start..(start + part.len()).min(self.text.len())
     }
 }
 
-/// The text that a JSON string means.
+/// The text of a JSON string, unescaped.
 fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
     let inner = json
         .strip_prefix('"')
         .and_then(|json| json.strip_suffix('"'));
     match inner {
         Some(inner) if !inner.contains('\\') => Ok(inner.into()),
-        // Half of a surrogate pair is well-formed and yet no text.
+        // Half of a surrogate pair is valid JSON, but not text.
         _ => match serde_json::from_str::<String>(json) {
             Ok(text) => Ok(text.into()),
             Err(_) => Err(Fault::NotText),
@@ -142,7 +145,7 @@ fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
     }
 }
 
-/// The names and values of an object as they are in the text.
+/// The unparsed names and values of an object.
 struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Pairs<'de> {
@@ -172,15 +175,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cell::tests::{TABLE, told};
+    use crate::cell::tests::{TABLE, described};
 
-    fn read(line: &str) -> Result<Row, Bad> {
+    fn read(line: &str) -> Result<Row, Reject> {
         row(line.as_bytes(), TABLE.columns)
     }
 
     #[track_caller]
     fn bad(line: &str) -> (String, String, Fault) {
-        told(read(line).unwrap_err(), line.as_bytes())
+        described(read(line).unwrap_err(), line.as_bytes())
     }
 
     #[test]
@@ -322,7 +325,7 @@ mod tests {
         }
         let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", TABLE.columns).unwrap_err();
         assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
-        assert_eq!(broken.field.start, 18);
+        assert_eq!(broken.field().start, 18);
     }
 
     #[test]
@@ -422,8 +425,8 @@ mod tests {
 
         #[test]
         fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
-            if let Err(bad) = row(&line, TABLE.columns) {
-                prop_assert!(line.get(bad.field).is_some());
+            if let Err(reject) = row(&line, TABLE.columns) {
+                prop_assert!(line.get(reject.field()).is_some());
             }
         }
     }

@@ -20,7 +20,8 @@ use crate::location::{Location, RandomAccess, from_read};
 use crate::options::Format;
 
 /// The record batches of a file.
-pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+pub(crate) type BatchIterator =
+    Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 /// A file whose footer was read.
 pub(crate) enum LakeFile {
@@ -120,7 +121,7 @@ impl LakeFile {
     pub(crate) fn batches(
         self,
         columns: Option<&[&str]>,
-    ) -> std::result::Result<Batches, ArrowError> {
+    ) -> std::result::Result<BatchIterator, ArrowError> {
         match self {
             Self::Parquet(file) => {
                 let file = match columns {

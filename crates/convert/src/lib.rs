@@ -35,6 +35,7 @@
 //! lakes are named by a [`Location`], a path or a URL.
 
 mod arrow_file;
+pub mod bad_row;
 mod batch;
 mod cell;
 #[cfg(feature = "program")]

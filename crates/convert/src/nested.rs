@@ -1,7 +1,7 @@
 //! Rows of cells to column chunks, by the Parquet crate's own writers. Memory only.
 //!
-//! A struct or a list becomes as many column chunks as it has kinds of plain values in it. How many
-//! levels each of these has is the crate's business, so the rows go to it as Arrow arrays.
+//! A struct or a list becomes one column chunk for each of its leaves. The crate knows their definition
+//! and repetition levels, so it gets the rows as Arrow arrays.
 
 use std::sync::Arc;
 
@@ -20,17 +20,14 @@ use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// The column chunks of a row group, in the order of the file's schema.
-pub(crate) type RowGroup = Vec<ArrowColumnChunk>;
-
-/// Rows of one table on their way to row groups.
+/// Builds row groups from the cells of one table.
 ///
 /// # Memory
-/// The encoded row group, at most 64 MiB; and of the chunk at hand the arrays of its values.
-pub(crate) struct Rows {
+/// The encoded row group, at most 64 MiB, and the arrays of the current chunk.
+pub(crate) struct NestedRowGroupBuilder {
     factory: ArrowRowGroupWriterFactory,
-    columns: Vec<Column>,
-    /// The index of the column by which rows are placed in time, and its range.
+    columns: Vec<ColumnWriters>,
+    /// The index of the column that orders rows in time, and the range of its values.
     time: Option<usize>,
     range: Option<(i64, i64)>,
     /// Good rows since the last row group, and before.
@@ -39,22 +36,23 @@ pub(crate) struct Rows {
     sentinels_mapped: u64,
 }
 
-struct Column {
+/// One column of the table, and the writers of its column chunks.
+struct ColumnWriters {
     field: FieldRef,
     /// One for each column chunk; none between row groups.
     writers: Vec<ArrowColumnWriter>,
-    /// What its values of the row group have taken as Arrow arrays, which is more than encoded.
+    /// The bytes of its values in this row group as Arrow arrays, which is more than they take encoded.
     bytes: usize,
 }
 
-impl Rows {
-    /// Prepares for the rows of a file of `schema`, which `factory` has the writer's settings of.
+impl NestedRowGroupBuilder {
+    /// Prepares for a file of `schema`; `factory` has the settings of its writer.
     pub(crate) fn new(
         table: &'static Table,
         schema: &SchemaRef,
         factory: ArrowRowGroupWriterFactory,
     ) -> Self {
-        let columns = schema.fields().iter().map(|field| Column {
+        let columns = schema.fields().iter().map(|field| ColumnWriters {
             field: Arc::clone(field),
             writers: Vec::new(),
             bytes: 0,
@@ -77,7 +75,7 @@ impl Rows {
             && (self.rows + rows > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
 
-    /// Takes rows.
+    /// Adds rows.
     ///
     /// # Errors
     /// When a page cannot be encoded.
@@ -108,7 +106,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Hands the writers of a new row group out to the columns.
+    /// Gives each column its writers for a new row group.
     fn begin(&mut self) -> Result<()> {
         let mut writers = self.factory.create_column_writers(0)?.into_iter();
         for column in &mut self.columns {
@@ -118,16 +116,16 @@ impl Rows {
         Ok(())
     }
 
-    /// Makes a row group of the rows since the last one, and starts anew; `None` where there are none.
+    /// Makes a row group of the rows since the last one, and starts over; `None` if there are none.
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<ArrowColumnChunk>>> {
         if self.rows == 0 {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let close = |column: &mut Column| {
+        let close = |column: &mut ColumnWriters| {
             column.bytes = 0;
             let writers = std::mem::take(&mut column.writers).into_iter();
             writers
@@ -144,7 +142,7 @@ impl Rows {
         self.before + self.rows as u64
     }
 
-    /// Values that were spelled in another way and mapped to a sentinel, since the beginning.
+    /// Values that were spelled differently and mapped to a sentinel, since the beginning.
     pub(crate) fn sentinels_mapped(&self) -> u64 {
         self.sentinels_mapped
     }
@@ -155,7 +153,7 @@ impl Rows {
     }
 }
 
-/// How many column chunks the values of a type take.
+/// The number of column chunks of a type: one for each leaf.
 fn leaves(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),

@@ -7,13 +7,13 @@ use arrow_schema::SchemaRef;
 use tracelake_schema::Table;
 
 use crate::arrow_file::{self, ArrowFile};
-use crate::batch::{BATCH_ROWS, Batches};
+use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell::Row;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::options::{Codec, Format};
 use crate::parquet_file::{self, ParquetFile, RowGroup};
-use crate::rows::Reject;
+use crate::reject::Reject;
 use crate::split::Records;
 use crate::{nested, rows};
 
@@ -73,14 +73,14 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// The batch that [`Rows::batches`] made.
+    /// The batch that [`BlockBuilder::batches`] made.
     ///
     /// # Panics
     /// When it is a row group.
     pub(crate) fn into_batch(self) -> RecordBatch {
         match self {
             Self::Batch(batch) => batch,
-            Self::RowGroup(_) => unreachable!("rows that become batches make no row groups"),
+            Self::RowGroup(_) => unreachable!("a builder of batches makes no row groups"),
         }
     }
 }
@@ -119,7 +119,7 @@ impl<W: Write + Send> OutputFile<W> {
         match (self, block) {
             (Self::Parquet(file), Block::RowGroup(row_group)) => file.write(row_group),
             (Self::Arrow(file), Block::Batch(batch)) => file.write(&batch),
-            _ => unreachable!("Rows makes the blocks of the file that it was made for"),
+            _ => unreachable!("BlockBuilder makes the blocks of the file that it was made for"),
         }
     }
 
@@ -135,17 +135,17 @@ impl<W: Write + Send> OutputFile<W> {
     }
 }
 
-/// Rows of one table on their way to the blocks of a file.
-pub(crate) enum Rows {
+/// Builds the blocks of a file from the rows of one table.
+pub(crate) enum BlockBuilder {
     /// Fields that have one value each, to row groups.
-    Fields(rows::Rows),
+    Fields(rows::RowGroupBuilder),
     /// Cells, to row groups.
-    Cells(nested::Rows),
-    /// Either of them, to record batches.
-    Batches(Batches),
+    Cells(nested::NestedRowGroupBuilder),
+    /// Either, to record batches.
+    Batches(BatchBuilder),
 }
 
-impl Rows {
+impl BlockBuilder {
     /// Prepares for records of plain fields.
     pub(crate) fn of_fields<W: Write + Send>(
         order: &FieldOrder,
@@ -154,9 +154,11 @@ impl Rows {
         encoding: Encoding,
     ) -> Self {
         match file {
-            OutputFile::Parquet(file) => {
-                Self::Fields(rows::Rows::new(order, file.schema(), encoding.codec))
-            }
+            OutputFile::Parquet(file) => Self::Fields(rows::RowGroupBuilder::new(
+                order,
+                file.schema(),
+                encoding.codec,
+            )),
             OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
         }
     }
@@ -168,19 +170,21 @@ impl Rows {
         file: &OutputFile<W>,
     ) -> Self {
         match file {
-            OutputFile::Parquet(file) => {
-                Self::Cells(nested::Rows::new(table, schema, file.factory()))
-            }
+            OutputFile::Parquet(file) => Self::Cells(nested::NestedRowGroupBuilder::new(
+                table,
+                schema,
+                file.factory(),
+            )),
             OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
         }
     }
 
     /// Prepares for fields or cells, to become batches of `batch_rows` rows.
     pub(crate) fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
-        Self::Batches(Batches::new(table.time, schema, batch_rows))
+        Self::Batches(BatchBuilder::new(table.time, schema, batch_rows))
     }
 
-    /// Whether a block should be taken with [`Rows::finish`] before `rows` more rows are pushed.
+    /// Whether a block should be taken with [`BlockBuilder::finish`] before `rows` more rows are pushed.
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         match self {
             Self::Fields(fields) => fields.is_full(rows),
@@ -195,7 +199,7 @@ impl Rows {
     /// When a page cannot be encoded.
     ///
     /// # Panics
-    /// When these rows were prepared for cells.
+    /// When it was made for cells.
     pub(crate) fn push_fields(
         &mut self,
         order: &FieldOrder,
@@ -215,7 +219,7 @@ impl Rows {
     /// When a page cannot be encoded.
     ///
     /// # Panics
-    /// When these rows were prepared for fields.
+    /// When it was made for fields.
     pub(crate) fn push_cells(&mut self, rows: &[Row]) -> Result<()> {
         match self {
             Self::Cells(cells) => cells.push(rows).map_err(encode_parquet),

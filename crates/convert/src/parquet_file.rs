@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Write};
 
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory};
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -15,18 +15,17 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_schema::Table;
 
-use crate::column::{ID_PAGE_ROWS, PAGE_ROWS, compression, is_id};
+use crate::column::{EncodedChunk, ID_PAGE_ROWS, PAGE_ROWS, compression, is_id};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Codec;
-use crate::{nested, rows};
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
 
 /// The column chunks of a row group, from one of the two encoders.
 pub(crate) enum RowGroup {
-    Plain(rows::RowGroup),
-    Nested(nested::RowGroup),
+    Plain(Vec<EncodedChunk>),
+    Nested(Vec<ArrowColumnChunk>),
 }
 
 /// A Parquet file that is being written.

@@ -29,7 +29,7 @@ use crate::cli::{
     Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs,
     ReleaseArgs, SchemaArgs, SchemaForm, VerifyArgs,
 };
-use crate::report::{Reporter, Task};
+use crate::report::{PlannedWork, Reporter};
 
 /// The exit code of a run that is done, but rejected rows.
 const REJECTED: u8 = 3;
@@ -203,7 +203,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         None => (plan.parts().count() as u64, plan.bytes()),
         Some((file, shard)) => file.share(shard.index),
     };
-    reporter.start(Task {
+    reporter.start(PlannedWork {
         command: "convert",
         parts: plan.streams.is_empty().then_some(parts),
         bytes,
@@ -236,7 +236,7 @@ fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let stop = stop_on_signals()?;
     let out = Location::parse(args.out.as_os_str())?.interrupted_by(&run::until_stopped(&stop));
     let commit = Commit::open(&out, Duration::ZERO)?;
-    reporter.start(Task {
+    reporter.start(PlannedWork {
         command: "commit",
         parts: None,
         bytes: commit.bytes(),
@@ -320,7 +320,7 @@ fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
         .transpose()?;
     let verification =
         Verification::open(&Location::parse(args.out.as_os_str())?, source.as_ref())?;
-    reporter.start(Task {
+    reporter.start(PlannedWork {
         command: "verify",
         parts: Some(verification.parts()),
         bytes: verification.bytes(),

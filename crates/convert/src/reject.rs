@@ -1,430 +1,114 @@
-//! A bad row with its place in the file: as an error, as a line of a rejects file, and what the
-//! file seems to be instead.
+//! A row that can't be converted, as offsets into its chunk.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::ops::Range;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use tracelake_schema::{Column, Syntax, TRACES, Table, Trace};
+use tracelake_schema::Column;
 
-use crate::error::{Error, ErrorKind, Result, escape};
 use crate::fault::Fault;
-use crate::field_order::FieldOrder;
-use crate::source::Magic;
-use crate::words::{count, several};
 
-/// A row that could not be converted, with its place in the file.
-#[derive(Debug, Clone)]
-pub struct BadRow<'a> {
-    /// Its line, from 1.
-    pub line: u64,
-    /// Its first byte in the decompressed text, from 0.
-    pub byte: u64,
-    /// The first byte of the faulty field in the line, from 1.
-    pub column_byte: u64,
-    /// The column of the field; `None` where the row's shape is wrong.
+/// A row that can't be converted, with the position of its fault.
+///
+/// It's built from the inside out: a parser knows the bytes at fault, and its callers add the item, the
+/// column, the row and the line that these are in.
+///
+/// # Memory
+/// 56 bytes, because a chunk can consist of 262,144 blank lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reject {
+    line: u32,
+    row: Range<u32>,
+    field: Range<u32>,
+    /// The column of the faulty field; `None` if the row's shape is wrong.
     pub column: Option<&'static Column>,
-    /// What of the column, such as `.cpus` or `[1].name`; empty where the column is one value.
-    pub inner: &'a str,
+    /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
+    pub inner: Box<str>,
     /// What is wrong.
     pub fault: Fault,
-    /// How many rows of the file's first chunk are bad, where this row is in it.
-    pub first_chunk: Option<BadShare>,
-    /// The field; the whole row where its shape is wrong.
-    pub field: &'a [u8],
-    /// The row, without its line ending.
-    pub raw: &'a [u8],
 }
 
-/// How many rows of the first chunk of a file are bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadShare {
-    /// Bad rows.
-    pub bad: u64,
-    /// All rows.
-    pub rows: u64,
-}
+const _: () = assert!(size_of::<Reject>() <= 56);
 
-impl BadShare {
-    /// From how many rows on a share says something about the file.
-    const ENOUGH: u64 = 10;
-
-    /// Whether nearly every row is bad, so that the file is hardly one of this table.
-    #[must_use]
-    pub fn is_nearly_all(self) -> bool {
-        self.rows >= Self::ENOUGH && self.bad >= self.rows - self.rows / 10
-    }
-}
-
-/// The longest value that is shown in a message, in bytes.
-const SHOWN: usize = 80;
-
-/// A line of a rejects file.
-#[derive(Serialize)]
-struct Line<'a> {
-    line: u64,
-    byte: u64,
-    column: Option<String>,
-    reason: String,
-    raw: &'a str,
-    /// The row, where `raw` cannot hold it because it is not UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw_base64: Option<String>,
-}
-
-impl BadRow<'_> {
-    /// What a file may be instead of the expected one, judged by one bad row. The first that applies
-    /// is the hint.
-    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
-        Self::byte_order_mark,
-        Self::other_file,
-        Self::header,
-        Self::not_json,
-        Self::binary,
-        Self::saved_again,
-        Self::delimiter,
-        Self::other_version,
-        Self::other_table,
-    ];
-
-    /// The row as the error that ends a strict run.
-    #[must_use]
-    pub fn to_error(&self, path: &Path, order: &FieldOrder) -> Error {
-        let table = order.table.name;
-        let field = match self.column {
-            Some(column) => format!("{table}.{}{}", column.name, self.inner),
-            None => table.to_owned(),
-        };
-        let error = Error::new(ErrorKind::Misfit, self.reason())
-            .at(path)
-            .line(self.line, Some(self.column_byte))
-            .field(field)
-            .of_value(escape(self.field, SHOWN));
-        let hint = match (self.hint(order), self.first_chunk) {
-            (Some(hint), _) => hint,
-            (None, Some(share)) if share.is_nearly_all() => wrong_file(share),
-            (None, _) => {
-                "correct it, or pass --on-bad-row reject to set such rows aside".to_owned()
-            }
-        };
-        error.hint(hint)
-    }
-
-    /// Why the whole file is in doubt: nearly every row of its first chunk is bad.
-    #[must_use]
-    pub fn doubt(&self, order: &FieldOrder) -> Option<String> {
-        let share = self.first_chunk.filter(|share| share.is_nearly_all())?;
-        Some(match self.hint(order) {
-            Some(hint) => format!("{}: {hint}", bad_of_first(share)),
-            None => wrong_file(share),
-        })
-    }
-
-    /// The row as a line of a rejects file, which loses nothing.
-    ///
-    /// # Errors
-    /// Never for a row of this crate; serde's signature has one.
-    pub fn to_json(&self) -> Result<Vec<u8>> {
-        let text = str::from_utf8(self.raw);
-        let lossy = String::from_utf8_lossy(self.raw);
-        let line = Line {
-            line: self.line,
-            byte: self.byte,
-            column: self
-                .column
-                .map(|column| format!("{}{}", column.name, self.inner)),
-            reason: self.reason(),
-            raw: text.unwrap_or(&lossy),
-            raw_base64: text.is_err().then(|| STANDARD.encode(self.raw)),
-        };
-        let mut json = serde_json::to_vec(&line).map_err(|error| {
-            Error::new(ErrorKind::Failed, format!("cannot write a reject: {error}"))
-        })?;
-        json.push(b'\n');
-        Ok(json)
-    }
-
-    /// What is wrong, with the value.
-    fn reason(&self) -> String {
-        match self.fault {
-            Fault::Empty | Fault::Absent | Fault::BlankLine => self.fault.to_string(),
-            fault => format!("{fault}: '{}'", escape(self.field, SHOWN)),
-        }
-    }
-
-    /// What the file seems to be instead, and what to do about it.
-    fn hint(&self, order: &FieldOrder) -> Option<String> {
-        Self::HINTS.iter().find_map(|hint| hint(self, order))
-    }
-
-    fn byte_order_mark(&self, _: &FieldOrder) -> Option<String> {
-        let marks: [(&[u8], &str); 3] = [
-            (
-                b"\xef\xbb\xbf",
-                "UTF-8 with a byte order mark: remove its first three bytes",
-            ),
-            (
-                b"\xff\xfe",
-                "UTF-16: convert it to UTF-8 without a byte order mark",
-            ),
-            (
-                b"\xfe\xff",
-                "UTF-16: convert it to UTF-8 without a byte order mark",
-            ),
-        ];
-        let mark = marks.iter().find(|(mark, _)| self.raw.starts_with(mark));
-        mark.filter(|_| self.line == 1)
-            .map(|(_, what)| looks_like(what))
-    }
-
-    fn other_file(&self, _: &FieldOrder) -> Option<String> {
-        let magic = Magic::of_text(self.raw).filter(|_| self.line == 1)?;
-        Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
-    }
-
-    fn header(&self, order: &FieldOrder) -> Option<String> {
-        let fields: Vec<String> = self.raw.split(|&byte| byte == b',').map(plain).collect();
-        let named = |table: &Table| {
-            let names = |column: &Column| {
-                [
-                    plain(column.name.as_bytes()),
-                    plain(column.content.as_bytes()),
-                ]
-            };
-            let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
-            // The publisher may have left a name empty.
-            let named = fields
-                .iter()
-                .filter(|field| !field.is_empty() && names.contains(*field));
-            named.count()
-        };
-        // Nobody writes a whole row of words, but in a header with other names.
-        let is_words = self.line == 1
-            && fields.len() > 2
-            && fields.iter().all(|field| {
-                field.is_empty() || field.starts_with(|c: char| c.is_ascii_alphabetic())
-            });
-        if named(order.table) < 2 && !is_words {
-            return None;
-        }
-        let tables = TRACES.iter().flat_map(|trace| trace.tables);
-        let exported = tables
-            .filter(|table| table.syntax == Syntax::Json)
-            .max_by_key(|table| (named(table), table.name == order.table.name))
-            .filter(|table| named(table) >= 3 && named(table) >= named(order.table));
-        if let Some(table) = exported.filter(|_| order.table.syntax != Syntax::QuotedCsv) {
-            return Some(looks_like(&format!(
-                "{0} exported as CSV: download the published {0}-*.json.gz",
-                table.name
-            )));
-        }
-        let (found, expected) = (fields.len(), order.fields.len());
-        let other = match found == expected {
-            true => "remove the line".to_owned(),
-            false => format!(
-                "the file has {} where the table has {expected}: take the published file",
-                several(found as u64, "field")
-            ),
-        };
-        Some(looks_like(&format!(
-            "a header, which the published files do not have: {other}"
-        )))
-    }
-
-    fn not_json(&self, order: &FieldOrder) -> Option<String> {
-        let is_json = self.raw.trim_ascii_start().starts_with(b"{");
-        let expected = order.table.syntax == Syntax::Json;
-        match (expected, is_json) {
-            (true, false) if self.raw.contains(&b',') => Some(looks_like(
-                "CSV, but this table is published as JSON lines: download the .json.gz files",
-            )),
-            (false, true) => Some(looks_like(
-                "JSON lines, but this table is published as CSV: name the right trace with --trace",
-            )),
-            _ => None,
-        }
-    }
-
-    fn binary(&self, _: &FieldOrder) -> Option<String> {
-        let is_binary = self.field.contains(&0) && self.column.is_none();
-        is_binary.then(|| looks_like("binary data or UTF-16, not CSV: download the file again"))
-    }
-
-    /// Integers as pandas and spreadsheets write them.
-    fn saved_again(&self, _: &FieldOrder) -> Option<String> {
-        let field = str::from_utf8(self.field)
-            .ok()
-            .filter(|_| self.fault == Fault::NotInteger)?;
-        let (whole, rest) = field.strip_prefix('-').unwrap_or(field).split_once('.')?;
-        let digits =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) {
-            return None;
-        }
-        if digits(rest) && rest.bytes().all(|byte| byte == b'0') {
-            return Some(looks_like(
-                "a file that pandas saved again, with integers as floats: use the published file, \
-                 or save the column as Int64",
-            ));
-        }
-        let (fraction, exponent) = rest.split_once(['e', 'E'])?;
-        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        (digits(fraction) && digits(exponent)).then(|| {
-            looks_like(
-                "a file that a spreadsheet saved again, which cuts digits off: use the published file",
-            )
-        })
-    }
-
-    fn delimiter(&self, _: &FieldOrder) -> Option<String> {
-        let Fault::FieldCount { found: 1, expected } = self.fault else {
-            return None;
-        };
-        let mut delimiters = [b';', b'\t', b'|', b' '].into_iter();
-        let delimiter =
-            delimiters.find(|delimiter| split_count(self.raw, *delimiter) == expected as usize)?;
-        let shown = escape(&[delimiter], 1);
-        Some(looks_like(&format!(
-            "fields separated by '{shown}': separate them by commas"
-        )))
-    }
-
-    fn other_version(&self, order: &FieldOrder) -> Option<String> {
-        let Fault::FieldCount { found, .. } = self.fault else {
-            return None;
-        };
-        let table = order.table.name;
-        let has_as_many = |trace: &&Trace| {
-            let table = trace.table(table);
-            table.is_some_and(|table| table.fields.len() == found as usize)
-        };
-        let trace = TRACES.iter().find(has_as_many)?;
-        Some(format!(
-            "{table} of {} has {}, but this run expects {}; name the other trace with --trace",
-            trace.name,
-            several(found.into(), "field"),
-            order.origin
-        ))
-    }
-
-    fn other_table(&self, order: &FieldOrder) -> Option<String> {
-        let Fault::FieldCount { found, .. } = self.fault else {
-            return None;
-        };
-        let others: BTreeSet<&str> = TRACES
-            .iter()
-            .filter(|trace| trace.tables.iter().any(|other| other == order.table))
-            .flat_map(|trace| trace.tables)
-            .filter(|table| table.fields.len() == found as usize)
-            .map(|table| table.name)
-            .collect();
-        let others: Vec<&str> = others.into_iter().collect();
-        (!others.is_empty()).then(|| {
-            format!(
-                "{} has {}: is this file in the right place?",
-                others.join(" or "),
-                several(found.into(), "field")
-            )
-        })
-    }
-}
-
-fn looks_like(what: &str) -> String {
-    format!("this looks like {what}")
-}
-
-fn wrong_file(share: BadShare) -> String {
-    format!(
-        "{}: this looks like the wrong table or trace; name the right one with --tables or --trace",
-        bad_of_first(share)
-    )
-}
-
-fn bad_of_first(share: BadShare) -> String {
-    format!(
-        "{} of the first {} are bad",
-        count(share.bad),
-        several(share.rows, "row")
-    )
-}
-
-/// A name without case, quotes and what separates words.
-fn plain(name: &[u8]) -> String {
-    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
-    letters
-        .map(|byte| char::from(byte.to_ascii_lowercase()))
-        .collect()
-}
-
-fn split_count(row: &[u8], delimiter: u8) -> usize {
-    row.split(|&byte| byte == delimiter).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn order() -> FieldOrder {
-        let table = TRACES.iter().find_map(|trace| trace.table("job_events"));
-        FieldOrder::built_in(table.unwrap(), "schema.csv")
-    }
-
-    fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
-        BadRow {
-            line: 1,
-            byte: 0,
-            column_byte: 1,
+impl Reject {
+    /// A fault in the bytes `field` of a row.
+    pub(crate) fn new(field: Range<usize>, fault: Fault) -> Self {
+        Self {
+            line: 0,
+            row: 0..0,
+            field: to_u32(field),
             column: None,
-            inner: "",
+            inner: Box::default(),
             fault,
-            first_chunk: None,
-            field: raw,
-            raw,
         }
     }
 
-    fn fields(found: u32) -> Fault {
-        Fault::FieldCount { found, expected: 8 }
+    /// A row with the bytes `row` of its chunk, whose shape is wrong.
+    pub(crate) fn of_shape(row: Range<usize>, fault: Fault) -> Self {
+        Self::new(0..row.len(), fault).in_row(row)
     }
 
-    #[test]
-    fn hints_say_what_a_file_seems_to_be() {
-        let cases: [(&[u8], Fault, &str); 7] = [
-            (b"\xef\xbb\xbf0,,1", fields(3), "byte order mark"),
-            (b"\xff\xfe0\0,\0", fields(2), "UTF-16"),
-            (b"time,missing info,job ID", Fault::NotInteger, "a header"),
-            (b"0;;1;0;;;;", fields(1), "separated by ';'"),
-            (b"0\t\t1\t0\t\t\t\t", fields(1), "separated by '\\t'"),
-            (
-                b"0,,1,2,,0,u,2,9,,,,",
-                fields(13),
-                "task_events has 13 fields",
-            ),
-            (b"0,,1,0\0,", fields(5), "binary"),
-        ];
-        for (raw, fault, expected) in cases {
-            let error = row(raw, fault)
-                .to_error(Path::new("x"), &order())
-                .to_string();
-            assert!(error.contains(expected), "{error}");
-        }
+    /// The line of the chunk that the row starts in, from 0.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line as usize
     }
 
-    #[test]
-    fn a_reject_loses_nothing() {
-        let json = row(b"a\xff\"\t\n", Fault::Quote).to_json().unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
-        assert_eq!(
-            STANDARD
-                .decode(value["raw_base64"].as_str().unwrap())
-                .unwrap(),
-            b"a\xff\"\t\n"
-        );
-        let json = row("ü\u{0}".as_bytes(), Fault::Quote).to_json().unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
-        assert_eq!(value["raw"], "ü\u{0}");
-        assert_eq!(value.get("raw_base64"), None);
+    /// The bytes of the row in the chunk, without its line ending.
+    #[must_use]
+    pub fn row(&self) -> Range<usize> {
+        to_usize(&self.row)
     }
+
+    /// The bytes of the faulty field in the row; all of them if the row's shape is wrong.
+    #[must_use]
+    pub fn field(&self) -> Range<usize> {
+        to_usize(&self.field)
+    }
+
+    /// Moves the fault to the bytes `field`.
+    pub(crate) fn with_field(mut self, field: Range<usize>) -> Self {
+        self.field = to_u32(field);
+        self
+    }
+
+    /// The fault is in a column of the table.
+    pub(crate) fn in_column(mut self, column: &'static Column) -> Self {
+        self.column = Some(column);
+        self
+    }
+
+    /// The fault is in a field of a struct.
+    pub(crate) fn in_struct_field(mut self, field: &'static Column) -> Self {
+        self.inner = format!(".{}{}", field.name, self.inner).into();
+        self
+    }
+
+    /// The fault is in an item of a list, counted from 0.
+    pub(crate) fn in_item(mut self, item: usize) -> Self {
+        self.inner = format!("[{item}]{}", self.inner).into();
+        self
+    }
+
+    /// The row has the bytes `row` of the chunk.
+    pub(crate) fn in_row(mut self, row: Range<usize>) -> Self {
+        self.row = to_u32(row);
+        self
+    }
+
+    /// The row starts in a line of the chunk, counted from 0.
+    pub(crate) fn in_line(mut self, line: usize) -> Self {
+        self.line = offset(line);
+        self
+    }
+}
+
+fn to_u32(range: Range<usize>) -> Range<u32> {
+    offset(range.start)..offset(range.end)
+}
+
+fn to_usize(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).expect("a chunk is shorter than 4 GiB")
 }

@@ -1,7 +1,5 @@
 //! Records to column chunks, column by column, and to rejects. Memory only.
 
-use std::ops::Range;
-
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
@@ -11,7 +9,8 @@ use crate::column::{self, ColumnEncoder, Compressor, EncodedChunk, Parsed, Sourc
 use crate::fault::Fault;
 use crate::field_order::{Field, FieldOrder};
 use crate::options::Codec;
-use crate::split::{Malformed, Records};
+use crate::reject::Reject;
+use crate::split::Records;
 
 /// The most rows in a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -19,58 +18,24 @@ pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// What a chunk of text may add to them: in one line, which is at most 1 MiB, every two bytes may
-/// become eight.
+/// The most bytes that a chunk of text adds to them: a chunk can be one line of 1 MiB, in which every two
+/// bytes become eight.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
-/// Records that are looked up in one column after the other, and columns that one thread takes: the
-/// text of this many records stays in the first-level cache.
+/// Records that are looked up in one column before the next one: their text stays in the first-level
+/// cache.
 const TILE: usize = 128;
+
+/// Columns that one thread takes at a time.
 const GROUP: usize = 5;
 
-/// The column chunks of a row group, in the order of the table.
-pub(crate) type RowGroup = Vec<EncodedChunk>;
-
-/// A row that could not be converted, as offsets into its chunk.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reject {
-    /// The line of the chunk that it starts in, from 0.
-    pub line: usize,
-    /// The bytes of the row, without its line ending.
-    pub row: Range<usize>,
-    /// The bytes of the faulty field; the whole row if its shape is wrong.
-    pub field: Range<usize>,
-    /// The column of the field; `None` if the row's shape is wrong.
-    pub column: Option<&'static Column>,
-    /// The part of the column, as in [`crate::reject::BadRow`].
-    pub inner: String,
-    /// What is wrong.
-    pub fault: Fault,
-}
-
-impl Reject {
-    /// A record with the wrong shape: no one field is at fault.
-    fn of_shape(malformed: &Malformed) -> Self {
-        let row = malformed.start as usize..malformed.end as usize;
-        Self {
-            line: malformed.ordinal as usize,
-            row: row.clone(),
-            field: row,
-            column: None,
-            inner: String::new(),
-            fault: malformed.fault,
-        }
-    }
-}
-
-/// Rows of one table on their way to row groups.
+/// Builds row groups from the records of one table.
 ///
-/// The columns are independent, so idle threads take some of them; the result does not depend on
-/// that.
+/// The columns are independent, so idle threads take some of them; the result doesn't depend on it.
 ///
 /// # Memory
 /// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
-pub(crate) struct Rows {
+pub(crate) struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.
     groups: Vec<Group>,
@@ -79,14 +44,14 @@ pub(crate) struct Rows {
     before: u64,
 }
 
-/// Some columns, which one thread takes at a time.
+/// Up to [`GROUP`] columns, in the order of the table.
 struct Group {
     columns: Vec<Box<dyn ColumnEncoder>>,
     compressor: Compressor,
 }
 
-impl Rows {
-    /// Prepares for the rows of a file; `schema` is the Parquet schema of its table.
+impl RowGroupBuilder {
+    /// Prepares for a file; `schema` is the Parquet schema of its table.
     pub(crate) fn new(order: &FieldOrder, schema: &SchemaDescriptor, codec: Codec) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = order.fields.iter().enumerate();
@@ -150,14 +115,13 @@ impl Rows {
         };
         let groups: Vec<ParsedGroup<'_>> = self.groups.par_iter_mut().map(parse).collect();
         let faults_of = |index: usize| groups[index / GROUP].columns[index % GROUP].faults();
-        let rejects = rejects(&self.fields, faults_of, records);
-        let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
+        let (rejects, faulty) = rejects(&self.fields, faults_of, records);
         groups.into_par_iter().try_for_each(|group| {
             let mut columns = group.columns.into_iter();
             columns.try_for_each(|column| column.append(&faulty, group.compressor))
         })?;
         self.rows += records.len() - faulty.len();
-        Ok(rejects.into_iter().map(|(_, reject)| reject).collect())
+        Ok(rejects)
     }
 
     /// Makes a row group of the good rows since the last one, and starts over; `None` if there
@@ -165,7 +129,7 @@ impl Rows {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<RowGroup>, ParquetError> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<EncodedChunk>>, ParquetError> {
         if self.rows == 0 {
             return Ok(None);
         }
@@ -219,48 +183,40 @@ fn look_up<'a>(
     columns.into_iter().map(|column| column.parse()).collect()
 }
 
-/// Lists the rejects of a chunk in order, each with the number of its record if that is well-formed.
+/// Lists the rejects of a chunk in order, and the numbers of the well-formed records among them.
 /// `faults_of` returns the faults of a column, each with the number of its record.
 pub(crate) fn rejects<'a>(
     fields: &[Field],
     faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
     records: &Records,
-) -> Vec<(Option<usize>, Reject)> {
+) -> (Vec<Reject>, Vec<usize>) {
     let mut faults = Vec::new();
     for (position, field) in fields.iter().enumerate() {
         let found = faults_of(field.index).iter();
         faults.extend(found.map(|&(record, fault)| (record, position, fault)));
     }
-    if faults.is_empty() && records.malformed().is_empty() {
-        return Vec::new();
-    }
     // By row, then by field in the order of the file.
     faults.sort_by_key(|&(record, position, _)| (record, position));
     faults.dedup_by_key(|&mut (record, ..)| record);
-    // Both lists are in the order of the file, so one walk over the two gives each record its line.
-    let malformed = records.malformed();
-    let mut passed = 0;
+    // Both lists are in the order of the file, so merging them gives each record its line.
+    let mut malformed = records.malformed().iter().peekable();
     let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
+    let mut faulty = Vec::with_capacity(faults.len());
     for (record, position, fault) in faults {
-        while let Some(before) = malformed.get(passed)
-            && before.ordinal as usize <= record + passed
-        {
-            rejects.push((None, Reject::of_shape(before)));
-            passed += 1;
+        let mut line = record + rejects.len() - faulty.len();
+        while let Some(before) = malformed.next_if(|before| before.line() <= line) {
+            rejects.push(before.clone());
+            line += 1;
         }
         let (row_start, row_end) = records.record(record);
         let (start, end) = records.field(record, position);
-        let reject = Reject {
-            line: record + passed,
-            row: row_start..row_end,
-            field: start..end,
-            column: Some(fields[position].column),
-            inner: String::new(),
-            fault,
-        };
-        rejects.push((Some(record), reject));
+        let reject = Reject::new(start - row_start..end - row_start, fault)
+            .in_column(fields[position].column)
+            .in_row(row_start..row_end)
+            .in_line(line);
+        rejects.push(reject);
+        faulty.push(record);
     }
-    let rest = malformed[passed..].iter();
-    rejects.extend(rest.map(|malformed| (None, Reject::of_shape(malformed))));
-    rejects
+    rejects.extend(malformed.cloned());
+    (rejects, faulty)
 }

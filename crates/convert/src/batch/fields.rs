@@ -17,7 +17,8 @@ use tracelake_schema::{Column, Kind, arrow::data_type};
 use crate::column::sentinel;
 use crate::fault::Fault;
 use crate::field_order::FieldOrder;
-use crate::rows::{Reject, rejects};
+use crate::reject::Reject;
+use crate::rows::rejects;
 use crate::split::Records;
 use crate::value;
 
@@ -26,7 +27,7 @@ use crate::value;
 pub(crate) struct ChunkRows {
     /// The good rows, in the order of the file.
     pub batch: RecordBatch,
-    /// The other rows, in the order of the file, as [`crate::rows::Rows::push`] returns them.
+    /// The other rows, in the order of the file, as [`crate::rows::RowGroupBuilder::push`] returns them.
     pub rejects: Vec<Reject>,
     /// Values of good rows that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
@@ -49,7 +50,7 @@ pub(crate) fn chunk_rows(
     let columns = columns.map(|(index, column)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == index) {
-            Some((position, field)) => Fields {
+            Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
                 chunk,
@@ -61,8 +62,7 @@ pub(crate) fn chunk_rows(
         }
     });
     let columns: Vec<ColumnValues> = columns.collect();
-    let rejects = rejects(&order.fields, |index| &columns[index].faults, records);
-    let faulty: Vec<usize> = rejects.iter().filter_map(|(record, _)| *record).collect();
+    let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
     let mapped = columns.iter().flat_map(|column| &column.mapped);
     let mapped = mapped.filter(|record| faulty.binary_search(record).is_err());
     let mapped = mapped.count() as u64;
@@ -70,12 +70,12 @@ pub(crate) fn chunk_rows(
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ChunkRows {
         batch: without(batch, &faulty)?,
-        rejects: rejects.into_iter().map(|(_, reject)| reject).collect(),
+        rejects,
         mapped,
     })
 }
 
-/// A batch without some of its rows, whose numbers are in order.
+/// A batch without the rows `faulty`, which are in order.
 fn without(batch: RecordBatch, faulty: &[usize]) -> Result<RecordBatch, ArrowError> {
     if faulty.is_empty() {
         return Ok(batch);
@@ -89,7 +89,7 @@ fn without(batch: RecordBatch, faulty: &[usize]) -> Result<RecordBatch, ArrowErr
 
 /// One column of the well-formed records of a chunk.
 struct ColumnValues {
-    /// One value per record: NULL where the field is empty, any value where it has a fault.
+    /// One value per record: NULL if the field is empty, any value if it has a fault.
     values: ArrayRef,
     /// The records whose field has no value, in order.
     faults: Vec<(usize, Fault)>,
@@ -109,9 +109,9 @@ impl ColumnValues {
 }
 
 /// The fields of one column of a chunk.
-struct Fields<'a> {
+struct ColumnFields<'a> {
     column: &'static Column,
-    /// Whether a field may not be empty.
+    /// Whether an empty field is a fault.
     mandatory: bool,
     chunk: &'a [u8],
     records: &'a Records,
@@ -119,7 +119,7 @@ struct Fields<'a> {
     position: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ColumnFields<'a> {
     fn read(&self) -> ColumnValues {
         let mut mapped = Vec::new();
         let (values, faults): (ArrayRef, _) = match self.column.kind {
@@ -166,8 +166,8 @@ impl<'a> Fields<'a> {
         (Arc::new(builder.finish()), faults)
     }
 
-    /// Puts one value per record; returns the records that have a fault. Their value is the type's
-    /// default, because NULL would not fit a mandatory column.
+    /// Adds one value per record; returns the records that have a fault. Their value is the type's
+    /// default, because a mandatory column can't hold NULL.
     fn each<V: Default>(
         &self,
         mut read: impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,

@@ -10,25 +10,26 @@ use arrow_select::coalesce::BatchCoalescer;
 
 use crate::cell::Row;
 use crate::field_order::FieldOrder;
-use crate::rows::{CHUNK_BYTES, Reject};
+use crate::reject::Reject;
+use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
 pub(crate) use cells::{array, record_batch};
 use fields::chunk_rows;
 
-/// Rows in a batch, unless they take too much memory: about 10 MB of task_usage.
+/// Rows in a batch, unless they take more than 32 MiB; those of task_usage take about 10 MB.
 pub const BATCH_ROWS: usize = 1 << 16;
 
 /// The most bytes of values in a batch. Only rows of more than 512 bytes reach it.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Rows of one table on their way to record batches.
+/// Builds record batches from the records or the cells of one table.
 ///
-/// A batch has as many rows as asked for, or fewer where these would take more than 32 MiB. Where it
-/// ends depends on the text alone.
+/// A batch has as many rows as requested, or fewer if these would take more than 32 MiB. Where it ends
+/// depends on the text alone.
 ///
 /// # Memory
 /// At most 32 MiB of values, and as much again while a batch is put together.
-pub(crate) struct Batches {
+pub(crate) struct BatchBuilder {
     schema: SchemaRef,
     coalescer: BatchCoalescer,
     /// Bytes of values since the last full batch.
@@ -40,7 +41,7 @@ pub(crate) struct Batches {
     mapped: u64,
 }
 
-impl Batches {
+impl BatchBuilder {
     /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
     pub(crate) fn new(time: Option<usize>, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self {
@@ -54,7 +55,7 @@ impl Batches {
         }
     }
 
-    /// Whether a batch should be taken with [`Batches::finish`] before more rows are pushed.
+    /// Whether a batch should be taken with [`BatchBuilder::finish`] before more rows are pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.coalescer.has_completed_batch()
             || (self.coalescer.get_buffered_rows() > 0 && self.bytes + CHUNK_BYTES > BATCH_BYTES)
@@ -79,7 +80,7 @@ impl Batches {
     /// Adds rows of cells.
     ///
     /// # Errors
-    /// When a mandatory cell is NULL, which the readers of cells do not let pass.
+    /// When a mandatory cell is NULL, which the readers of cells reject.
     pub(crate) fn push_rows(&mut self, rows: &[Row]) -> Result<(), ArrowError> {
         self.mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
         let batch = record_batch(&self.schema, rows)?;
@@ -97,13 +98,13 @@ impl Batches {
         self.rows += batch.num_rows() as u64;
         let bytes = bytes(&batch)?;
         self.coalescer.push_batch(batch)?;
-        // What is left over of a chunk takes at most what all of it does.
+        // What is left of a chunk takes at most as much as the whole chunk.
         let is_begun = !self.coalescer.has_completed_batch();
         self.bytes = if is_begun { self.bytes + bytes } else { bytes };
         Ok(())
     }
 
-    /// Takes a batch: the next full one, else the rows that are left; `None` if there are none.
+    /// Takes the next full batch, or else the rows that are left; `None` if there are none.
     ///
     /// # Errors
     /// When the texts of one column take more than 2 GiB, which the limits above rule out.
@@ -131,7 +132,7 @@ impl Batches {
     }
 }
 
-/// The smallest and the largest of some numbers, NULLs left out.
+/// The smallest and the largest number, without NULLs.
 pub(crate) fn range_of(values: &Int64Array) -> Option<(i64, i64)> {
     let pairs = values.iter().flatten().map(|value| (value, value));
     pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))

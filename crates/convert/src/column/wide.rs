@@ -36,7 +36,7 @@ impl<'a> EightFields<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn new(text: &'a [u8], fields: ColumnFields<'_>) -> Option<Self> {
-        let places = fields.places.get(fields.field..)?;
+        let places = fields.offsets.get(fields.field..)?;
         let step = i32::try_from(fields.step).ok()?;
         let last = usize::try_from(step.checked_mul(7)?).ok()?;
         if places.len() < last + 2 {

@@ -3,7 +3,7 @@
 use tracelake_schema::{Syntax, TRACES, Table};
 
 use super::Skipped;
-use crate::location::{Entry, Kind, Listing, Location};
+use crate::location::{Entry, Listing, Location, LocationKind};
 use crate::source::{Magic, read_start};
 
 /// What a file is whose name ends in `ending`, and what to do about it.
@@ -53,7 +53,7 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
 /// don't look like data.
 pub(super) fn why_data(path: &Location, entry: &Entry) -> Option<String> {
     let name = &entry.name;
-    if entry.kind == Kind::Directory {
+    if entry.kind == LocationKind::Directory {
         return misnamed_directory(name);
     }
     let lower = name.to_ascii_lowercase();
@@ -161,7 +161,7 @@ pub(super) fn nothing_found(
     }
     let entries = Listing::of(source).and_then(|listing| listing.entries(""));
     let entries = entries.unwrap_or_default().into_iter();
-    let below = entries.filter(|entry| entry.kind == Kind::Directory);
+    let below = entries.filter(|entry| entry.kind == LocationKind::Directory);
     let below = below.map(|entry| source.join(&entry.name));
     // Each is a request, in a bucket.
     let most = if source.as_path().is_some() { 100 } else { 10 };

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::location::{Entry, Kind, Listing, Location};
+use crate::location::{Entry, Listing, Location, LocationKind};
 use crate::part_key::{CellName, PartKey, listed};
 use crate::source::ARCHIVES;
 use crate::store::HOME;
@@ -19,7 +19,7 @@ use names::{FileName, cell_of, is_table, stem_table, table_of};
 
 /// What was found in a source.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundSource {
     /// The directory that paths are relative to.
     pub root: Location,
     /// The tables with at least one file, by name.
@@ -40,7 +40,7 @@ pub struct Found {
     pub synthetic: bool,
 }
 
-impl Found {
+impl FoundSource {
     fn new(root: Location) -> Self {
         Self {
             root,
@@ -138,7 +138,7 @@ pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 ///
 /// # Errors
 /// When it doesn't exist, has no file of any table, or can't be read.
-pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
+pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource> {
     let mut found = files(source, trace)?;
     let near = near(source, found.alone);
     if !found.holds_cells {
@@ -163,7 +163,7 @@ fn near(source: &Location, is_file: bool) -> Vec<Location> {
 }
 
 /// The files of a source.
-fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
+fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource> {
     let kind = source.kind().map_err(|error| error.or_at(source))?;
     let Some(kind) = kind else {
         return Err(missing(source));
@@ -177,13 +177,13 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
         Location::Url(_) => source.clone(),
     };
     match kind {
-        Kind::Directory => {}
-        Kind::File { bytes } => return one_file(source, &root, bytes, trace),
-        Kind::Other => return one_file(source, &root, 0, trace),
+        LocationKind::Directory => {}
+        LocationKind::File { bytes } => return one_file(source, &root, bytes, trace),
+        LocationKind::Other => return one_file(source, &root, 0, trace),
     }
     let listing = Listing::of(source)?;
     let entries = listing.entries("")?;
-    let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == Kind::Directory;
+    let is_lake = |entry: &Entry| entry.name == HOME && entry.kind == LocationKind::Directory;
     if entries.iter().any(is_lake) {
         return Err(
             Error::new(ErrorKind::Failed, "this is a lake, not a source")
@@ -197,7 +197,7 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<Found> {
         table: table_of(&root, trace),
         root: root.as_path().map(Path::to_owned).unwrap_or_default(),
         trace,
-        found: Found::new(source.clone()),
+        found: FoundSource::new(source.clone()),
     };
     search.take_all(None, entries)?;
     let mut found = search.found;
@@ -292,7 +292,7 @@ fn missing(source: &Location) -> Error {
 }
 
 /// Skips parts that no directory gives a table, where there are tables beside them.
-fn skip_nameless(found: &mut Found) {
+fn skip_nameless(found: &mut FoundSource) {
     let named = found.tables.iter().any(|table| table.name.is_some());
     if !named && found.archives.is_empty() {
         return;
@@ -314,7 +314,7 @@ fn one_file(
     whole: &Location,
     bytes: u64,
     trace: Option<&'static Trace>,
-) -> Result<Found> {
+) -> Result<FoundSource> {
     let Some(name) = source.name() else {
         return Err(Error::new(ErrorKind::Usage, "the file's name is not UTF-8")
             .at(source)
@@ -324,9 +324,9 @@ fn one_file(
         Some(parent) if parent.as_path() != Some(Path::new("")) => parent,
         _ => Location::Disk(PathBuf::from(".")),
     };
-    let mut found = Found {
+    let mut found = FoundSource {
         alone: true,
-        ..Found::new(root)
+        ..FoundSource::new(root)
     };
     let file = FoundFile {
         path: name.to_owned(),
@@ -375,7 +375,7 @@ struct Search<'a> {
     /// The table that the source is named after, if it is one table's directory.
     table: Option<String>,
     trace: Option<&'static Trace>,
-    found: Found,
+    found: FoundSource,
 }
 
 impl Search<'_> {
@@ -396,12 +396,12 @@ impl Search<'_> {
     fn take_one(&mut self, cell: Option<CellName>, path: String, entry: &Entry) -> Result<()> {
         let Entry { name, kind } = entry;
         let below = cell_of(&self.source.join(&path), self.trace);
-        if is_table(name, self.trace) && *kind == Kind::Directory {
+        if is_table(name, self.trace) && *kind == LocationKind::Directory {
             self.stay_inside(&path)?;
             for file in self.listing.entries(&path)? {
                 self.take(format!("{path}/{}", file.name), cell, &file, Some(name))?;
             }
-        } else if let (None, Kind::Directory, Some(cell)) = (cell, kind, below) {
+        } else if let (None, LocationKind::Directory, Some(cell)) = (cell, kind, below) {
             self.stay_inside(&path)?;
             self.found.holds_cells = true;
             self.found.synthetic |= self.source.join(&path).join(SYNTHETIC).is_file();
@@ -504,7 +504,7 @@ impl Search<'_> {
 
     fn file(&self, path: String, entry: &Entry) -> Result<FoundFile> {
         self.stay_inside(&path)?;
-        let Kind::File { bytes } = entry.kind else {
+        let LocationKind::File { bytes } = entry.kind else {
             let reason = "has the name of a table's file, but is not a file";
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(self.source.join(&path))

@@ -20,7 +20,7 @@ const LIMIT: u64 = 1 << 20;
 
 /// One row: a field of a table.
 #[derive(Debug)]
-struct Row {
+struct SchemaRow {
     line: u64,
     table: String,
     number: usize,
@@ -33,7 +33,7 @@ struct Row {
 #[derive(Debug)]
 pub struct SchemaCsv {
     path: Location,
-    rows: Vec<Row>,
+    rows: Vec<SchemaRow>,
 }
 
 impl SchemaCsv {
@@ -103,7 +103,7 @@ impl SchemaCsv {
                     ));
                 }
             };
-            rows.push(Row {
+            rows.push(SchemaRow {
                 line,
                 table: table.to_owned(),
                 number,
@@ -147,7 +147,7 @@ impl SchemaCsv {
     /// # Errors
     /// [`ErrorKind::Misfit`] for an unknown, repeated or missing field.
     pub fn order(&self, table: &'static Table) -> Result<FieldOrder> {
-        let mut rows: Vec<&Row> = self
+        let mut rows: Vec<&SchemaRow> = self
             .rows
             .iter()
             .filter(|row| row.table == table.name)
@@ -161,7 +161,7 @@ impl SchemaCsv {
             }
             let field = self.field(table, row)?;
             if fields.iter().any(|other| other.index == field.index) {
-                return Err(self.misfit(row, format!("'{}' stands twice", field.column.content)));
+                return Err(self.misfit(row, format!("'{}' occurs twice", field.column.content)));
             }
             fields.push(field);
         }
@@ -181,7 +181,7 @@ impl SchemaCsv {
         })
     }
 
-    fn field(&self, table: &'static Table, row: &Row) -> Result<Field> {
+    fn field(&self, table: &'static Table, row: &SchemaRow) -> Result<Field> {
         let known = table
             .columns
             .iter()
@@ -206,7 +206,7 @@ impl SchemaCsv {
         })
     }
 
-    fn misfit(&self, row: &Row, reason: String) -> Error {
+    fn misfit(&self, row: &SchemaRow, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
             .at(&self.path)
             .line(row.line, None)

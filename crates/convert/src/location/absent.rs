@@ -1,6 +1,6 @@
 //! What servers are in a build without the feature `urls`, in which no URL is ever parsed.
 
-use super::{Entry, Interrupt, Kind, Url};
+use super::{Entry, Interrupt, LocationKind, Url};
 use crate::error::{Error, ErrorKind, Result};
 
 fn absent() -> Error {
@@ -8,7 +8,7 @@ fn absent() -> Error {
         .hint("build it with the feature `urls`")
 }
 
-pub(super) fn kind(url: &Url) -> Result<Option<Kind>> {
+pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     Err(absent().at(url.to_string()))
 }
 

@@ -16,7 +16,7 @@ pub const SUMS_LIMIT: u64 = 16 << 20;
 
 /// What a location is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LocationKind {
     /// A file or an object.
     File {
         /// Its size.
@@ -34,7 +34,7 @@ pub struct Entry {
     /// The name, without the directory.
     pub name: String,
     /// What it is; a link on disk is what it points to.
-    pub kind: Kind,
+    pub kind: LocationKind,
 }
 
 /// A directory whose names can be listed.
@@ -78,9 +78,9 @@ impl Listing {
                 let names = names.into_iter().filter_map(|name| name.into_string().ok());
                 let entry = |name: String| {
                     let kind = match fs::metadata(directory.join(&name)) {
-                        Ok(found) if found.is_dir() => Kind::Directory,
-                        Ok(found) if found.is_file() => Kind::File { bytes: found.len() },
-                        _ => Kind::Other,
+                        Ok(found) if found.is_dir() => LocationKind::Directory,
+                        Ok(found) if found.is_file() => LocationKind::File { bytes: found.len() },
+                        _ => LocationKind::Other,
                     };
                     Entry { name, kind }
                 };
@@ -97,7 +97,7 @@ impl Listing {
 /// The paths that a web server's `SHA256SUM` lists.
 fn files_on_web(root: &Location) -> Result<BTreeSet<String>> {
     let sums = root.join(SUMS);
-    if !matches!(sums.kind()?, Some(Kind::File { .. })) {
+    if !matches!(sums.kind()?, Some(LocationKind::File { .. })) {
         let reason =
             "there is no file of this name, and no SHA256SUM that would make it a directory";
         return Err(Error::new(ErrorKind::Failed, reason).at(root).hint(
@@ -132,12 +132,12 @@ fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<En
     }
     let sizes = remote::sizes(names.iter().map(|name| url.join(name)).collect())?;
     let files = names.into_iter().zip(sizes).filter_map(|(name, bytes)| {
-        let kind = Kind::File { bytes: bytes? };
+        let kind = LocationKind::File { bytes: bytes? };
         Some(Entry { name, kind })
     });
     let directories = directories.into_iter().map(|name| Entry {
         name,
-        kind: Kind::Directory,
+        kind: LocationKind::Directory,
     });
     Ok(files.chain(directories).collect())
 }

@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(not(feature = "urls"))]
 use absent as remote;
 
-pub use listing::{Entry, Kind, Listing, SUMS_LIMIT, checksum_line};
+pub use listing::{Entry, Listing, LocationKind, SUMS_LIMIT, checksum_line};
 pub(crate) use random_access::RandomAccess;
 pub use url::Url;
 
@@ -141,12 +141,12 @@ impl Location {
     ///
     /// # Errors
     /// If the disk or the server doesn't say.
-    pub fn kind(&self) -> Result<Option<Kind>> {
+    pub fn kind(&self) -> Result<Option<LocationKind>> {
         match self {
             Self::Disk(path) => match fs::metadata(path) {
-                Ok(found) if found.is_dir() => Ok(Some(Kind::Directory)),
-                Ok(found) if found.is_file() => Ok(Some(Kind::File { bytes: found.len() })),
-                Ok(_) => Ok(Some(Kind::Other)),
+                Ok(found) if found.is_dir() => Ok(Some(LocationKind::Directory)),
+                Ok(found) if found.is_file() => Ok(Some(LocationKind::File { bytes: found.len() })),
+                Ok(_) => Ok(Some(LocationKind::Other)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(Error::io("open", path, error)),
             },

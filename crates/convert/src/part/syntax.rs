@@ -7,51 +7,51 @@ use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 use tracelake_schema::Syntax;
 
-use crate::cell::{Bad, Row};
+use crate::cell::Row;
 use crate::error::Result;
 use crate::fault::Fault;
 use crate::field_order::FieldOrder;
-use crate::output::{Encoding, OutputFile, Rows};
-use crate::rows::Reject;
+use crate::output::{BlockBuilder, Encoding, OutputFile};
+use crate::reject::Reject;
 use crate::split::LineEnding;
 use crate::{json, quoted, split};
 
-/// U+FEFF in UTF-8, which some systems put before a text.
+/// U+FEFF in UTF-8, which some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fewest records that a thread takes at once.
+/// The fewest records that one thread takes.
 const RECORDS_PER_THREAD: usize = 32;
 
 /// The records of one chunk; reused from chunk to chunk.
-pub(super) struct Records {
-    found: Found,
+pub(super) struct ChunkRecords {
+    offsets: RecordOffsets,
     ending: LineEnding,
     /// Whether a byte order mark precedes the first record.
     marked: bool,
 }
 
-/// Where the records are, in the way that the table's syntax needs.
-enum Found {
+/// The offsets of the records, as the table's syntax needs them.
+enum RecordOffsets {
     Csv(split::Records),
     /// The range of each line, with its ending.
     Json(Vec<Range<usize>>),
-    QuotedCsv(quoted::Records),
+    QuotedCsv(quoted::QuotedRecords),
 }
 
-/// Which end of its file a chunk has.
+/// Whether a chunk is at the start or the end of its text.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) is_first: bool,
     pub(super) is_last: bool,
 }
 
-impl Records {
+impl ChunkRecords {
     pub(super) fn new(syntax: Syntax) -> Self {
         Self {
-            found: match syntax {
-                Syntax::Csv => Found::Csv(split::Records::default()),
-                Syntax::Json => Found::Json(Vec::new()),
-                Syntax::QuotedCsv => Found::QuotedCsv(quoted::Records::default()),
+            offsets: match syntax {
+                Syntax::Csv => RecordOffsets::Csv(split::Records::default()),
+                Syntax::Json => RecordOffsets::Json(Vec::new()),
+                Syntax::QuotedCsv => RecordOffsets::QuotedCsv(quoted::QuotedRecords::default()),
             },
             ending: LineEnding::Lf,
             marked: false,
@@ -69,8 +69,8 @@ impl Records {
     ) -> usize {
         self.ending = ending;
         self.marked = ends.is_first && lines.starts_with(BYTE_ORDER_MARK);
-        match &mut self.found {
-            Found::Csv(records) => {
+        match &mut self.offsets {
+            RecordOffsets::Csv(records) => {
                 let lines = first(lines, most);
                 records.split(lines, fields, ending);
                 if self.marked {
@@ -78,21 +78,21 @@ impl Records {
                 }
                 lines.len()
             }
-            Found::Json(places) => {
-                places.clear();
+            RecordOffsets::Json(ranges) => {
+                ranges.clear();
                 let mut start = 0;
                 for newline in memchr::memchr_iter(b'\n', first(lines, most)) {
-                    places.push(start..newline + 1);
+                    ranges.push(start..newline + 1);
                     start = newline + 1;
                 }
                 start
             }
-            Found::QuotedCsv(records) => records.split(lines, ends.is_last, most),
+            RecordOffsets::QuotedCsv(records) => records.split(lines, ends.is_last, most),
         }
     }
 
-    /// Takes out the header, which the first chunk of a table that has one starts with. The error says
-    /// what is wrong with it, and at which byte.
+    /// Removes the header, if the table has one; the chunk is the first one. The error says what is wrong
+    /// with it, and at which byte.
     pub(super) fn take_header(
         &mut self,
         lines: &[u8],
@@ -101,126 +101,120 @@ impl Records {
         if self.marked {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
-        match &mut self.found {
-            Found::QuotedCsv(records) => records.take_header(lines, &order.fields, self.ending),
-            Found::Csv(_) | Found::Json(_) => Ok(()),
+        match &mut self.offsets {
+            RecordOffsets::QuotedCsv(records) => {
+                records.take_header(lines, &order.fields, self.ending)
+            }
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => Ok(()),
         }
     }
 
-    /// The longest record, where a record may have several lines.
+    /// The longest record, if records can have several lines.
     pub(super) fn longest(&self) -> Option<Range<usize>> {
-        match &self.found {
-            Found::QuotedCsv(records) => {
-                let places = records.places().iter();
-                places.max_by_key(|place| place.len()).cloned()
+        match &self.offsets {
+            RecordOffsets::QuotedCsv(records) => {
+                let ranges = records.ranges().iter();
+                ranges.max_by_key(|range| range.len()).cloned()
             }
-            Found::Csv(_) | Found::Json(_) => None,
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => None,
         }
     }
 
     /// The number of records, including those of the wrong shape.
     pub(super) fn count(&self) -> u64 {
-        let count = match &self.found {
-            Found::Csv(records) => records.len() + records.malformed().len(),
-            Found::Json(places) => places.len(),
-            Found::QuotedCsv(records) => records.places().len(),
+        let count = match &self.offsets {
+            RecordOffsets::Csv(records) => records.len() + records.malformed().len(),
+            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         };
         count as u64
     }
 
     /// The number of lines that were split.
     pub(super) fn lines(&self, lines: &[u8]) -> u64 {
-        match &self.found {
-            Found::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
-            Found::Csv(_) | Found::Json(_) => self.count(),
+        match &self.offsets {
+            RecordOffsets::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
+            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => self.count(),
         }
     }
 
     /// The number of records that may become rows.
     pub(super) fn rows(&self) -> usize {
-        match &self.found {
-            Found::Csv(records) => records.len(),
-            Found::Json(places) => places.len(),
-            Found::QuotedCsv(records) => records.places().len(),
+        match &self.offsets {
+            RecordOffsets::Csv(records) => records.len(),
+            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         }
     }
 
     /// Reads records one by one, in parallel; `row` gets the index of a record and its text without the
-    /// line ending. Returns the place of each record, and its row.
+    /// line ending. The rejects still lack their lines.
     fn read(
         &self,
         lines: &[u8],
-        places: &[Range<usize>],
-        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Bad> + Sync,
-    ) -> Vec<(Range<usize>, std::result::Result<Row, Bad>)> {
-        let read = |(index, place): (usize, &Range<usize>)| {
-            let (raw, shape) = self.ending.body(&lines[place.clone()]);
+        ranges: &[Range<usize>],
+        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Reject> + Sync,
+    ) -> Vec<std::result::Result<Row, Reject>> {
+        let read = |(index, range): (usize, &Range<usize>)| {
+            let (raw, shape) = self.ending.body(&lines[range.clone()]);
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let row = match marked.or(shape) {
-                Some(fault) => Err(Bad::new(0..raw.len(), fault)),
+                Some(fault) => Err(Reject::new(0..raw.len(), fault)),
                 None => row(index, raw),
             };
-            (place.start..place.start + raw.len(), row)
+            row.map_err(|reject| reject.in_row(range.start..range.start + raw.len()))
         };
-        let places = places.par_iter().enumerate();
-        places.with_min_len(RECORDS_PER_THREAD).map(read).collect()
+        let ranges = ranges.par_iter().enumerate();
+        ranges.with_min_len(RECORDS_PER_THREAD).map(read).collect()
     }
 }
 
-/// Prepares for the rows of a table.
-pub(super) fn rows<W: Write + Send>(
+/// Makes the builder for the rows of a table.
+pub(super) fn block_builder<W: Write + Send>(
     order: &FieldOrder,
     schema: &SchemaRef,
     file: &OutputFile<W>,
     encoding: Encoding,
-) -> Rows {
+) -> BlockBuilder {
     match order.table.syntax {
-        Syntax::Csv => Rows::of_fields(order, schema, file, encoding),
-        Syntax::Json | Syntax::QuotedCsv => Rows::of_cells(order.table, schema, file),
+        Syntax::Csv => BlockBuilder::of_fields(order, schema, file, encoding),
+        Syntax::Json | Syntax::QuotedCsv => BlockBuilder::of_cells(order.table, schema, file),
     }
 }
 
-/// Adds the good records of a chunk to `rows`; returns the others, in the order of the file.
+/// Adds the good records of a chunk to `builder`; returns the others, in the order of the file.
 ///
 /// # Errors
 /// When a page cannot be encoded.
 pub(super) fn push(
-    rows: &mut Rows,
+    builder: &mut BlockBuilder,
     lines: &[u8],
-    records: &Records,
+    records: &ChunkRecords,
     order: &FieldOrder,
 ) -> Result<Vec<Reject>> {
-    let read = match &records.found {
-        Found::Csv(found) => return rows.push_fields(order, lines, found),
-        Found::Json(places) => {
-            records.read(lines, places, |_, raw| json::row(raw, order.table.columns))
+    let read = match &records.offsets {
+        RecordOffsets::Csv(split) => return builder.push_fields(order, lines, split),
+        RecordOffsets::Json(ranges) => {
+            records.read(lines, ranges, |_, raw| json::row(raw, order.table.columns))
         }
-        Found::QuotedCsv(found) => records.read(lines, found.places(), |index, raw| {
-            found.row(index, raw, order, records.ending)
+        RecordOffsets::QuotedCsv(quoted) => records.read(lines, quoted.ranges(), |index, raw| {
+            quoted.row(index, raw, order, records.ending)
         }),
     };
     let (mut good, mut rejects) = (Vec::new(), Vec::new());
     let (mut line, mut seen) = (0, 0);
-    for (place, row) in read {
-        let bad = match row {
-            Ok(row) => {
-                good.push(row);
-                continue;
+    for row in read {
+        match row {
+            Ok(row) => good.push(row),
+            Err(reject) => {
+                let start = reject.row().start;
+                line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
+                seen = start;
+                rejects.push(reject.in_line(line));
             }
-            Err(bad) => bad,
-        };
-        line += memchr::memchr_iter(b'\n', &lines[seen..place.start]).count();
-        seen = place.start;
-        rejects.push(Reject {
-            line,
-            field: place.start + bad.field.start..place.start + bad.field.end,
-            row: place,
-            column: bad.column,
-            inner: bad.inner,
-            fault: bad.fault,
-        });
+        }
     }
-    rows.push_cells(&good)?;
+    builder.push_cells(&good)?;
     Ok(rejects)
 }
 

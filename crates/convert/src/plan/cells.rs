@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tracelake_schema::{Cells, Files, Trace};
 
 use super::Request;
-use crate::discover::{Found, FoundPart, FoundTable, Skipped};
+use crate::discover::{FoundPart, FoundSource, FoundTable, Skipped};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::part_key::{CellName, of_cell};
 
@@ -14,7 +14,7 @@ use crate::part_key::{CellName, of_cell};
 /// # Errors
 /// [`ErrorKind::Usage`] when the cell that is asked for can't be that of the source;
 /// [`ErrorKind::Failed`] when only some of the parts have a cell.
-pub(super) fn give_cells(request: &Request, found: &mut Found, trace: &Trace) -> Result<()> {
+pub(super) fn give_cells(request: &Request, found: &mut FoundSource, trace: &Trace) -> Result<()> {
     let asked = match &request.cell {
         None => None,
         Some(name) => Some(known_cell(name, trace)?),
@@ -46,7 +46,7 @@ pub(super) fn give_cells(request: &Request, found: &mut Found, trace: &Trace) ->
 }
 
 /// The cells that lack a table which others in the source have, each as `jobs of cell b`.
-pub(super) fn lacking(found: &Found, table: &FoundTable) -> Vec<String> {
+pub(super) fn lacking(found: &FoundSource, table: &FoundTable) -> Vec<String> {
     let cells = |table: &FoundTable| -> BTreeSet<Option<CellName>> {
         table.parts.iter().map(|part| part.key.cell).collect()
     };
@@ -60,12 +60,12 @@ pub(super) fn lacking(found: &Found, table: &FoundTable) -> Vec<String> {
         .collect()
 }
 
-fn parts(found: &mut Found) -> impl Iterator<Item = &mut FoundPart> {
+fn parts(found: &mut FoundSource) -> impl Iterator<Item = &mut FoundPart> {
     found.tables.iter_mut().flat_map(|table| &mut table.parts)
 }
 
 /// Gives all parts one cell or none, whatever directories are named after.
-fn set_cell(found: &mut Found, cell: Option<CellName>) {
+fn set_cell(found: &mut FoundSource, cell: Option<CellName>) {
     parts(found).for_each(|part| part.key.cell = cell);
     found.holds_cells = false;
 }
@@ -85,7 +85,7 @@ fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
 }
 
 /// Skips tables that are published in one file for all cells.
-fn skip_whole(found: &mut Found) {
+fn skip_whole(found: &mut FoundSource) {
     let tables = std::mem::take(&mut found.tables);
     let (whole, by_cell): (Vec<_>, Vec<_>) = tables
         .into_iter()
@@ -99,7 +99,12 @@ fn skip_whole(found: &mut Found) {
 }
 
 /// Makes the parts those of one cell: of directories of several cells, this takes one.
-fn choose(request: &Request, found: &mut Found, cells: &Cells, asked: CellName) -> Result<()> {
+fn choose(
+    request: &Request,
+    found: &mut FoundSource,
+    cells: &Cells,
+    asked: CellName,
+) -> Result<()> {
     let usage = |reason: String, hint: String| {
         Err(Error::new(ErrorKind::Usage, reason)
             .at(&request.source)

@@ -14,7 +14,7 @@ use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
 
 use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{self, Found, FoundFile, FoundPart, FoundTable};
+use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::location::Location;
@@ -233,7 +233,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
 
 /// A source whose trace is known.
 struct Recognised {
-    found: Found,
+    found: FoundSource,
     schema_csv: Option<SchemaCsv>,
     trace: &'static Trace,
 }
@@ -309,7 +309,7 @@ fn check_part_rows(request: &Request, trace: &Trace) -> Result<()> {
 const NAMED: usize = 20;
 
 /// A warning for each file that is skipped; of very many, for the first ones.
-fn skipped(found: &Found) -> Vec<String> {
+fn skipped(found: &FoundSource) -> Vec<String> {
     let named = found.skipped.iter().take(NAMED);
     let warnings = named.map(|skipped| {
         let path = escape(skipped.path.as_bytes(), 200);
@@ -433,7 +433,7 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
 }
 
 /// An archive of all tables belongs to the trace, and no table may be beside it a second time.
-fn fit_archives(found: &Found, trace: &Trace) -> Result<()> {
+fn fit_archives(found: &FoundSource, trace: &Trace) -> Result<()> {
     let Some((archive, _)) = found.archives.first() else {
         return Ok(());
     };
@@ -468,7 +468,7 @@ fn fit_archives(found: &Found, trace: &Trace) -> Result<()> {
 }
 
 /// The file of a table that is published in one.
-fn the_only<'a>(found: &Found, here: &'a FoundTable) -> Result<&'a FoundFile> {
+fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFile> {
     match &here.parts[..] {
         [one] => Ok(&one.file),
         [one, other, ..] => Err(Error::new(
@@ -511,7 +511,7 @@ impl TablePlan {
 }
 
 /// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
-fn read_checksums(request: &Request, found: &Found) -> Result<Option<Checksums>> {
+fn read_checksums(request: &Request, found: &FoundSource) -> Result<Option<Checksums>> {
     let checksums = match &request.checksums {
         ChecksumSource::None => return Ok(None),
         ChecksumSource::Auto if found.checksums.is_empty() => return Ok(None),

@@ -4,7 +4,7 @@ use tracelake_schema::Table;
 
 use super::{PARTS_LIMIT, PartPlan, Request, TablePlan, TableRank};
 use crate::discover::checksums::Checksums;
-use crate::discover::{Found, FoundPart, FoundTable};
+use crate::discover::{FoundPart, FoundSource, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::manifest::REJECTS;
@@ -14,7 +14,7 @@ use crate::part_key::{PartKey, listed};
 /// Plans the parts of a table that are files.
 pub(super) fn plan_table(
     request: &Request,
-    found: &Found,
+    found: &FoundSource,
     here: &FoundTable,
     rank: TableRank,
     order: FieldOrder,
@@ -115,7 +115,7 @@ fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = PartKey> {
 /// totals mean that two downloads were mixed.
 fn check_numbers(
     request: &Request,
-    found: &Found,
+    found: &FoundSource,
     table: &Table,
     parts: &[FoundPart],
 ) -> Result<()> {

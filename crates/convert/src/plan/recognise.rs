@@ -6,7 +6,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
 
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{Found, FoundTable};
+use crate::discover::{FoundSource, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::source::{Chunk, Source};
@@ -19,7 +19,7 @@ use super::Request;
 ///
 /// # Errors
 /// When no table fits, or several do; the error lists them.
-pub(super) fn name_tables(request: &Request, found: &mut Found) -> Result<()> {
+pub(super) fn name_tables(request: &Request, found: &mut FoundSource) -> Result<()> {
     let root = found.root.clone();
     for table in found.tables.iter_mut().filter(|table| table.name.is_none()) {
         if let [name] = &request.tables[..] {
@@ -85,7 +85,10 @@ fn table_of_first_row(
 ///
 /// # Errors
 /// When no trace has these tables, or several data sets do; the error lists them.
-pub(super) fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result<&'static Trace> {
+pub(super) fn recognise(
+    found: &FoundSource,
+    schema_csv: Option<&SchemaCsv>,
+) -> Result<&'static Trace> {
     let mut candidates: Vec<&'static Trace> = TRACES
         .iter()
         .filter(|trace| has_tables(trace, found) && has_archives(trace, found))
@@ -151,7 +154,7 @@ pub(super) fn recognise(found: &Found, schema_csv: Option<&SchemaCsv>) -> Result
     }
 }
 
-fn has_tables(trace: &Trace, found: &Found) -> bool {
+fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
     let has = |table: &FoundTable| match files_of(trace, table) {
         Some(files) => found.alone || files == table.files,
         None => false,
@@ -159,7 +162,7 @@ fn has_tables(trace: &Trace, found: &Found) -> bool {
     found.tables.iter().all(has)
 }
 
-fn has_archives(trace: &Trace, found: &Found) -> bool {
+fn has_archives(trace: &Trace, found: &FoundSource) -> bool {
     found.archives.iter().all(|(_, of)| match of {
         Some(of) => of.name == trace.name,
         None => !trace.archives.is_empty(),
@@ -173,7 +176,7 @@ fn files_of(trace: &Trace, table: &FoundTable) -> Option<Files> {
 }
 
 /// Whether the single file has the extension that the trace gives its table.
-fn is_named_for(trace: &Trace, found: &Found) -> bool {
+fn is_named_for(trace: &Trace, found: &FoundSource) -> bool {
     let fits = |table: &FoundTable| {
         let known = table.name.as_deref().and_then(|name| trace.table(name));
         let extension = known.map_or("", |known| known.syntax.extension());
@@ -185,7 +188,7 @@ fn is_named_for(trace: &Trace, found: &Found) -> bool {
     found.tables.iter().all(fits)
 }
 
-fn wrong_syntax(trace: &Trace, found: &Found) -> Error {
+fn wrong_syntax(trace: &Trace, found: &FoundSource) -> Error {
     let table = found.tables.first().and_then(|table| table.name.as_deref());
     let known = table.and_then(|name| trace.table(name));
     let published = match known.map(|known| known.syntax) {

@@ -2,13 +2,14 @@
 
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Bad, Cell, Named, null, number};
+use crate::cell::{Cell, Named, null, number};
 use crate::fault::Fault;
+use crate::reject::Reject;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
-/// `[0.003 0.004\n 1.2e-05]`. The depth of what is read is that of the columns.
-pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Bad> {
-    let mut reader = Reader {
+/// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
+pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Reject> {
+    let mut reader = PythonReader {
         text,
         at: 0,
         mapped,
@@ -22,14 +23,14 @@ pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Res
     Ok(cell)
 }
 
-struct Reader<'a, 'b> {
+struct PythonReader<'a, 'b> {
     text: &'a str,
     at: usize,
     mapped: &'b mut u64,
 }
 
-impl<'a> Reader<'a, '_> {
-    fn value(&mut self, column: &'static Column) -> Result<Cell, Bad> {
+impl<'a> PythonReader<'a, '_> {
+    fn value(&mut self, column: &'static Column) -> Result<Cell, Reject> {
         let start = self.at;
         let next = self.peek();
         match (column.kind, next) {
@@ -58,13 +59,13 @@ impl<'a> Reader<'a, '_> {
                     (_, "") if next.is_none() => Err(Fault::NotPython),
                     (_, word) => number(column, word.as_bytes(), self.mapped),
                 };
-                read.map_err(|fault| Bad::new(start..end, fault))
+                read.map_err(|fault| Reject::new(start..end, fault))
             }
         }
     }
 
     /// Reads `{'name': value, ...}`.
-    fn named(&mut self, columns: &'static [Column]) -> Result<Vec<Cell>, Bad> {
+    fn named(&mut self, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
         let start = self.at;
         self.at += 1;
         let mut named = Named::new(columns);
@@ -76,11 +77,13 @@ impl<'a> Reader<'a, '_> {
             }
             let name = self.string()?;
             let found = named.column(&name);
-            let (index, column) = found.map_err(|fault| Bad::new(key..self.at, fault))?;
+            let (index, column) = found.map_err(|fault| Reject::new(key..self.at, fault))?;
             self.space();
             self.expect(b':')?;
             self.space();
-            let cell = self.value(column).map_err(|bad| bad.within(column))?;
+            let cell = self
+                .value(column)
+                .map_err(|reject| reject.in_struct_field(column))?;
             named.put(index, cell);
             self.space();
             if self.peek() != Some(b'}') {
@@ -94,18 +97,19 @@ impl<'a> Reader<'a, '_> {
         self.at += 1;
         named
             .finish()
-            .map_err(|(column, fault)| Bad::new(start..self.at, fault).within(column))
+            .map_err(|(column, fault)| Reject::new(start..self.at, fault).in_struct_field(column))
     }
 
-    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it: the separator after the first item
-    /// is that of all items.
-    fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Bad> {
+    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it. All items have the same separator.
+    fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Reject> {
         self.at += 1;
         let mut items = Vec::new();
         let mut commas = None;
         self.space();
         while self.peek() != Some(b']') {
-            let item = self.value(column).map_err(|bad| bad.at(items.len()))?;
+            let item = self
+                .value(column)
+                .map_err(|reject| reject.in_item(items.len()))?;
             items.push(item);
             let end = self.at;
             self.space();
@@ -128,8 +132,8 @@ impl<'a> Reader<'a, '_> {
         Ok(items)
     }
 
-    /// Reads a string in quotes of either sort, with the escapes that Python prints.
-    fn string(&mut self) -> Result<String, Bad> {
+    /// Reads a string in single or double quotes, with the escapes that Python prints.
+    fn string(&mut self) -> Result<String, Reject> {
         let start = self.at;
         let rest = &self.text[start..];
         let mut characters = rest.char_indices();
@@ -187,7 +191,7 @@ impl<'a> Reader<'a, '_> {
         Err(self.unexpected())
     }
 
-    /// The text before the next space or mark.
+    /// The text before the next space or delimiter.
     fn word(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let ends = |byte: u8| is_space(byte) || b"[]{}:,'\"".contains(&byte);
@@ -206,7 +210,7 @@ impl<'a> Reader<'a, '_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Bad> {
+    fn expect(&mut self, byte: u8) -> Result<(), Reject> {
         if self.peek() != Some(byte) {
             return Err(self.unexpected());
         }
@@ -214,15 +218,15 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// What comes next belongs there nowhere.
-    fn unexpected(&self) -> Bad {
+    /// The reject for text that can't come next.
+    fn unexpected(&self) -> Reject {
         let rest = &self.text[self.at..];
         let fault = if rest.starts_with("...") {
             Fault::Elided
         } else {
             Fault::NotPython
         };
-        Bad::new(self.at..self.text.len(), fault)
+        Reject::new(self.at..self.text.len(), fault)
     }
 }
 

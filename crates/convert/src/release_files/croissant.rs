@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, render};
 
-use super::{Lake, licence_page};
+use super::{ReleasedLake, licence_page};
 
 /// The version of Croissant that the description follows.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
 
 /// A dataset: a file object for each output, and a file set and a record set for each table.
-pub(super) fn croissant(lake: &Lake<'_>) -> Value {
+pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     let trace = lake.trace;
     let mut distribution = Vec::new();
     let mut record_sets = Vec::new();
@@ -88,7 +88,7 @@ fn record_set(table: &Table) -> Value {
     let schema = arrow_schema(table);
     let fields = schema.fields().iter().zip(table.columns);
     let fields = fields.map(|(field, column)| {
-        let source = Source {
+        let source = FieldSource {
             table,
             column: column.name,
             path: Vec::new(),
@@ -113,14 +113,14 @@ fn record_set(table: &Table) -> Value {
 }
 
 /// Where the values of a field are: in a column, and there under a path of names.
-struct Source<'a> {
+struct FieldSource<'a> {
     table: &'a Table,
     column: &'a str,
     path: Vec<&'a str>,
 }
 
 /// A field; one with fields of its own has these as sub-fields.
-fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &Source<'_>) -> Value {
+fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource<'_>) -> Value {
     let id = format!("{parent}/{}", field.name());
     let doc = doc.or(field.metadata().get("comment").map(|doc| &doc[..]));
     let (inner, repeated) = match field.data_type() {
@@ -144,7 +144,7 @@ fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &Source<'_>)
     if let DataType::Struct(children) = inner {
         let children = children.iter().map(|child| {
             let path = source.path.iter().copied().chain([child.name().as_str()]);
-            let source = Source {
+            let source = FieldSource {
                 path: path.collect(),
                 ..*source
             };
@@ -235,7 +235,7 @@ mod tests {
             Field::new("c", DataType::List(item.into()), true)
         };
         let pair = DataType::Struct(vec![leaf("cpus"), leaf("memory")].into());
-        let source = Source {
+        let source = FieldSource {
             table: &TRACES[0].tables[0],
             column: "c",
             path: Vec::new(),

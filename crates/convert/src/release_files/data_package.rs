@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};
 
-use super::{Lake, licence_page};
+use super::{ReleasedLake, licence_page};
 use crate::options::Format;
 
 /// A package with one resource for each table.
-pub(super) fn data_package(lake: &Lake<'_>) -> Value {
+pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     let trace = lake.trace;
     let mediatype = match lake.format() {
         Format::Parquet => "application/vnd.apache.parquet",

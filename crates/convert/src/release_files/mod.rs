@@ -37,7 +37,7 @@ pub fn release_files(
     manifest: &Manifest,
     manifest_file: &FileFacts,
 ) -> Result<ReleaseFiles> {
-    let lake = Lake::new(trace, manifest)?;
+    let lake = ReleasedLake::new(trace, manifest)?;
     let files = [
         (CARD, readme::readme(&lake).into_bytes()),
         (CROISSANT, pretty(&croissant::croissant(&lake))),
@@ -68,14 +68,14 @@ pub fn sums<'a>(
 }
 
 /// A lake of a known trace whose files are all where tracelake writes them.
-struct Lake<'a> {
+struct ReleasedLake<'a> {
     trace: &'a Trace,
     manifest: &'a Manifest,
     tables: Vec<(&'a Table, &'a TableFacts)>,
     completeness: Completeness,
 }
 
-impl<'a> Lake<'a> {
+impl<'a> ReleasedLake<'a> {
     fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
         check_origin(&manifest.origin)?;
         let Settings { layout, format, .. } = manifest.origin.options;
@@ -336,12 +336,12 @@ mod tests {
             })
             .collect();
         assert_eq!(completeness(&trace, &manifest).gaps, []);
-        let lake = Lake::new(&trace, &manifest).unwrap();
+        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
         let card = readme::readme(&lake);
         assert!(card.contains("Every part of every table that was published is here."));
         assert!(!card.contains("not the whole trace"));
         manifest.tables[0].parts[0].rows_in -= 1;
-        let lake = Lake::new(&trace, &manifest).unwrap();
+        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
         assert!(readme::readme(&lake).contains("**This is not the whole trace.**"));
     }
 

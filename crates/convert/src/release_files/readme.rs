@@ -4,7 +4,7 @@ use serde_json::Value;
 use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count};
-use super::{Lake, spdx};
+use super::{ReleasedLake, spdx};
 use crate::manifest::{PartFacts, REJECTS};
 use crate::options::Format;
 use crate::origin::{Origin, Settings};
@@ -13,7 +13,7 @@ use crate::store::SUMS;
 use crate::words;
 
 /// The card as Markdown with front matter.
-pub(super) fn readme(lake: &Lake<'_>) -> String {
+pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
     let mut card = front_matter(lake);
     card.push_str(&opening(lake));
     card.push_str(&completeness(lake));
@@ -27,7 +27,7 @@ pub(super) fn readme(lake: &Lake<'_>) -> String {
 }
 
 /// Metadata in YAML. Strings are written as JSON, which is YAML as well.
-fn front_matter(lake: &Lake<'_>) -> String {
+fn front_matter(lake: &ReleasedLake<'_>) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let licence = lake.trace.licence;
     let licence = if lake.is_synthetic() {
@@ -78,7 +78,7 @@ fn size_category(rows: u64) -> String {
     "n>1T".to_owned()
 }
 
-fn opening(lake: &Lake<'_>) -> String {
+fn opening(lake: &ReleasedLake<'_>) -> String {
     let trace = lake.trace;
     let first = lake.tables.first().map_or("", |(table, _)| table.name);
     let opening = format!(
@@ -106,7 +106,7 @@ fn opening(lake: &Lake<'_>) -> String {
     )
 }
 
-fn completeness(lake: &Lake<'_>) -> String {
+fn completeness(lake: &ReleasedLake<'_>) -> String {
     let Completeness {
         cells,
         gaps,
@@ -194,7 +194,7 @@ fn missing_parts(gaps: &[TableGap]) -> String {
         + &rows
 }
 
-fn making(lake: &Lake<'_>) -> String {
+fn making(lake: &ReleasedLake<'_>) -> String {
     let Origin {
         tool,
         version,
@@ -244,7 +244,7 @@ fn making(lake: &Lake<'_>) -> String {
     )
 }
 
-fn rows(lake: &Lake<'_>) -> String {
+fn rows(lake: &ReleasedLake<'_>) -> String {
     let mut text = "\n## Rows\n\n\
          | table | files | rows read | rows | rejected | bytes | time from | time to |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|\n"

@@ -13,7 +13,7 @@ use crate::location::Location;
 use crate::part_key::{listed, of_cell};
 use crate::plan::{PartPlan, Plan, Shard, StreamPlan};
 use crate::plan_file::PlanFile;
-use crate::run::Found;
+use crate::run::FinishedParts;
 use crate::store::{RELEASE, SUMS};
 use crate::verify::Verdict;
 use crate::words::{count, numbers, several};
@@ -21,7 +21,7 @@ use indicatif::HumanBytes;
 use serde_json::json;
 use tracelake_generate::Summary;
 
-pub(crate) use progress::{Reporter, Task, json_error};
+pub(crate) use progress::{PlannedWork, Reporter, json_error};
 pub(crate) use summary::{close, committed};
 
 /// Writes one line to stderr. If stderr is closed, nobody is left to read it.
@@ -109,7 +109,11 @@ fn shown_path(path: &Location) -> String {
 }
 
 /// What `--dry-run` prints.
-pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, Shard)>) -> String {
+pub(crate) fn plan_text(
+    plan: &Plan,
+    found: &FinishedParts,
+    shared: Option<(&PlanFile, Shard)>,
+) -> String {
     let shards = shared.map(|(file, _)| file.assignment());
     let shard_of = |table: &str, key| {
         let shard = shards
@@ -178,7 +182,7 @@ pub(crate) fn plan_text(plan: &Plan, found: &Found, shared: Option<(&PlanFile, S
 const SHARDS_SHOWN: u32 = 10_000;
 
 /// A file that is cut into parts: what becomes of it, and how much of that is done.
-fn stream_text(plan: &Plan, stream: &StreamPlan, found: &Found) -> String {
+fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> String {
     let mut text = format!(
         "{}: {}, cut after every {}\n",
         shown(&stream.source),

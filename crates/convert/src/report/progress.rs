@@ -29,12 +29,12 @@ const PART_LINES_PER_SECOND: u64 = 4;
 pub(crate) struct Reporter {
     how: How,
     begun: Instant,
-    task: Task,
+    planned: PlannedWork,
     tally: Mutex<Tally>,
 }
 
 enum How {
-    /// A bar is asked for, and appears with the task.
+    /// A bar is asked for, and appears with the work.
     Terminal,
     Bar(ProgressBar),
     Plain,
@@ -47,7 +47,7 @@ enum How {
 
 /// What is to be done, as far as that is known beforehand.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Task {
+pub(crate) struct PlannedWork {
     /// The command, such as `convert`.
     pub(crate) command: &'static str,
     /// The parts; `None` where a file is cut into parts while it is read.
@@ -84,7 +84,7 @@ struct Far {
 /// A JSON line.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Line<'a> {
+enum ProgressLine<'a> {
     Start {
         command: &'a str,
         parts: Option<u64>,
@@ -156,31 +156,31 @@ impl Reporter {
         Self {
             how,
             begun: Instant::now(),
-            task: Task::default(),
+            planned: PlannedWork::default(),
             tally: Mutex::default(),
         }
     }
 
     /// Begins the work.
-    pub(crate) fn start(&mut self, task: Task) {
+    pub(crate) fn start(&mut self, planned: PlannedWork) {
         if let How::Terminal = self.how {
-            self.how = How::Bar(bar(&task));
+            self.how = How::Bar(bar(&planned));
         }
-        self.task = task;
+        self.planned = planned;
         if let How::Json = self.how {
-            self.json(&Line::Start {
-                command: self.task.command,
-                parts: self.task.parts,
-                bytes_total: self.task.bytes,
-                shard: self.task.shard.map(|shard| shard.index),
-                shards: self.task.shard.map(|shard| shard.of),
+            self.json(&ProgressLine::Start {
+                command: self.planned.command,
+                parts: self.planned.parts,
+                bytes_total: self.planned.bytes,
+                shard: self.planned.shard.map(|shard| shard.index),
+                shards: self.planned.shard.map(|shard| shard.of),
             });
         }
     }
 
     /// The shard that is converted.
     pub(crate) fn shard(&self) -> Option<Shard> {
-        self.task.shard
+        self.planned.shard
     }
 
     /// Prepares for generating, whose bytes nobody knows beforehand.
@@ -221,7 +221,7 @@ impl Reporter {
 
     fn warn(&self, text: &str) {
         match self.how {
-            How::Json => self.json(&Line::Warning { text }),
+            How::Json => self.json(&ProgressLine::Warning { text }),
             _ => self.line(&format!("warning: {}", shown(text))),
         }
     }
@@ -281,7 +281,7 @@ impl Reporter {
             Event::Finished { .. } | Event::Verified { .. } => (0, 1),
             Event::Started { .. } | Event::Warning(_) => (0, 0),
         };
-        tally.bytes = tally.bytes.saturating_add(bytes).min(self.task.bytes);
+        tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned.bytes);
         tally.parts += parts;
     }
 
@@ -289,7 +289,7 @@ impl Reporter {
         let mut tally = self.tally();
         self.count(&mut tally, event);
         bar.set_position(tally.bytes);
-        bar.set_message(parts(tally.parts, self.task.parts));
+        bar.set_message(parts(tally.parts, self.planned.parts));
         if let Event::Kept { .. } = event {
             // What was kept says nothing about the speed of what is left.
             bar.reset_eta();
@@ -314,14 +314,14 @@ impl Reporter {
         tally.part_lines += 1;
         let far = self.far(&tally);
         self.json(&match *event {
-            Event::Started { table, part } => Line::Started { table, part },
+            Event::Started { table, part } => ProgressLine::Started { table, part },
             Event::Finished {
                 table,
                 part,
                 rows,
                 rejected,
                 bytes_out,
-            } => Line::Finished {
+            } => ProgressLine::Finished {
                 table,
                 part,
                 rows,
@@ -334,21 +334,21 @@ impl Reporter {
                 part,
                 rows,
                 bytes,
-            } => Line::Kept {
+            } => ProgressLine::Kept {
                 table,
                 part,
                 rows,
                 bytes,
                 far,
             },
-            Event::Verified { table, part, rows } => Line::Verified {
+            Event::Verified { table, part, rows } => ProgressLine::Verified {
                 table,
                 part,
                 rows,
                 far,
             },
             Event::Read { .. } => return,
-            Event::Warning(ref text) => Line::Warning { text },
+            Event::Warning(ref text) => ProgressLine::Warning { text },
         });
     }
 
@@ -356,16 +356,16 @@ impl Reporter {
         tally.reported = Some(Instant::now());
         let bytes = std::mem::take(&mut tally.unreported);
         let far = self.far(tally);
-        self.json(&Line::Read { bytes, far });
+        self.json(&ProgressLine::Read { bytes, far });
     }
 
     fn far(&self, tally: &Tally) -> Far {
         Far {
             seconds: self.elapsed().as_secs_f64(),
             parts_done: tally.parts,
-            parts: self.task.parts,
+            parts: self.planned.parts,
             bytes_done: tally.bytes,
-            bytes_total: self.task.bytes,
+            bytes_total: self.planned.bytes,
         }
     }
 
@@ -382,10 +382,10 @@ pub(crate) fn json_error(error: &Error) {
     json(&error_line(error));
 }
 
-fn error_line(error: &Error) -> Line<'_> {
+fn error_line(error: &Error) -> ProgressLine<'_> {
     let place = error.place();
     let path = place.path.as_ref();
-    Line::Error {
+    ProgressLine::Error {
         kind: kind(error.kind()),
         exit_code: error.kind().exit_code(),
         path: path.map(|path| path.to_string_lossy().into_owned()),
@@ -413,14 +413,14 @@ fn kind(kind: ErrorKind) -> &'static str {
 }
 
 /// Everything but the bar has a fixed width, so that the bar doesn't jump.
-fn bar(task: &Task) -> ProgressBar {
-    let bar = ProgressBar::new(task.bytes);
-    let width = parts(task.parts.unwrap_or(0), task.parts).len();
+fn bar(planned: &PlannedWork) -> ProgressBar {
+    let bar = ProgressBar::new(planned.bytes);
+    let width = parts(planned.parts.unwrap_or(0), planned.parts).len();
     let template = format!(
         "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
     );
     bar.set_style(style(&template).progress_chars("=> "));
-    bar.set_message(parts(0, task.parts));
+    bar.set_message(parts(0, planned.parts));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -478,9 +478,9 @@ mod tests {
     #[test]
     fn no_more_is_done_than_there_is() {
         let mut reporter = Reporter::new(ProgressArg::None);
-        reporter.start(Task {
+        reporter.start(PlannedWork {
             bytes: 10,
-            ..Task::default()
+            ..PlannedWork::default()
         });
         let mut tally = Tally::default();
         for _ in 0..3 {

@@ -16,7 +16,7 @@ use crate::words::{count, several};
 
 /// The last JSON line of a run that ended well.
 #[derive(Serialize)]
-struct Done<'a> {
+struct DoneLine<'a> {
     event: &'static str,
     trace: &'a str,
     converted: usize,
@@ -71,7 +71,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
     }
 }
 
-fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done<'a> {
+fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> DoneLine<'a> {
     let table = |(name, cell, facts): (&'a str, Option<CellName>, Cow<'_, TableFacts>)| {
         let known = trace.table(name);
         DoneTable {
@@ -90,7 +90,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
         let cells = facts.by_cell().into_iter();
         cells.map(|(cell, of_cell)| (&facts.name[..], cell, of_cell))
     });
-    Done {
+    DoneLine {
         event: "done",
         trace: trace.name,
         converted: outcome.converted,
@@ -146,9 +146,9 @@ fn summary(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
 fn table_of_tables(manifest: &Manifest) -> String {
     let header = ["table", "parts", "rows", "in", "out", "ratio"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    let mut total = Size::default();
+    let mut total = TableSize::default();
     for table in &manifest.tables {
-        let size = Size::of(table);
+        let size = TableSize::of(table);
         rows.push(size.row(&table.name));
         total.add(size);
     }
@@ -158,7 +158,7 @@ fn table_of_tables(manifest: &Manifest) -> String {
 
 /// How large a table is, or all of them.
 #[derive(Default)]
-struct Size<'a> {
+struct TableSize<'a> {
     parts: usize,
     rows: u64,
     /// The sources with their bytes; parts, and tables, may have one in common.
@@ -166,7 +166,7 @@ struct Size<'a> {
     written: u64,
 }
 
-impl<'a> Size<'a> {
+impl<'a> TableSize<'a> {
     fn of(table: &'a TableFacts) -> Self {
         let parts = table.parts.iter();
         let sources = parts.map(|part| ((part.cell, &part.source.path[..]), part.source.bytes));

@@ -22,7 +22,7 @@ use crate::options::Format;
 use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
-use crate::store::{Lake, Progress, files, inside, read_manifest};
+use crate::store::{Lake, LakeProgress, files, inside, read_manifest};
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub struct CommitOptions<'a> {
 #[derive(Debug)]
 pub struct Commit {
     lake: Lake,
-    progress: Progress,
+    progress: LakeProgress,
 }
 
 impl Commit {

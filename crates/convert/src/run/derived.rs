@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tracelake_schema::Derived;
 
-use super::{Key, Parts, Run, Shared, parts_of};
+use super::{Parts, Run, Shared, TablePart, parts_of};
 use crate::derive::derive;
 use crate::error::Result;
 use crate::manifest::PartFacts;
@@ -15,7 +15,7 @@ impl Run<'_> {
     pub(super) fn underived<'a>(
         &self,
         parts: &'a Parts,
-    ) -> Vec<(&'static Derived, Key, &'a PartFacts)> {
+    ) -> Vec<(&'static Derived, TablePart, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
             let rank = |table| {
                 let rank = TableRank::of(self.plan.trace, table);

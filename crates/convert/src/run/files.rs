@@ -6,13 +6,13 @@ use std::sync::PoisonError;
 
 use super::commit::check_footer;
 use super::{Run, Shared};
+use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
 use crate::manifest::{FileFacts, PartFacts};
 use crate::options::OnBadRow;
-use crate::part::{Converted, Text, convert_part};
+use crate::part::{Converted, TableText, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
-use crate::reject::BadRow;
 use crate::source::Fingerprint;
 use crate::store::{Journal, Staging};
 
@@ -67,7 +67,7 @@ impl Run<'_> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
-        let mut text = Text::new(&mut source, &table.order, None);
+        let mut text = TableText::new(&mut source, &table.order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
         let written = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
@@ -92,7 +92,7 @@ impl Run<'_> {
         table: &TablePlan,
         part: &PartPlan,
         path: &Path,
-        text: &mut Text<'_>,
+        text: &mut TableText<'_>,
         ticks: &mut Ticks<'_>,
     ) -> Result<Written> {
         let TablePlan { order, schema, .. } = table;

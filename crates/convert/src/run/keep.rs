@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Key, Parts, Run, digest};
+use super::{Parts, Run, TablePart, digest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::location::{Kind, Location};
+use crate::location::{Location, LocationKind};
 use crate::manifest::{FileFacts, PartFacts};
 use crate::plan::{PartPlan, StreamPlan};
 use crate::source::{self, Fingerprint, Interrupt};
-use crate::store::{Progress, inside};
+use crate::store::{LakeProgress, inside};
 
 impl Run<'_> {
     /// Checks the parts that an earlier run finished and returns those to keep.
-    pub(super) fn keep(&self, progress: &Progress) -> Result<Parts> {
+    pub(super) fn keep(&self, progress: &LakeProgress) -> Result<Parts> {
         if let Some(damaged) = &progress.damaged {
             (self.watch)(Event::Warning(format!(
                 "{damaged}; parts that can't be checked are converted again"
@@ -24,12 +24,12 @@ impl Run<'_> {
         }
         let mut finished = self.last_of_each(progress);
         finished.retain(|&key, _| self.is_mine(key));
-        let planned: BTreeMap<Key, &PartPlan> = self
+        let planned: BTreeMap<TablePart, &PartPlan> = self
             .plan
             .parts()
             .map(|(table, part)| ((table.rank, part.key), part))
             .collect();
-        let sources: BTreeMap<Key, (&str, u64)> = finished
+        let sources: BTreeMap<TablePart, (&str, u64)> = finished
             .iter()
             .filter_map(|(&key, facts)| {
                 if let Some(part) = planned.get(&key) {
@@ -94,14 +94,14 @@ impl Run<'_> {
     }
 
     /// Whether a part is of a table that is to be derived.
-    fn is_derived(&self, (rank, _): Key) -> bool {
+    fn is_derived(&self, (rank, _): TablePart) -> bool {
         let table = rank.table(self.plan.trace);
         let mut derived = self.plan.derived.iter();
         derived.any(|derived| derived.table.name == table.name)
     }
 
     /// The stream that a part comes from, if it is selected.
-    fn stream_of(&self, (rank, part): Key) -> Option<&StreamPlan> {
+    fn stream_of(&self, (rank, part): TablePart) -> Option<&StreamPlan> {
         let stream = self.plan.stream_of(rank)?;
         self.plan.selects(part.file_number).then_some(stream)
     }
@@ -153,7 +153,7 @@ impl Run<'_> {
 pub(super) fn is_whole(root: &Location, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
     let path = inside(root, &output.path)?;
     let bytes = output.bytes;
-    if path.kind()? != Some(Kind::File { bytes }) {
+    if path.kind()? != Some(LocationKind::File { bytes }) {
         return Ok(false);
     }
     Ok(digest(&path, interrupt)? == output.sha256)

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::part_key::{PartKey, listed};
 use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
-use crate::store::Progress;
+use crate::store::LakeProgress;
 use crate::words::several;
 
 /// How many shards an error names whose parts are missing.
@@ -17,7 +17,11 @@ const SHARDS_SHOWN: usize = 8;
 
 /// What is left of a plan, by shard, as far as its facts say.
 #[must_use]
-pub fn left(trace: &'static Trace, plan: &PlanFile, progress: &Progress) -> BTreeMap<u32, Left> {
+pub fn left(
+    trace: &'static Trace,
+    plan: &PlanFile,
+    progress: &LakeProgress,
+) -> BTreeMap<u32, Left> {
     left_with(trace, plan, progress, &last_of_each(trace, progress))
 }
 
@@ -34,7 +38,7 @@ pub struct Left {
 pub(super) fn left_with(
     trace: &'static Trace,
     plan: &PlanFile,
-    progress: &Progress,
+    progress: &LakeProgress,
     parts: &Parts,
 ) -> BTreeMap<u32, Left> {
     let mut missing: BTreeMap<u32, Left> = BTreeMap::new();
@@ -121,7 +125,7 @@ const LISTED: usize = 100_000;
 /// stream as far as it was wanted, so that the number of its parts isn't known.
 pub(super) fn missing_of(
     stream: &PlannedStream,
-    progress: &Progress,
+    progress: &LakeProgress,
     there: &dyn Fn(&str, PartKey) -> bool,
 ) -> Option<Vec<(String, PartKey)>> {
     let numbers = |most: u32| {

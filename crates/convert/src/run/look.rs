@@ -7,16 +7,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::part_key::PartKey;
 use crate::plan::Plan;
-use crate::store::{Lake, Progress};
+use crate::store::{Lake, LakeProgress};
 
 /// What a lake has before a run.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FinishedParts {
     /// The parts that an earlier run finished, each with its table. They aren't validated yet.
     pub finished: BTreeSet<(String, PartKey)>,
 }
 
-impl Found {
+impl FinishedParts {
     /// Whether a part of a table is finished.
     #[must_use]
     pub fn has(&self, table: &str, part: PartKey) -> bool {
@@ -28,12 +28,12 @@ impl Found {
 ///
 /// # Errors
 /// Whatever [`super::convert`] would refuse before its work begins.
-pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<Found> {
+pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<FinishedParts> {
     let progress = match Lake::peek(out)? {
-        None => Progress::default(),
+        None => LakeProgress::default(),
         Some(lake) => {
             let progress = match run_options.overwrite {
-                true => Progress::default(),
+                true => LakeProgress::default(),
                 false => lake.progress()?,
             };
             let run = Run::new(plan, &lake, run_options, None, &|_| {});
@@ -45,19 +45,19 @@ pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<
     check_derived(plan, &progress)?;
     let finished = progress.parts.into_iter();
     let finished = finished.map(|(table, facts)| (table, facts.key()));
-    Ok(Found {
+    Ok(FinishedParts {
         finished: finished.collect(),
     })
 }
 
 impl Run<'_> {
     /// Refuses to derive a table from one that is neither in the plan nor in the lake.
-    pub(super) fn check_derived(&self, progress: &Progress) -> Result<()> {
+    pub(super) fn check_derived(&self, progress: &LakeProgress) -> Result<()> {
         check_derived(self.plan, progress)
     }
 }
 
-fn check_derived(plan: &Plan, progress: &Progress) -> Result<()> {
+fn check_derived(plan: &Plan, progress: &LakeProgress) -> Result<()> {
     for derived in &plan.derived {
         let is_planned = plan
             .tables

@@ -30,13 +30,13 @@ use crate::part_key::PartKey;
 use crate::plan::{Plan, TableRank};
 use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
-use crate::store::{Journal, Lake, Progress};
+use crate::store::{Journal, Lake, LakeProgress};
 use crate::words::several;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
 pub use left::{Left, left};
-pub use look::{Found, look};
+pub use look::{FinishedParts, look};
 pub use run_options::{RunOptions, parts_within};
 
 /// The result of a run.
@@ -52,10 +52,10 @@ pub struct Outcome {
 }
 
 /// The parts of a lake.
-type Parts = BTreeMap<Key, PartFacts>;
+type Parts = BTreeMap<TablePart, PartFacts>;
 
 /// A table of the trace, and a part of it.
-type Key = (TableRank, PartKey);
+type TablePart = (TableRank, PartKey);
 
 /// The parts of one table.
 fn parts_of(parts: &Parts, table: TableRank) -> impl Iterator<Item = (PartKey, &PartFacts)> {
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
     /// A plain run: everything, and then the commit.
     fn convert(&self) -> Result<Outcome> {
         let progress = if self.run_options.overwrite {
-            Progress::default()
+            LakeProgress::default()
         } else {
             self.lake.progress()?
         };
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     }
 
     /// The files that are left to convert.
-    fn todo(&self, progress: &Progress, kept: &Parts) -> Result<Vec<Work<'a>>> {
+    fn todo(&self, progress: &LakeProgress, kept: &Parts) -> Result<Vec<Work<'a>>> {
         self.fits_manifest(kept)?;
         let rejected = kept.values().map(|part| part.rows_rejected);
         self.count_rejects(rejected.fold(0, u64::saturating_add))?;
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whether this run makes a part: a plain run makes all.
-    fn is_mine(&self, (rank, part): Key) -> bool {
+    fn is_mine(&self, (rank, part): TablePart) -> bool {
         let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
             return true;
         };
@@ -325,7 +325,7 @@ impl<'a> Run<'a> {
     }
 
     /// The known parts by their key; of a part that was done twice, the later entry counts.
-    fn last_of_each(&self, progress: &Progress) -> Parts {
+    fn last_of_each(&self, progress: &LakeProgress) -> Parts {
         last_of_each(self.plan.trace, progress)
     }
 
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
 }
 
 /// The known parts by their key; of a part that was done twice, the later entry counts.
-fn last_of_each(trace: &'static Trace, progress: &Progress) -> Parts {
+fn last_of_each(trace: &'static Trace, progress: &LakeProgress) -> Parts {
     let parts = progress.parts.iter();
     // A journal may name any table.
     let parts = parts.filter_map(|(table, facts)| {

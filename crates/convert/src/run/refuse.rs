@@ -8,11 +8,11 @@ use crate::location::Location;
 use crate::manifest::REJECTS;
 use crate::plan::table_names;
 use crate::plan_file::PlanFile;
-use crate::store::{Progress, files, foreign_files, inside};
+use crate::store::{LakeProgress, files, foreign_files, inside};
 
 impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
-    pub(super) fn refuse(&self, progress: &Progress) -> Result<()> {
+    pub(super) fn refuse(&self, progress: &LakeProgress) -> Result<()> {
         self.same_origin(progress)?;
         self.same_cells(progress)?;
         nothing_foreign(self.lake.root())?;
@@ -21,7 +21,7 @@ impl Run<'_> {
     }
 
     /// Refuses to mix a lake with what other options would make.
-    fn same_origin(&self, progress: &Progress) -> Result<()> {
+    fn same_origin(&self, progress: &LakeProgress) -> Result<()> {
         let now = &self.plan.origin;
         let mut parts = progress.parts.iter();
         let rejected = parts.any(|(_, facts)| facts.rows_rejected > 0);
@@ -43,7 +43,7 @@ impl Run<'_> {
     }
 
     /// Refuses to mix parts of cells with parts of none: nobody could tell whose rows the latter are.
-    fn same_cells(&self, progress: &Progress) -> Result<()> {
+    fn same_cells(&self, progress: &LakeProgress) -> Result<()> {
         let Some(then) = progress.parts.first().map(|(_, facts)| facts.cell) else {
             return Ok(());
         };
@@ -65,7 +65,7 @@ impl Run<'_> {
     }
 
     /// Refuses to continue what shards have begun by another plan.
-    pub(super) fn refuse_other_plan(&self, progress: &Progress) -> Result<()> {
+    pub(super) fn refuse_other_plan(&self, progress: &LakeProgress) -> Result<()> {
         let Some(then) = &progress.plan else {
             return Ok(());
         };
@@ -76,7 +76,7 @@ impl Run<'_> {
 
     /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
     /// what this run makes again may be there.
-    fn nothing_unknown(&self, progress: &Progress) -> Result<()> {
+    fn nothing_unknown(&self, progress: &LakeProgress) -> Result<()> {
         if progress.origin.is_some() || self.run_options.overwrite {
             return Ok(());
         }

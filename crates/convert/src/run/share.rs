@@ -12,7 +12,7 @@ use crate::event::EventSink;
 use crate::location::Location;
 use crate::plan::Plan;
 use crate::plan_file::PlanFile;
-use crate::store::{Lake, Progress};
+use crate::store::{Lake, LakeProgress};
 
 /// How long a worker waits until another one has prepared the lake, or has gone.
 const PREPARED_WITHIN: Duration = Duration::from_secs(10);
@@ -21,13 +21,13 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 
 /// What a worker finds in a lake.
-enum Found {
+enum LakeState {
     /// The same plan as its own.
     Agreed,
     /// A finished lake that has everything of its plan.
     Finished,
     /// Nothing, or a lake that has to change before the plan is carried out.
-    Unprepared(Box<Progress>),
+    Unprepared(Box<LakeProgress>),
 }
 
 /// Joins the workers on the lake at `out`, whose plan is `agreed`.
@@ -48,14 +48,14 @@ pub(super) fn join(
         let run = Run::new(plan, &lake, run_options, Some(agreed), watch);
         let found = run.find(agreed);
         let prepared = found.and_then(|found| match found {
-            Found::Agreed | Found::Finished if !lake.is_alone() => Ok(true),
-            Found::Finished => Ok(true),
-            Found::Agreed => Ok(false),
-            Found::Unprepared(progress) if lake.is_alone() => {
+            LakeState::Agreed | LakeState::Finished if !lake.is_alone() => Ok(true),
+            LakeState::Finished => Ok(true),
+            LakeState::Agreed => Ok(false),
+            LakeState::Unprepared(progress) if lake.is_alone() => {
                 run.prepare(agreed, &progress)?;
                 Ok(false)
             }
-            Found::Unprepared(_) => Ok(false),
+            LakeState::Unprepared(_) => Ok(false),
         });
         match prepared {
             Err(error) => {
@@ -84,21 +84,21 @@ pub(super) fn join(
 
 impl Run<'_> {
     /// Looks at the lake, and refuses one that another plan works on.
-    fn find(&self, agreed: &PlanFile) -> Result<Found> {
+    fn find(&self, agreed: &PlanFile) -> Result<LakeState> {
         let progress = self.lake.progress()?;
         self.refuse(&progress)?;
         if let Some(then) = &progress.plan {
             same_plan(then, agreed).map_err(|error| error.at(self.lake.root()))?;
-            return Ok(Found::Agreed);
+            return Ok(LakeState::Agreed);
         }
         if progress.complete && self.has_all(agreed, &progress)? {
-            return Ok(Found::Finished);
+            return Ok(LakeState::Finished);
         }
-        Ok(Found::Unprepared(Box::new(progress)))
+        Ok(LakeState::Unprepared(Box::new(progress)))
     }
 
     /// Whether a finished lake has everything of the plan, made from files of these sizes.
-    fn has_all(&self, agreed: &PlanFile, progress: &Progress) -> Result<bool> {
+    fn has_all(&self, agreed: &PlanFile, progress: &LakeProgress) -> Result<bool> {
         let parts = self.last_of_each(progress);
         if let Some((path, table)) = agreed.changed_source(&progress.parts) {
             return Err(Error::new(
@@ -114,7 +114,7 @@ impl Run<'_> {
     }
 
     /// Prepares the lake for all workers; this one has it alone.
-    fn prepare(&self, agreed: &PlanFile, progress: &Progress) -> Result<()> {
+    fn prepare(&self, agreed: &PlanFile, progress: &LakeProgress) -> Result<()> {
         self.check_derived(progress)?;
         if progress.complete {
             // A release that somebody changed is refused now, while the lake is as it was.

@@ -8,10 +8,10 @@ use super::left::missing_of;
 use super::{Parts, Run, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::part::Text;
+use crate::part::TableText;
 use crate::plan::{StreamPlan, TablePlan, TableRank, check_sha256};
 use crate::source::Source;
-use crate::store::{CutFacts, Progress, Whole};
+use crate::store::{CutFacts, LakeProgress};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
@@ -24,7 +24,12 @@ struct Cutting<'a> {
 
 impl Run<'_> {
     /// Whether all selected parts of a stream are there.
-    pub(super) fn is_cut(&self, stream: &StreamPlan, progress: &Progress, parts: &Parts) -> bool {
+    pub(super) fn is_cut(
+        &self,
+        stream: &StreamPlan,
+        progress: &LakeProgress,
+        parts: &Parts,
+    ) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
             let rank = TableRank::of(self.plan.trace, table);
@@ -109,7 +114,7 @@ impl Run<'_> {
         });
         let cut = CutFacts {
             source: stream.source.clone(),
-            whole: whole.map(Whole::from),
+            whole,
             selected: self.plan.planned_stream(stream).selected,
             tables: tables.collect(),
         };
@@ -132,7 +137,7 @@ impl Run<'_> {
             counts,
             ticks,
         } = cutting;
-        let mut text = Text::new(source, &table.order, Some(stream.part_rows));
+        let mut text = TableText::new(source, &table.order, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
             let key = (table.rank, number.into());

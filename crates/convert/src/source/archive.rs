@@ -1,15 +1,15 @@
 //! The members of a tar archive, one after the other (POSIX ustar and pax, GNU long names).
 //!
 //! The archive is a stream of up to 100 GB, so nothing is unpacked or kept: the tar crate reads the
-//! fields of a header, and this module reads the blocks between the headers. Where other readers
-//! disagree about what an archive holds, it is refused.
+//! fields of a header, and this module reads the blocks between the headers. An archive that other
+//! readers disagree about is refused.
 
 use tar::{EntryType, Header};
 
 use super::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The size of the blocks that an archive is made of, in bytes.
+/// The size of a block of an archive, in bytes.
 const BLOCK: usize = 512;
 
 /// The longest extension header, in bytes; a long path takes a few hundred.
@@ -18,15 +18,15 @@ const EXTENSION_LIMIT: u64 = 1 << 20;
 /// A member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its path, to show and to find its table by; nothing is ever opened by it.
+    /// Its path, which is shown and identifies its table; it's never opened.
     pub path: String,
     /// Whether it is a plain file: not a link, device, directory or sparse file.
     pub is_file: bool,
 }
 
-/// The position in an archive.
+/// Reads the members of an archive.
 #[derive(Default)]
-pub(super) struct Archive {
+pub(super) struct TarReader {
     /// Unread bytes of the current member, and the padding after them.
     left: u64,
     padding: u64,
@@ -57,7 +57,7 @@ enum Type {
     PaxGlobal,
     GnuName,
     GnuLinkName,
-    /// A member with data in a form that isn't read: one that no reader need know.
+    /// A member with data of a kind that readers may ignore.
     Other,
     /// A sparse file of old GNU tar, which has more blocks between its header and its data.
     GnuSparse,
@@ -72,7 +72,7 @@ impl Type {
         let name = &header.as_old().name;
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         match header.entry_type() {
-            // Solaris has a letter of its own for the same header.
+            // Solaris has its own letter for the same header.
             EntryType::XHeader => Self::Pax,
             kind if kind.as_byte() == b'X' => Self::Pax,
             EntryType::XGlobalHeader => Self::PaxGlobal,
@@ -100,7 +100,7 @@ impl Type {
     }
 }
 
-impl Archive {
+impl TarReader {
     /// Reads some bytes of the current member; 0 at its end.
     pub(super) fn read(&mut self, decoder: &mut Decoder, into: &mut [u8]) -> Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
@@ -298,8 +298,8 @@ impl Extension {
 }
 
 impl Pax {
-    /// Reads records such as `27 path=a/very/long/path\n`. Each starts with its own length, so a value
-    /// may hold line ends. Of two records with one key the last one counts.
+    /// Reads records such as `27 path=a/very/long/path\n`. Each starts with its length, so a value can
+    /// contain newlines. Of two records with the same key the last one counts.
     fn of(mut text: &[u8]) -> std::result::Result<Self, &'static str> {
         const BROKEN: &str = "a broken pax header";
         let mut pax = Self::default();
@@ -328,7 +328,7 @@ fn number(text: &[u8]) -> Option<u64> {
     digits.then(|| str::from_utf8(text).ok()?.parse().ok())?
 }
 
-/// The size in a header; a blank one is 0, as a volume label has it.
+/// The size in a header; a blank one, as of a volume label, is 0.
 fn size(header: &Header) -> Option<u64> {
     let blank = |byte: &u8| matches!(byte, 0 | b' ');
     if header.as_old().size.iter().all(blank) {
@@ -337,7 +337,7 @@ fn size(header: &Header) -> Option<u64> {
     header.entry_size().ok()
 }
 
-/// Whether a header has its checksum: the sum of its bytes, those of the sum itself counted as spaces.
+/// Whether the checksum of a header is right: the sum of its bytes, with the checksum itself as spaces.
 /// Some old programs added signed bytes.
 fn has_checksum(header: &Header, block: &[u8; BLOCK]) -> bool {
     let bytes = || block[..148].iter().chain(&block[156..]);

@@ -16,10 +16,10 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) struct Gunzip {
     input: Input,
     inflate: Inflate,
-    /// CRC and length of the text of the member at hand.
+    /// CRC and length of the text of the current member.
     crc: Hasher,
     length: u64,
-    /// The member at hand, from 1.
+    /// The current member, from 1.
     member: u32,
     state: State,
 }
@@ -57,7 +57,7 @@ impl Gunzip {
         self.input.raw_mut()
     }
 
-    /// Decodes some text into a buffer that is not empty; 0 at the end.
+    /// Decodes some text into a buffer that isn't empty; returns 0 at the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         loop {
             match self.state {
@@ -80,7 +80,7 @@ impl Gunzip {
         }
     }
 
-    /// Inflates some text; at the end of the member checks its trailer.
+    /// Inflates some text, and checks the trailer at the end of the member.
     fn body(&mut self, into: &mut [u8]) -> Result<usize> {
         let decoded = match self.inflate.read(&mut self.input, into) {
             Ok(decoded) => decoded,
@@ -161,7 +161,7 @@ impl Gunzip {
         Ok(())
     }
 
-    /// Holds a member's text against its trailer: CRC, then length modulo 2^32.
+    /// Compares a member's text with its trailer: CRC, then length modulo 2^32.
     fn trailer(&mut self) -> Result<()> {
         let [crc, length]: [[u8; 4]; 2] = {
             let mut unused = Hasher::new();
@@ -170,14 +170,13 @@ impl Gunzip {
         if u32::from_le_bytes(crc) != self.crc.clone().finalize() {
             return Err(self.corrupt("wrong CRC of the text"));
         }
-        // The length counts modulo 2^32.
         if u64::from(u32::from_le_bytes(length)) != self.length & u64::from(u32::MAX) {
             return Err(self.corrupt("wrong length of the text"));
         }
         Ok(())
     }
 
-    /// Reads `N` bytes, which belong to a header whose CRC is kept.
+    /// Reads `N` bytes of a header and adds them to its CRC.
     fn bytes<const N: usize>(&mut self, crc: &mut Hasher) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         for byte in &mut bytes {
@@ -211,7 +210,7 @@ impl Gunzip {
         Error::new(ErrorKind::Corrupt, reason).hint("download the file again")
     }
 
-    /// What a file is that does not start like gzip, from its first bytes.
+    /// The error for a file that isn't gzip, judged by its first bytes.
     fn not_gzip(&self) -> Option<Error> {
         let start = self.input.ahead();
         if start.starts_with(&[0x1f]) {
@@ -260,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Streams of other people's test suites, each with what zlib makes of it.
+    /// Streams of other test suites, each with the result of zlib.
     #[test]
     #[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
     fn the_suites_streams_come_out_or_are_refused() {

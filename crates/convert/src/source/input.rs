@@ -1,9 +1,9 @@
-//! The bytes of a file with a few of them buffered, ahead of the current one and before it.
+//! The bytes of a file, with a few buffered before and after the current one.
 
 use super::{READ, Raw};
 use crate::error::Result;
 
-/// Bytes that stay in the buffer before the next one, so that a decoder can give some back.
+/// Bytes that stay in the buffer before the next one, so that a decoder can unread them.
 const BEHIND: usize = 8;
 
 /// Compressed bytes on their way to a decoder.
@@ -35,12 +35,12 @@ impl Input {
         &mut self.raw
     }
 
-    /// Where in the file the next byte is, from 0.
+    /// The offset of the next byte in the file.
     pub(super) fn offset(&self) -> u64 {
         self.raw.bytes - (self.end - self.start) as u64
     }
 
-    /// What is in sight.
+    /// The buffered bytes from the next one on.
     pub(super) fn ahead(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -50,12 +50,12 @@ impl Input {
         self.start += bytes;
     }
 
-    /// Gives back up to eight bytes that were passed.
+    /// Goes back by up to eight bytes.
     pub(super) fn unread(&mut self, bytes: usize) {
         self.start -= bytes;
     }
 
-    /// Makes sure that eight bytes are in sight, unless the file ends before.
+    /// Buffers at least eight bytes, unless the file ends before.
     pub(super) fn look_ahead(&mut self) -> Result<()> {
         while self.end - self.start < 8 && !self.ended {
             let kept = self.start.saturating_sub(BEHIND);
@@ -69,7 +69,7 @@ impl Input {
         Ok(())
     }
 
-    /// Whether no byte is left.
+    /// Whether no bytes are left.
     pub(super) fn is_at_end(&mut self) -> Result<bool> {
         if self.start == self.end {
             self.look_ahead()?;
@@ -86,7 +86,7 @@ impl Input {
         Ok(Some(self.buffer[self.start - 1]))
     }
 
-    /// Copies some bytes into a buffer that is not empty; 0 at the end.
+    /// Copies some bytes into a buffer that isn't empty; returns 0 at the end.
     pub(super) fn copy(&mut self, into: &mut [u8]) -> Result<usize> {
         self.is_at_end()?;
         let copied = into.len().min(self.end - self.start);

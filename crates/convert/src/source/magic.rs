@@ -1,6 +1,6 @@
-//! What a file is that isn't text or gzip, judged by its first bytes.
+//! Recognises files that aren't text or gzip by their first bytes.
 
-/// A kind of file, known by its first bytes.
+/// A kind of file, recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Magic {
     start: &'static [u8],
@@ -15,7 +15,7 @@ const UNPACK: &str = "unpack it first";
 const AGAIN: &str = "download it again";
 const PAGE: &str = "a web page; a server's error message may have been saved";
 
-/// Kinds of files that people have in place of a trace. Letters are compared without case.
+/// Kinds of files that are mistaken for a trace. Case is ignored.
 const MAGIC: &[Magic] = &[
     magic(b"\x28\xb5\x2f\xfd", "zstd", REGZIP),
     magic(b"\xfd7zXZ", "xz", REGZIP),
@@ -39,7 +39,7 @@ const MAGIC: &[Magic] = &[
     magic(b"<?xml", PAGE, AGAIN),
 ];
 
-/// Gzip, where it is not expected.
+/// Gzip, where text is expected.
 const GZIP: Magic = magic(b"\x1f\x8b", "gzip", "rename it to end in .gz");
 
 const fn magic(start: &'static [u8], is: &'static str, remedy: &'static str) -> Magic {
@@ -47,7 +47,7 @@ const fn magic(start: &'static [u8], is: &'static str, remedy: &'static str) -> 
 }
 
 impl Magic {
-    /// What a file is that starts with `bytes`; `None` for text, gzip and what isn't known.
+    /// The kind of a file that starts with `bytes`; `None` for text, gzip and unknown kinds.
     ///
     /// ```
     /// use tracelake_convert::source::Magic;
@@ -59,7 +59,7 @@ impl Magic {
         MAGIC.iter().find(|magic| magic.begins(bytes))
     }
 
-    /// As [`Magic::of`], for a file that should be text: gzip is known as well.
+    /// Like [`Magic::of`], for a file that should be text: it recognises gzip, too.
     #[must_use]
     pub fn of_text(bytes: &[u8]) -> Option<&'static Self> {
         Self::of(bytes).or_else(|| GZIP.begins(bytes).then_some(&GZIP))

@@ -5,36 +5,24 @@ mod masks;
 use std::ops::Range;
 
 use crate::fault::Fault;
+use crate::reject::Reject;
 use masks::{BLOCK, masks};
 
 /// The records of one chunk, as offsets into it; reused from chunk to chunk.
 ///
 /// # Memory
-/// `4 × (fields + 1)` bytes a record, and 24 bytes a record that is malformed.
+/// `4 × (fields + 1)` bytes per well-formed record, and 56 bytes per malformed one.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Fields in a record, at least 1.
     fields: usize,
-    /// Of each well-formed record the place before its start, which wraps at the start of the chunk,
-    /// and where each of its fields ends: so each field stands between two neighbours.
-    places: Vec<u32>,
+    /// For each well-formed record the offset before its start, which wraps at the start of the chunk,
+    /// and the end of each field: a field is between two neighbouring offsets.
+    offsets: Vec<u32>,
     /// Well-formed records.
     count: usize,
     /// Records of the wrong shape, in order.
-    malformed: Vec<Malformed>,
-}
-
-/// A record that has no fields to speak of, because its shape is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed {
-    /// Its place among all records of the chunk, from 0.
-    pub ordinal: u32,
-    /// Its first byte in the chunk.
-    pub start: u32,
-    /// The byte after its last, before the line ending.
-    pub end: u32,
-    /// What is wrong.
-    pub fault: Fault,
+    malformed: Vec<Reject>,
 }
 
 /// How the lines of a file end; its first line decides.
@@ -47,7 +35,7 @@ pub enum LineEnding {
 }
 
 impl LineEnding {
-    /// What the first line of `chunk` ends with.
+    /// The line ending of the first line of `chunk`.
     #[must_use]
     pub fn of(chunk: &[u8]) -> Self {
         match memchr::memchr(b'\n', chunk) {
@@ -56,8 +44,8 @@ impl LineEnding {
         }
     }
 
-    /// A line that ends with a newline without its ending, and what is wrong with its shape; a carriage
-    /// return that does not belong there is part of the line.
+    /// A line without its ending, and what is wrong with its shape. A carriage return that isn't part of
+    /// the ending is part of the line.
     #[must_use]
     pub fn body(self, line: &[u8]) -> (&[u8], Option<Fault>) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -74,8 +62,7 @@ impl LineEnding {
 }
 
 impl Records {
-    /// Splits a chunk, of which every record ends with a newline; bytes after the last newline
-    /// belong to no record.
+    /// Splits a chunk of records that end with newlines; ignores bytes after the last newline.
     ///
     /// # Panics
     /// When `chunk` is 4 GiB or longer, or `fields` is 0.
@@ -87,8 +74,8 @@ impl Records {
         assert!(fields > 0, "a record has a field");
         self.fields = fields;
         self.count = 0;
-        self.places.clear();
-        self.places.push(u32::MAX);
+        self.offsets.clear();
+        self.offsets.push(u32::MAX);
         self.malformed.clear();
         let blocks = chunk.chunks_exact(BLOCK);
         let rest = blocks.remainder();
@@ -97,15 +84,15 @@ impl Records {
                 self.block(chunk, number * BLOCK, masks(block), ending);
             }
         }
-        // What is left is filled up with bytes that separate nothing.
+        // The rest is padded with bytes that separate nothing.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         self.block(chunk, chunk.len() - rest.len(), masks(&last), ending);
-        // Separators of a last record without its newline belong to nobody.
-        self.places.truncate(self.count * (fields + 1));
+        // Without its newline, the last record is incomplete.
+        self.offsets.truncate(self.count * (fields + 1));
     }
 
-    /// Files the separators of one block, which `at` bytes stand before.
+    /// Adds the separators of the block that starts at `at`.
     #[inline(always)]
     fn block(
         &mut self,
@@ -115,21 +102,21 @@ impl Records {
         ending: LineEnding,
     ) {
         while separators != 0 {
-            let place = separators.trailing_zeros();
-            let end = at + place as usize;
-            self.places.push(offset(end));
-            if newlines >> place & 1 == 1 {
+            let bit = separators.trailing_zeros();
+            let end = at + bit as usize;
+            self.offsets.push(offset(end));
+            if newlines >> bit & 1 == 1 {
                 self.end_record(chunk, end, ending);
             }
             separators &= separators - 1;
         }
     }
 
-    /// Files the record that ends with a newline, whose places are the last ones.
+    /// Ends the record before the newline at `newline`; its offsets are the last ones.
     fn end_record(&mut self, chunk: &[u8], newline: usize, ending: LineEnding) {
         let before = self.count * (self.fields + 1);
-        let found = self.places.len() - before - 1;
-        let start = self.places[before].wrapping_add(1) as usize;
+        let found = self.offsets.len() - before - 1;
+        let start = self.offsets[before].wrapping_add(1) as usize;
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
         let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
@@ -145,44 +132,43 @@ impl Records {
             None
         };
         if let Some(fault) = fault {
-            self.places.truncate(before);
-            self.malformed.push(Malformed {
-                ordinal: offset(self.count + self.malformed.len()),
-                start: offset(start),
-                // A carriage return that does not belong there is part of the row, not of its ending.
-                end: offset(if ending == LineEnding::Lf {
-                    newline
-                } else {
-                    end
-                }),
-                fault,
-            });
+            self.offsets.truncate(before);
+            // A carriage return that isn't part of the ending is part of the row.
+            let end = if ending == LineEnding::Lf {
+                newline
+            } else {
+                end
+            };
+            self.push_malformed(start..end, fault);
         } else {
-            self.places[before + self.fields] = offset(end);
+            self.offsets[before + self.fields] = offset(end);
             self.count += 1;
         }
-        self.places.push(offset(newline));
+        self.offsets.push(offset(newline));
     }
 
-    /// Makes the first record of the chunk a malformed one, unless it is one already.
+    /// Adds a record of the wrong shape; not inlined, because most chunks have none.
+    #[cold]
+    fn push_malformed(&mut self, record: Range<usize>, fault: Fault) {
+        let line = self.count + self.malformed.len();
+        let reject = Reject::of_shape(record, fault).in_line(line);
+        self.malformed.push(reject);
+    }
+
+    /// Makes the first record of the chunk malformed, unless it already is.
     pub fn refuse_first(&mut self, fault: Fault) {
         let is_malformed = self
             .malformed
             .first()
-            .is_some_and(|first| first.ordinal == 0);
+            .is_some_and(|first| first.line() == 0);
         if self.is_empty() || is_malformed {
             return;
         }
         let (start, end) = self.record(0);
-        self.places.drain(..=self.fields);
+        self.offsets.drain(..=self.fields);
         self.count -= 1;
-        let first = Malformed {
-            ordinal: 0,
-            start: offset(start),
-            end: offset(end),
-            fault,
-        };
-        self.malformed.insert(0, first);
+        self.malformed
+            .insert(0, Reject::of_shape(start..end, fault));
     }
 
     /// The number of well-formed records.
@@ -199,7 +185,7 @@ impl Records {
 
     /// Records of the wrong shape, in order.
     #[must_use]
-    pub fn malformed(&self) -> &[Malformed] {
+    pub fn malformed(&self) -> &[Reject] {
         &self.malformed
     }
 
@@ -207,21 +193,21 @@ impl Records {
     pub fn column(&self, field: usize, records: Range<usize>) -> ColumnFields<'_> {
         let step = self.fields + 1;
         ColumnFields {
-            places: &self.places[records.start * step..records.end * step],
+            offsets: &self.offsets[records.start * step..records.end * step],
             step,
             field,
         }
     }
 
-    /// Where one field of well-formed record `index` starts and ends.
+    /// The start and end of a field of well-formed record `index`.
     #[must_use]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
         let at = index * (self.fields + 1) + field;
-        let (before, end) = (self.places[at], self.places[at + 1]);
+        let (before, end) = (self.offsets[at], self.offsets[at + 1]);
         (before.wrapping_add(1) as usize, end as usize)
     }
 
-    /// Where well-formed record `index` starts and ends, without its line ending.
+    /// The start and end of well-formed record `index`, without its line ending.
     #[must_use]
     pub fn record(&self, index: usize) -> (usize, usize) {
         (self.field(index, 0).0, self.field(index, self.fields - 1).1)
@@ -232,7 +218,7 @@ impl Records {
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnFields<'a> {
     /// `step` of them for each record, as in [`Records`].
-    pub(crate) places: &'a [u32],
+    pub(crate) offsets: &'a [u32],
     pub(crate) step: usize,
     /// The position of the field in a record.
     pub(crate) field: usize,
@@ -242,8 +228,8 @@ impl<'a> ColumnFields<'a> {
     /// Where the field starts and ends in each record.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
         let field = self.field;
-        self.places.chunks_exact(self.step).map(move |places| {
-            let (before, end) = (places[field], places[field + 1]);
+        self.offsets.chunks_exact(self.step).map(move |offsets| {
+            let (before, end) = (offsets[field], offsets[field + 1]);
             (before.wrapping_add(1) as usize, end as usize)
         })
     }
@@ -251,7 +237,7 @@ impl<'a> ColumnFields<'a> {
     /// Where the field starts and ends in one record.
     pub(crate) fn get(self, record: usize) -> (usize, usize) {
         let at = record * self.step + self.field;
-        let (before, end) = (self.places[at], self.places[at + 1]);
+        let (before, end) = (self.offsets[at], self.offsets[at + 1]);
         (before.wrapping_add(1) as usize, end as usize)
     }
 
@@ -259,7 +245,7 @@ impl<'a> ColumnFields<'a> {
     #[must_use]
     pub(crate) fn after(self, records: usize) -> Self {
         Self {
-            places: &self.places[records * self.step..],
+            offsets: &self.offsets[records * self.step..],
             ..self
         }
     }
@@ -298,7 +284,7 @@ mod tests {
         let odd: Vec<_> = records
             .malformed()
             .iter()
-            .map(|m| (m.ordinal, m.fault))
+            .map(|reject| (reject.line(), reject.fault))
             .collect();
         let count = |found| Fault::FieldCount { found, expected: 2 };
         assert_eq!(odd, [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]);
@@ -312,7 +298,7 @@ mod tests {
         for _ in 0..2 {
             records.refuse_first(Fault::ByteOrderMark);
             assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
-            let odd: Vec<_> = records.malformed().iter().map(|m| m.ordinal).collect();
+            let odd: Vec<_> = records.malformed().iter().map(Reject::line).collect();
             assert_eq!(odd, [0, 2]);
         }
     }
@@ -346,8 +332,7 @@ mod tests {
             prop_assert_eq!(records.len(), good.len());
             prop_assert_eq!(records.len() + records.malformed().len(), lines.len());
             for malformed in records.malformed() {
-                let row = &chunk[malformed.start as usize..malformed.end as usize];
-                prop_assert_eq!(lines[malformed.ordinal as usize], row);
+                prop_assert_eq!(lines[malformed.line()], &chunk[malformed.row()]);
             }
             for (index, expected) in good.iter().enumerate() {
                 let found: Vec<&str> = fields(chunk.as_bytes(), &records, index)

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use super::disk::{OUTPUTS, Place, ends_in, is_output};
+use super::disk::{LakeDirectory, OUTPUTS, ends_in, is_output};
 use super::{HOME, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Listing, Location, Url};
@@ -91,7 +91,7 @@ pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> 
     let mut files: Vec<String> = root.list_all()?.into_iter().map(|(path, _)| path).collect();
     files.retain(|path| {
         let (directory, name) = path.rsplit_once('/').unwrap_or_default();
-        Place::of(directory).is_some_and(|place| {
+        LakeDirectory::of(directory).is_some_and(|place| {
             let is_part = name.starts_with("part-") && ends_in(name, place.suffixes);
             tables.contains(place.table) && is_part
         })

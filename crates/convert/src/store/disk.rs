@@ -294,7 +294,7 @@ pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<Str
 }
 
 /// The directory of a file in a lake, taken apart.
-pub(super) struct Place<'a> {
+pub(super) struct LakeDirectory<'a> {
     pub(super) table: &'a str,
     /// What files have their names end in there.
     pub(super) suffixes: &'static [&'static str],
@@ -302,7 +302,7 @@ pub(super) struct Place<'a> {
     pub(super) file_number: Option<&'a str>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LakeDirectory<'a> {
     /// `None` if a lake has no files in such a directory.
     pub(super) fn of(directory: &'a str) -> Option<Self> {
         let rejects = directory.strip_prefix(REJECTS);
@@ -331,7 +331,7 @@ impl<'a> Place<'a> {
 /// `file_number=17`, both of them also in `cell=a`, or its rejects file.
 pub(super) fn is_output(file: &str) -> bool {
     let (directory, name) = file.rsplit_once('/').unwrap_or_default();
-    let Some(place) = Place::of(directory) else {
+    let Some(place) = LakeDirectory::of(directory) else {
         return false;
     };
     let mut stems = place

@@ -30,7 +30,7 @@ const JOURNAL: &str = "journal.ndjson";
 
 /// What is finished in a lake.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct LakeProgress {
     /// Who began the lake; `None` when nothing is finished.
     pub origin: Option<Origin>,
     /// The finished parts, each with its table. A part that was done twice is listed twice; the later
@@ -53,27 +53,12 @@ pub struct CutFacts {
     pub source: String,
     /// Its size and digest; `None` if it wasn't read to its end, because no later part was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
+    pub whole: Option<Fingerprint>,
     /// The file numbers that were selected, as ranges; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<(u32, u32)>>,
     /// The tables in it, each with the number of parts seen.
     pub tables: BTreeMap<String, u32>,
-}
-
-/// The size and digest of a whole file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
-    /// Its size.
-    pub bytes: u64,
-    /// The SHA-256 of its bytes.
-    pub sha256: String,
-}
-
-impl From<Fingerprint> for Whole {
-    fn from(Fingerprint { bytes, sha256 }: Fingerprint) -> Self {
-        Self { bytes, sha256 }
-    }
 }
 
 impl CutFacts {
@@ -98,7 +83,7 @@ impl CutFacts {
 /// A line of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum JournalLine {
     Origin(Origin),
     Part { table: String, facts: PartFacts },
     Cut(CutFacts),
@@ -111,7 +96,7 @@ impl Lake {
     /// # Errors
     /// When the disk fails; [`ErrorKind::Refused`] when a manifest, a plan or the head of a journal is
     /// intact but can't be read, as if another version wrote it.
-    pub fn progress(&self) -> Result<Progress> {
+    pub fn progress(&self) -> Result<LakeProgress> {
         let progress = progress(self.root())?;
         if self.root().as_path().is_none() && progress.complete {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,9 +113,9 @@ impl Lake {
     /// As [`Lake::release_files`]; when the disk fails.
     pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
         self.withdraw_release()?;
-        let mut lines = line(&Line::Origin(origin.clone()))?;
+        let mut lines = line(&JournalLine::Origin(origin.clone()))?;
         for (table, facts) in kept {
-            lines.extend(line(&Line::Part {
+            lines.extend(line(&JournalLine::Part {
                 table: table.clone(),
                 facts: facts.clone(),
             })?);
@@ -171,7 +156,7 @@ impl Lake {
                 .hint("run the same command again once nothing else works on this lake"))
         };
         let place = root.join(HOME).join(FACTS).join(ORIGIN);
-        place.put_new(line(&Line::Origin(origin.clone()))?)?;
+        place.put_new(line(&JournalLine::Origin(origin.clone()))?)?;
         let now = progress(self.root())?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if now.complete && now.parts != *seen {
@@ -199,7 +184,7 @@ impl Lake {
             match file {
                 Ok(file) => {
                     let mut journal = Journal(Entries::Disk { path, file });
-                    journal.write(&Line::Origin(origin.clone()))?;
+                    journal.write(&JournalLine::Origin(origin.clone()))?;
                     return Ok(journal);
                 }
                 Err(error) if error.kind() == Io::AlreadyExists => number += 1,
@@ -259,15 +244,15 @@ impl Lake {
 ///
 /// # Errors
 /// As [`Lake::progress`].
-pub fn progress(root: &Location) -> Result<Progress> {
+pub fn progress(root: &Location) -> Result<LakeProgress> {
     let home = root.join(HOME);
-    let mut progress = Progress::default();
+    let mut progress = LakeProgress::default();
     match manifest_at(&home.join(MANIFEST))? {
         None => {}
         Some(Ok(manifest)) => {
             let parts = manifest.parts();
             let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
-            return Ok(Progress {
+            return Ok(LakeProgress {
                 parts: parts.collect(),
                 origin: Some(manifest.origin),
                 complete: true,
@@ -323,12 +308,12 @@ fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read.
-fn read_journal(journal: &[u8], progress: &mut Progress) -> Result<()> {
+fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
     let lines = journal.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.take_while(|line| line.ends_with(b"\n"));
-    let mut lines = lines.map(serde_json::from_slice::<Line>);
+    let mut lines = lines.map(serde_json::from_slice::<JournalLine>);
     let origin = match lines.next() {
-        Some(Ok(Line::Origin(origin))) => origin,
+        Some(Ok(JournalLine::Origin(origin))) => origin,
         Some(Err(error)) if error.is_data() && progress.origin.is_none() => {
             let reason = format!("not a journal: {error}");
             return Err(Error::new(ErrorKind::Refused, reason)
@@ -344,9 +329,9 @@ fn read_journal(journal: &[u8], progress: &mut Progress) -> Result<()> {
     }
     for line in lines.map_while(std::result::Result::ok) {
         match line {
-            Line::Origin(_) => break,
-            Line::Part { table, facts } => progress.parts.push((table, facts)),
-            Line::Cut(cut) => progress.cut.push(cut),
+            JournalLine::Origin(_) => break,
+            JournalLine::Part { table, facts } => progress.parts.push((table, facts)),
+            JournalLine::Cut(cut) => progress.cut.push(cut),
         }
     }
     Ok(())
@@ -368,7 +353,7 @@ impl Journal {
     fn in_bucket(root: &Url, origin: &Origin) -> Result<Self> {
         Ok(Self(Entries::Bucket {
             facts: root.join(HOME).join(FACTS),
-            origin: line(&Line::Origin(origin.clone()))?,
+            origin: line(&JournalLine::Origin(origin.clone()))?,
         }))
     }
 
@@ -377,7 +362,7 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note(&mut self, table: &str, facts: &PartFacts) -> Result<()> {
-        self.write(&Line::Part {
+        self.write(&JournalLine::Part {
             table: table.to_owned(),
             facts: facts.clone(),
         })
@@ -388,10 +373,10 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note_cut(&mut self, facts: CutFacts) -> Result<()> {
-        self.write(&Line::Cut(facts))
+        self.write(&JournalLine::Cut(facts))
     }
 
-    fn write(&mut self, one: &Line) -> Result<()> {
+    fn write(&mut self, one: &JournalLine) -> Result<()> {
         let line = line(one)?;
         match &mut self.0 {
             Entries::Disk { path, file } => file
@@ -399,14 +384,14 @@ impl Journal {
                 .map_err(|error| Error::io("write", path, error)),
             Entries::Bucket { facts, origin } => {
                 let name = match one {
-                    Line::Origin(_) => return Ok(()),
-                    Line::Part { table, facts } => {
+                    JournalLine::Origin(_) => return Ok(()),
+                    JournalLine::Part { table, facts } => {
                         let cell = facts
                             .cell
                             .map_or_else(String::new, |cell| format!("-{cell}"));
                         format!("{table}{cell}-{:05}.ndjson", facts.file_number)
                     }
-                    Line::Cut(cut) => {
+                    JournalLine::Cut(cut) => {
                         let digest = hex(&Sha256::digest(&cut.source));
                         format!("cut-{}.ndjson", &digest[..16])
                     }
@@ -423,7 +408,7 @@ impl Journal {
     }
 }
 
-fn line(line: &Line) -> Result<Vec<u8>> {
+fn line(line: &JournalLine) -> Result<Vec<u8>> {
     let mut json = serde_json::to_vec(line).map_err(|error| {
         Error::new(
             ErrorKind::Failed,

@@ -36,7 +36,7 @@ use disk::{
 };
 
 pub use disk::{files, foreign_files, inside};
-pub use facts::{CutFacts, Journal, Progress, Whole, progress};
+pub use facts::{CutFacts, Journal, LakeProgress, progress};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
     sums_line,

@@ -16,17 +16,17 @@ use crate::field_order::FieldOrder;
 
 /// A value of a source.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum ParsedValue {
     Null,
     /// A number, a boolean or any other word without quotes.
     Word(String),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<ParsedValue>),
     /// Only the fields that are present.
-    Struct(Vec<(&'static str, Value)>),
+    Struct(Vec<(&'static str, ParsedValue)>),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParsedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -46,48 +46,48 @@ impl fmt::Display for Value {
 }
 
 /// The values of a row, one for each column of the table; the error says why there are none.
-pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<Value>, String> {
+pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<ParsedValue>, String> {
     let columns = order.table.columns;
     if order.table.syntax == Syntax::Json {
         let line = record.get(0).unwrap_or_default();
         serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
         let line = str::from_utf8(line).map_err(|error| error.to_string())?;
-        let mut reader = Reader::new(line, Syntax::Json);
+        let mut reader = ValueReader::new(line, Syntax::Json);
         let mut row = reader.fields(columns)?;
         reader.end()?;
         let mut value = |column: &Column| {
             let at = row.iter().position(|(name, _)| *name == column.content);
-            at.map_or(Value::Null, |at| row.swap_remove(at).1)
+            at.map_or(ParsedValue::Null, |at| row.swap_remove(at).1)
         };
         return Ok(columns.iter().map(&mut value).collect());
     }
     if record.len() != order.fields.len() {
         return Err(format!("the source has {} fields", record.len()));
     }
-    let mut values = vec![Value::Null; columns.len()];
+    let mut values = vec![ParsedValue::Null; columns.len()];
     for (field, text) in order.fields.iter().zip(record) {
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
         values[field.index] = match field.column.kind {
-            _ if text.is_empty() => Value::Null,
+            _ if text.is_empty() => ParsedValue::Null,
             Kind::Struct | Kind::List => {
-                let mut reader = Reader::new(text, Syntax::QuotedCsv);
+                let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
                 let value = reader.value(field.column)?;
                 reader.end()?;
                 value
             }
-            _ => Value::Text(text.to_owned()),
+            _ => ParsedValue::Text(text.to_owned()),
         };
     }
     Ok(values)
 }
 
 /// Reads JSON or what Python prints, from the front.
-struct Reader<'a> {
+struct ValueReader<'a> {
     rest: &'a str,
     is_json: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ValueReader<'a> {
     fn new(text: &'a str, syntax: Syntax) -> Self {
         let is_json = syntax == Syntax::Json;
         Self {
@@ -126,20 +126,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self, column: &Column) -> Result<Value, String> {
+    fn value(&mut self, column: &Column) -> Result<ParsedValue, String> {
         self.rest = self.rest.trim_start();
         match (self.rest.chars().next(), column.kind) {
-            (Some('{'), Kind::Struct) => self.fields(column.fields).map(Value::Struct),
+            (Some('{'), Kind::Struct) => self.fields(column.fields).map(ParsedValue::Struct),
             (Some('['), Kind::List) => self.items(column),
-            (Some('"'), _) => self.string('"').map(Value::Text),
-            (Some('\''), _) if !self.is_json => self.string('\'').map(Value::Text),
+            (Some('"'), _) => self.string('"').map(ParsedValue::Text),
+            (Some('\''), _) if !self.is_json => self.string('\'').map(ParsedValue::Text),
             _ => self.word(),
         }
     }
 
     /// The fields of an object; each is a column, and none comes twice.
-    fn fields(&mut self, columns: &'static [Column]) -> Result<Vec<(&'static str, Value)>, String> {
-        let mut fields: Vec<(&str, Value)> = Vec::new();
+    fn fields(
+        &mut self,
+        columns: &'static [Column],
+    ) -> Result<Vec<(&'static str, ParsedValue)>, String> {
+        let mut fields: Vec<(&str, ParsedValue)> = Vec::new();
         self.expect('{')?;
         if self.takes('}') {
             return Ok(fields);
@@ -167,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The items of a list; numpy puts nothing but blanks between them.
-    fn items(&mut self, column: &Column) -> Result<Value, String> {
+    fn items(&mut self, column: &Column) -> Result<ParsedValue, String> {
         let item = column
             .fields
             .first()
@@ -180,7 +183,7 @@ impl<'a> Reader<'a> {
             }
             items.push(self.value(item)?);
         }
-        Ok(Value::List(items))
+        Ok(ParsedValue::List(items))
     }
 
     fn string(&mut self, quote: char) -> Result<String, String> {
@@ -196,16 +199,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, String> {
+    fn word(&mut self) -> Result<ParsedValue, String> {
         let mark = |c: char| c.is_whitespace() || "{}[]:,'\"".contains(c);
         let end = self.rest.find(mark).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         match word {
             "" => Err("the source has no value where one belongs".to_owned()),
-            "null" if self.is_json => Ok(Value::Null),
-            "None" if !self.is_json => Ok(Value::Null),
-            word => Ok(Value::Word(word.to_owned())),
+            "null" if self.is_json => Ok(ParsedValue::Null),
+            "None" if !self.is_json => Ok(ParsedValue::Null),
+            word => Ok(ParsedValue::Word(word.to_owned())),
         }
     }
 }
@@ -252,12 +255,12 @@ fn unescaped(inner: &str) -> String {
 }
 
 /// Whether a value of the source equals that of an array in a row.
-pub(super) fn equals(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool {
+pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, row: usize) -> bool {
     let text = match value {
-        Value::Null => return array.is_null(row),
+        ParsedValue::Null => return array.is_null(row),
         _ if array.is_null(row) => return false,
-        Value::Word(text) | Value::Text(text) => text.as_str(),
-        Value::List(_) | Value::Struct(_) => "",
+        ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
+        ParsedValue::List(_) | ParsedValue::Struct(_) => "",
     };
     match column.kind {
         Kind::Integer => {
@@ -278,16 +281,16 @@ pub(super) fn equals(column: &Column, value: &Value, array: &dyn Array, row: usi
             names.contains(&text)
         }
         Kind::Text => {
-            matches!(value, Value::Text(text) if text == array.as_string::<i32>().value(row))
+            matches!(value, ParsedValue::Text(text) if text == array.as_string::<i32>().value(row))
         }
         Kind::Struct => match value {
-            Value::Struct(fields) => {
+            ParsedValue::Struct(fields) => {
                 let columns = column.fields.iter().zip(array.as_struct().columns());
                 columns.into_iter().all(|(column, array)| {
                     let value = fields.iter().find(|(name, _)| *name == column.content);
                     equals(
                         column,
-                        value.map_or(&Value::Null, |(_, value)| value),
+                        value.map_or(&ParsedValue::Null, |(_, value)| value),
                         array,
                         row,
                     )
@@ -296,7 +299,7 @@ pub(super) fn equals(column: &Column, value: &Value, array: &dyn Array, row: usi
             _ => false,
         },
         Kind::List => match value {
-            Value::List(items) => {
+            ParsedValue::List(items) => {
                 let found = array.as_list::<i32>().value(row);
                 let column = column
                     .fields
@@ -318,10 +321,10 @@ fn other_spellings(column: &Column) -> impl Iterator<Item = (&'static str, i64)>
 }
 
 /// How many integers in a value use another spelling of a sentinel.
-pub(super) fn count_other_spellings(column: &Column, value: &Value) -> u64 {
+pub(super) fn count_other_spellings(column: &Column, value: &ParsedValue) -> u64 {
     match value {
-        Value::Null => 0,
-        Value::Struct(fields) => {
+        ParsedValue::Null => 0,
+        ParsedValue::Struct(fields) => {
             let columns = column.fields.iter();
             let count = |field: &Column| {
                 let value = fields.iter().find(|(name, _)| *name == field.content);
@@ -329,7 +332,7 @@ pub(super) fn count_other_spellings(column: &Column, value: &Value) -> u64 {
             };
             columns.map(count).sum()
         }
-        Value::List(items) => {
+        ParsedValue::List(items) => {
             let item = column
                 .fields
                 .first()
@@ -339,7 +342,7 @@ pub(super) fn count_other_spellings(column: &Column, value: &Value) -> u64 {
                 .map(|value| count_other_spellings(item, value))
                 .sum()
         }
-        Value::Word(text) | Value::Text(text) => other_spellings(column)
+        ParsedValue::Word(text) | ParsedValue::Text(text) => other_spellings(column)
             .filter(|(spelling, _)| spelling == text)
             .count() as u64,
     }
@@ -353,7 +356,7 @@ mod tests {
     /// The value of a column of the table that has one of every kind, as Python prints it.
     fn python(name: &str, text: &str) -> Result<String, String> {
         let (_, column) = TABLE.column(name).unwrap();
-        let mut reader = Reader::new(text, Syntax::QuotedCsv);
+        let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
         let value = reader.value(column)?;
         reader.end().map(|()| value.to_string())
     }

@@ -76,7 +76,7 @@ impl SourceText {
         let mut header = Vec::new();
         self.next(&mut header)?;
         self.rows = 0;
-        let mut fields = Fields::new(true);
+        let mut fields = FieldSplitter::new(true);
         let record = fields.split(without_line_end(&header));
         let record = record.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
         let names = order.fields.iter();
@@ -203,7 +203,7 @@ fn member(archive: Box<dyn Read + Send>, table: &str) -> io::Result<Option<(u64,
 }
 
 /// Splits rows into fields by the csv crate.
-struct Fields {
+struct FieldSplitter {
     reader: csv::Reader<Feed>,
     record: ByteRecord,
     /// Bytes given to the reader so far.
@@ -228,7 +228,7 @@ impl Read for Feed {
     }
 }
 
-impl Fields {
+impl FieldSplitter {
     fn new(is_quoted: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -269,7 +269,7 @@ pub(super) struct PartRows<'a> {
     text: &'a mut SourceText,
     rejects: Option<Rejects>,
     /// `None` for JSON lines.
-    fields: Option<Fields>,
+    fields: Option<FieldSplitter>,
     /// The number of the first row after the part.
     end: u64,
     row: Vec<u8>,
@@ -291,7 +291,8 @@ impl<'a> PartRows<'a> {
         let mut row = Vec::new();
         while text.rows < rows.start && text.next(&mut row)? {}
         let syntax = order.table.syntax;
-        let fields = (syntax != Syntax::Json).then(|| Fields::new(syntax == Syntax::QuotedCsv));
+        let fields =
+            (syntax != Syntax::Json).then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv));
         Ok(Self {
             text,
             rejects: rejects.map(Rejects::open).transpose()?,
@@ -355,18 +356,18 @@ impl<'a> PartRows<'a> {
 struct Rejects {
     path: Location,
     file: BufReader<Reader>,
-    next: Option<Reject>,
+    next: Option<RejectedRow>,
 }
 
 /// What a line of a rejects file says about a row.
 #[derive(Deserialize)]
-struct Reject {
+struct RejectedRow {
     line: u64,
     raw: String,
     raw_base64: Option<String>,
 }
 
-impl Reject {
+impl RejectedRow {
     fn raw(self) -> Result<Vec<u8>> {
         match self.raw_base64 {
             Some(text) => STANDARD
@@ -408,7 +409,7 @@ impl Rejects {
     }
 
     /// The reject that starts in a line, if there is one.
-    fn take(&mut self, line: u64) -> Option<Reject> {
+    fn take(&mut self, line: u64) -> Option<RejectedRow> {
         self.next.take_if(|reject| reject.line == line)
     }
 }

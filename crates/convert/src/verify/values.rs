@@ -356,7 +356,7 @@ mod tests {
     use crate::manifest::FileFacts;
     use crate::options::Format;
     use crate::output::Encoding;
-    use crate::part::{Text, convert_part};
+    use crate::part::{TableText, convert_part};
     use crate::source::Source;
 
     static JSON: Table = TABLE;
@@ -417,7 +417,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let mut source = Source::open(&path).unwrap();
             let mut rejects = Vec::new();
-            let mut reading = Text::new(&mut source, &order, None);
+            let mut reading = TableText::new(&mut source, &order, None);
             assert!(reading.next_part().unwrap());
             let (converted, parquet) = convert_part(
                 &mut reading,

@@ -20,12 +20,13 @@ use proptest::prelude::*;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
 
-use crate::batch::{BATCH_ROWS, Batches};
+use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell;
 use crate::field_order::FieldOrder;
 use crate::options::Codec;
 use crate::parquet_file::{ParquetFile, RowGroup};
-use crate::rows::{Reject, Rows};
+use crate::reject::Reject;
+use crate::rows::RowGroupBuilder;
 use crate::split::{LineEnding, Records};
 
 const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
@@ -92,7 +93,7 @@ fn encode(chunks: &[String], codec: Codec) -> (Made, Arc<ParquetMetaData>) {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
     let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema, codec).unwrap();
-    let mut rows = Rows::new(&order, file.schema(), codec);
+    let mut rows = RowGroupBuilder::new(&order, file.schema(), codec);
     let mut rejects = Vec::new();
     for chunk in chunks {
         let records = split(chunk);
@@ -125,7 +126,7 @@ fn metadata(file: Bytes) -> Arc<ParquetMetaData> {
 fn twin(chunks: &[String]) -> Made {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut batches = Batches::new(TABLE.time, &schema, BATCH_ROWS);
+    let mut batches = BatchBuilder::new(TABLE.time, &schema, BATCH_ROWS);
     let (mut rejects, mut made) = (Vec::new(), Vec::new());
     for chunk in chunks {
         rejects.extend(

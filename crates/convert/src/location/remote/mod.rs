@@ -19,7 +19,7 @@ use futures_util::StreamExt;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::{Entry, Interrupt, Kind, Url};
+use super::{Entry, Interrupt, LocationKind, Url};
 use crate::error::{Error, ErrorKind, Result};
 use store::Stores;
 
@@ -165,30 +165,30 @@ where
 }
 
 /// What is at a URL; `None` if nothing is.
-pub(super) fn kind(url: &Url) -> Result<Option<Kind>> {
+pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     ask_for(url, |network, url| async move {
         let name = url.name().unwrap_or_default().to_ascii_lowercase();
         let is_file = FILES.iter().any(|ending| name.ends_with(ending));
         if url.path.is_empty() || url.ends_in_slash {
-            return Ok(Some(Kind::Directory));
+            return Ok(Some(LocationKind::Directory));
         }
         if url.is_web() && !is_file {
             let sums = network.stores.open(&url.join(super::listing::SUMS)).await?;
             if sums.size().await.is_ok_and(|size| size.is_some()) {
-                return Ok(Some(Kind::Directory));
+                return Ok(Some(LocationKind::Directory));
             }
         }
         let object = network.stores.open(&url).await?;
         let size = object.size().await;
         if let Ok(Some(bytes)) = size {
-            return Ok(Some(Kind::File { bytes }));
+            return Ok(Some(LocationKind::File { bytes }));
         }
         if url.is_web() {
             return size.map(|_| None);
         }
         // Whoever may list but not read, or the other way round, still gets the better answer.
         match (object.list().await, size) {
-            (Ok(names), _) if !names.is_empty() => Ok(Some(Kind::Directory)),
+            (Ok(names), _) if !names.is_empty() => Ok(Some(LocationKind::Directory)),
             (Ok(_), size) => size.map(|_| None),
             (Err(error), _) => Err(error),
         }

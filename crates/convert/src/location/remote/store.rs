@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tracelake_schema::TRACES;
 
 use super::super::url::Scheme;
-use super::super::{Entry, Kind, Url};
+use super::super::{Entry, LocationKind, Url};
 use super::client::Connector;
 use super::explain::{Failure, explain, misconfigured, no_credentials};
 use crate::error::{Error, ErrorKind, Result};
@@ -505,12 +505,12 @@ impl Object {
         let objects = objects.filter(|object| is_child(&object.location));
         let objects = objects.map(|object| Entry {
             name: name(&object.location),
-            kind: Kind::File { bytes: object.size },
+            kind: LocationKind::File { bytes: object.size },
         });
         let prefixes = listed.common_prefixes.iter().filter(|path| is_child(path));
         let directories = prefixes.map(|path| Entry {
             name: name(path),
-            kind: Kind::Directory,
+            kind: LocationKind::Directory,
         });
         Ok(objects.chain(directories).collect())
     }

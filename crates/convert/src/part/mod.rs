@@ -2,6 +2,7 @@
 
 mod syntax;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 
@@ -9,16 +10,16 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_schema::Syntax;
 
+use crate::bad_row::{BadRow, BadShare};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
-use crate::output::{Block, Encoding, OutputFile, Rows};
-use crate::reject::{BadRow, BadShare};
-use crate::rows::Reject;
+use crate::output::{Block, BlockBuilder, Encoding, OutputFile};
+use crate::reject::Reject;
 use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
-use syntax::{Ends, Records};
+use syntax::{ChunkRecords, Ends};
 
-/// Rejects that are written between two looks at whether to stop: a chunk can have 262,144 of them.
+/// Rejects that are written before the next tick: a chunk can have 262,144 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 
 /// The counts of a part that was converted.
@@ -30,7 +31,7 @@ pub struct Converted {
     pub rows_out: u64,
     /// Rows that could not be converted.
     pub rows_rejected: u64,
-    /// Values that were another spelling of a sentinel, and were mapped to it.
+    /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
     /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
@@ -42,17 +43,17 @@ pub struct Converted {
 /// Idle threads read the next chunk, encode some of the columns, or write the previous row group; on one
 /// thread these steps follow each other. The output is the same either way.
 ///
-/// `on_bad_row` decides whether a bad row ends the work. `tick` gets the bytes of the file read so far,
-/// often enough to stop the work within a moment.
+/// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets the bytes of
+/// the file read so far, often enough to stop within a moment.
 ///
 /// # Errors
-/// Those of the file and of the output, and whatever the two callbacks return.
+/// Those of the file and of the output, and of the two callbacks.
 ///
 /// # Memory
 /// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
 /// the size of the file.
 pub fn convert_part<W: Write + Send>(
-    text: &mut Text<'_>,
+    text: &mut TableText<'_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     encoding: Encoding,
@@ -61,8 +62,8 @@ pub fn convert_part<W: Write + Send>(
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<(Converted, W)> {
     let mut file = OutputFile::create(out, order.table, schema, encoding)?;
-    let rows = syntax::rows(order, schema, &file, encoding);
-    let mut filler = Filler::new(text, rows, on_bad_row, tick);
+    let builder = syntax::block_builder(order, schema, &file, encoding);
+    let mut filler = Filler::new(text, builder, on_bad_row, tick);
     let mut block = filler.fill()?;
     while let Some(full) = block {
         let (written, filled) = rayon::join(|| file.write(full), || filler.fill());
@@ -76,12 +77,12 @@ pub fn convert_part<W: Write + Send>(
 /// like [`convert_part`].
 ///
 /// # Errors
-/// Those of the file, and whatever the callbacks return.
+/// Those of the file and of the callbacks.
 ///
 /// # Memory
 /// Two chunks of text and the batch being made; not the size of the file.
 pub(crate) fn read_batches(
-    text: &mut Text<'_>,
+    text: &mut TableText<'_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     batch_rows: usize,
@@ -89,8 +90,8 @@ pub(crate) fn read_batches(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<Converted> {
-    let rows = Rows::batches(order.table, schema, batch_rows);
-    let mut filler = Filler::new(text, rows, on_bad_row, tick);
+    let builder = BlockBuilder::batches(order.table, schema, batch_rows);
+    let mut filler = Filler::new(text, builder, on_bad_row, tick);
     while let Some(block) = filler.fill()? {
         on_batch(block.into_batch())?;
     }
@@ -98,27 +99,27 @@ pub(crate) fn read_batches(
 }
 
 /// The text of a table, from a file or a member of an archive, to be converted part by part.
-pub struct Text<'a> {
+pub struct TableText<'a> {
     lines: Lines<'a>,
     /// The chunk to convert next; it has no lines at the end of a part.
-    now: Split,
-    place: Place,
+    now: SplitChunk,
+    place: TextPosition,
     /// Whether `next_part` has been called.
     is_begun: bool,
 }
 
 /// The position of the next line in a text, and the number of rows before it.
 #[derive(Default, Clone, Copy)]
-struct Place {
+struct TextPosition {
     rows: u64,
     lines: u64,
     bytes: u64,
-    /// How much of the chunk at hand is bad, while that is the first one of the text.
+    /// How much of the current chunk is bad, if that is the first one of the text.
     first_chunk: Option<BadShare>,
 }
 
-impl<'a> Text<'a> {
-    /// Begins at the current position of `source`. A part ends after `part_rows` rows, if that is given.
+impl<'a> TableText<'a> {
+    /// Starts at the current position of `source`. A part ends after `part_rows` rows, if given.
     #[must_use]
     pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
@@ -130,8 +131,8 @@ impl<'a> Text<'a> {
                 part_rows,
                 left: part_rows,
             },
-            now: Split::new(order.table.syntax),
-            place: Place::default(),
+            now: SplitChunk::new(order.table.syntax),
+            place: TextPosition::default(),
             is_begun: false,
         }
     }
@@ -177,12 +178,12 @@ impl<'a> Text<'a> {
 
 /// Makes blocks of the rows of a part.
 struct Filler<'a, 'b> {
-    text: &'a mut Text<'b>,
+    text: &'a mut TableText<'b>,
     /// Where the part starts.
-    before: Place,
-    rows: Rows,
+    before: TextPosition,
+    builder: BlockBuilder,
     /// The chunk that is read while `text.now` is converted.
-    next: Split,
+    next: SplitChunk,
     rejected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
@@ -190,15 +191,15 @@ struct Filler<'a, 'b> {
 
 impl<'a, 'b> Filler<'a, 'b> {
     fn new(
-        text: &'a mut Text<'b>,
-        rows: Rows,
+        text: &'a mut TableText<'b>,
+        builder: BlockBuilder,
         on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
         tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
     ) -> Self {
         Self {
             before: text.place,
-            rows,
-            next: Split::new(text.lines.order.table.syntax),
+            builder,
+            next: SplitChunk::new(text.lines.order.table.syntax),
             rejected: 0,
             text,
             on_bad_row,
@@ -210,23 +211,23 @@ impl<'a, 'b> Filler<'a, 'b> {
     fn converted(&self) -> Converted {
         Converted {
             rows_in: self.text.place.rows - self.before.rows,
-            rows_out: self.rows.pushed(),
+            rows_out: self.builder.pushed(),
             rows_rejected: self.rejected,
-            sentinels_mapped: self.rows.sentinels_mapped(),
-            time: self.rows.time(self.text.lines.order.table),
+            sentinels_mapped: self.builder.sentinels_mapped(),
+            time: self.builder.time(self.text.lines.order.table),
         }
     }
 
     /// The next block; `None` after the last one.
     fn fill(&mut self) -> Result<Option<Block>> {
-        let Text {
+        let TableText {
             lines, now, place, ..
         } = &mut *self.text;
-        while now.has_lines() && !self.rows.is_full(now.records.rows()) {
+        while now.has_lines() && !self.builder.is_full(now.records.rows()) {
             let order = lines.order;
             let (read, rejects) = rayon::join(
                 || lines.read(&mut self.next),
-                || syntax::push(&mut self.rows, now.chunk.lines(), &now.records, order),
+                || syntax::push(&mut self.builder, now.chunk.lines(), &now.records, order),
             );
             let rejects = rejects?;
             place.first_chunk = (place.rows == 0).then(|| BadShare {
@@ -245,21 +246,21 @@ impl<'a, 'b> Filler<'a, 'b> {
             read?;
             std::mem::swap(now, &mut self.next);
         }
-        self.rows.finish()
+        self.builder.finish()
     }
 }
 
 /// A chunk of text and where its records are.
-struct Split {
+struct SplitChunk {
     chunk: Chunk,
-    records: Records,
+    records: ChunkRecords,
 }
 
-impl Split {
+impl SplitChunk {
     fn new(syntax: Syntax) -> Self {
         Self {
             chunk: Chunk::default(),
-            records: Records::new(syntax),
+            records: ChunkRecords::new(syntax),
         }
     }
 
@@ -284,8 +285,8 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     /// Reads and splits the next chunk, which has no lines at the end of the part.
-    fn read(&mut self, split: &mut Split) -> Result<()> {
-        let Split { chunk, records } = split;
+    fn read(&mut self, split: &mut SplitChunk) -> Result<()> {
+        let SplitChunk { chunk, records } = split;
         chunk.clear();
         while self.left != Some(0) && self.source.next_chunk(chunk)? {
             let is_first = self.ending.is_none() || self.header;
@@ -331,7 +332,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The error for a wrong header.
+    /// The error for a wrong header, at one of its bytes.
     fn misfit(&self, at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.location())
@@ -341,9 +342,9 @@ impl Lines<'_> {
     }
 }
 
-impl Place {
+impl TextPosition {
     /// Advances past a chunk.
-    fn pass(&mut self, split: &Split) {
+    fn pass(&mut self, split: &SplitChunk) {
         self.rows += split.records.count();
         self.lines += split.records.lines(split.chunk.lines());
         self.bytes += split.chunk.lines().len() as u64;
@@ -352,15 +353,14 @@ impl Place {
     /// A reject of the chunk at this position, with its position in the text.
     fn of<'a>(&self, chunk: &'a [u8], reject: &'a Reject) -> BadRow<'a> {
         BadRow {
-            line: self.lines + reject.line as u64 + 1,
-            byte: self.bytes + reject.row.start as u64,
-            column_byte: (reject.field.start - reject.row.start) as u64 + 1,
+            line: self.lines + reject.line() as u64 + 1,
+            byte: self.bytes + reject.row().start as u64,
+            raw: Cow::Borrowed(&chunk[reject.row()]),
+            field: reject.field(),
             column: reject.column,
-            inner: &reject.inner,
+            inner: Cow::Borrowed(&reject.inner),
             fault: reject.fault,
             first_chunk: self.first_chunk,
-            field: &chunk[reject.field.clone()],
-            raw: &chunk[reject.row.clone()],
         }
     }
 }

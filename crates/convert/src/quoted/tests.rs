@@ -1,0 +1,345 @@
+//! Rows written by hand and at random, and every fault.
+
+#![cfg(test)]
+
+use proptest::prelude::*;
+use tracelake_schema::{Column, Table};
+
+use super::*;
+use crate::cell::tests::{TABLE, described, quoted_line};
+
+fn order() -> FieldOrder {
+    static QUOTED: Table = TABLE;
+    FieldOrder::built_in(&QUOTED, "here")
+}
+
+const HEADER: &str = "time,event,share,done,user,usage,rules,after\n";
+
+/// All rows of a text, read as one chunk.
+fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
+    let (order, mut records) = (order(), QuotedRecords::default());
+    let text = [
+        HEADER.replace(
+            '\n',
+            if ending == LineEnding::Lf {
+                "\n"
+            } else {
+                "\r\n"
+            },
+        ),
+        text.to_owned(),
+    ]
+    .concat();
+    assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
+    records
+        .take_header(text.as_bytes(), &order.fields, ending)
+        .unwrap();
+    let ranges = records.ranges().iter().enumerate();
+    ranges
+        .map(|(index, range)| {
+            let (raw, fault) = ending.body(&text.as_bytes()[range.clone()]);
+            match fault {
+                Some(fault) => Err(described(Reject::new(0..raw.len(), fault), raw)),
+                None => records
+                    .row(index, raw, &order, ending)
+                    .map_err(|reject| described(reject, raw)),
+            }
+        })
+        .collect()
+}
+
+#[track_caller]
+fn one(text: &str) -> Result<Row, (String, String, Fault)> {
+    let mut rows = rows(&format!("{text}\n"), LineEnding::Lf);
+    assert_eq!(rows.len(), 1, "{text}");
+    rows.remove(0)
+}
+
+#[test]
+fn cells_are_what_python_and_numpy_print() {
+    let text = "7,3,1e-05,True,\"a \"\"b\"\",\nc\",\"{'cpus': 0.5, 'memory': None}\",\
+                    \"[{'name': 'it\\'s', 'relation': 1}\n {'name': \"\"\\x41\"\", 'relation': None}]\",\
+                    \"[1 -2\n  3]\"";
+    let row = one(text).unwrap();
+    let rule = |name: &str, relation| Cell::Struct(vec![Cell::Text(name.to_owned()), relation]);
+    assert_eq!(
+        row.cells,
+        [
+            Cell::Integer(7),
+            Cell::Code(3),
+            Cell::Float(1e-5),
+            Cell::Boolean(true),
+            Cell::Text("a \"b\",\nc".to_owned()),
+            Cell::Struct(vec![Cell::Float(0.5), Cell::Null]),
+            Cell::List(vec![rule("it's", Cell::Code(1)), rule("A", Cell::Null)]),
+            Cell::List([1, -2, 3].map(Cell::Integer).to_vec()),
+        ]
+    );
+    let row = one("18446744073709551615,,,,,{},[],\"[1, 2]\"").unwrap();
+    assert_eq!(row.mapped, 1);
+    assert_eq!(row.cells[5], Cell::Struct(vec![Cell::Null, Cell::Null]));
+    assert_eq!(row.cells[6], Cell::List(vec![]));
+    assert_eq!(row.cells[7], Cell::List([1, 2].map(Cell::Integer).to_vec()));
+    assert_eq!(row.cells[4], Cell::Null);
+}
+
+#[test]
+fn a_fault_names_its_column_and_its_place() {
+    let row = |column: usize, cell: &str| {
+        let mut cells = ["1", "", "", "", "", "", "", ""];
+        cells[column] = cell;
+        cells.join(",")
+    };
+    let cases = [
+        (0, "", "time", "", Fault::Empty),
+        (0, "x", "time", "x", Fault::NotInteger),
+        (0, "1.5", "time", "1.5", Fault::NotInteger),
+        (
+            0,
+            "1000000000000000.0",
+            "time",
+            "1000000000000000.0",
+            Fault::NotInteger,
+        ),
+        (0, "1e3", "time", "1e3", Fault::NotInteger),
+        (
+            1,
+            "2147483648",
+            "event",
+            "2147483648",
+            Fault::OutOfRange { bits: 32 },
+        ),
+        (2, "nan", "share", "nan", Fault::NotNumber),
+        (2, "inf", "share", "inf", Fault::NotNumber),
+        (3, "yes", "done", "yes", Fault::NotTruth),
+        (4, "a\0", "user", "a\0", Fault::Control { byte: 0 }),
+        (5, "1", "usage", "1", Fault::NotStruct),
+        (
+            5,
+            "\"{'cpus': nan}\"",
+            "usage.cpus",
+            "nan",
+            Fault::NotNumber,
+        ),
+        (
+            5,
+            "\"{'cpus': 1, 'cpus': 1}\"",
+            "usage",
+            "'cpus'",
+            Fault::DoubleKey,
+        ),
+        (5, "\"{'gpus': 1}\"", "usage", "'gpus'", Fault::UnknownKey),
+        (5, "\"{'cpus': 1,}\"", "usage", "}", Fault::NotPython),
+        (5, "\"{'cpus' 1}\"", "usage", "1}", Fault::NotPython),
+        (5, "{cpus: 1}", "usage", "cpus: 1}", Fault::NotPython),
+        (5, "{'cpus': 1} x", "usage", "x", Fault::NotPython),
+        (
+            6,
+            "[{'name': 'a'}{'name': 'b'}]",
+            "rules",
+            "{'name': 'b'}]",
+            Fault::NotPython,
+        ),
+        (
+            6,
+            "[{'name': 'a}]",
+            "rules[0].name",
+            "'a}]",
+            Fault::NotPython,
+        ),
+        (
+            6,
+            "[{'name': '\\q'}]",
+            "rules[0].name",
+            "\\q'}]",
+            Fault::NotPython,
+        ),
+        (
+            6,
+            "[{'name': '\\ud800'}]",
+            "rules[0].name",
+            "\\ud800'}]",
+            Fault::NotPython,
+        ),
+        (6, "[{}]", "rules[0].name", "{}", Fault::Absent),
+        (
+            6,
+            "\"[{\"\"name\"\": 1}]\"",
+            "rules[0].name",
+            "1",
+            Fault::NotText,
+        ),
+        (6, "[None]", "rules[0]", "None", Fault::Absent),
+        (7, "[1 2 ... 8 9]", "after[2]", "...", Fault::Elided),
+        (7, "\"[1, 2, ..., 9]\"", "after[2]", "...", Fault::Elided),
+        (7, "[1. 2.]", "after[0]", "1.", Fault::NotInteger),
+        (7, "\"[1, 2 3]\"", "after", "3]", Fault::NotPython),
+        (7, "[1", "after", "", Fault::NotPython),
+        (7, "['1']", "after[0]", "'1']", Fault::NotInteger),
+        (7, "5", "after", "5", Fault::NotList),
+    ];
+    for (column, cell, path, field, fault) in cases {
+        let (found, shown, why) = one(&row(column, cell)).unwrap_err();
+        assert_eq!(
+            (found.as_str(), shown.as_str(), why),
+            (path, field, fault),
+            "{cell}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_quoted_csv_is_a_fault() {
+    let faults = |text: &str, ending| -> Vec<Option<Fault>> {
+        let rows = rows(text, ending).into_iter();
+        rows.map(|row| row.err().map(|(_, _, fault)| fault))
+            .collect()
+    };
+    let good = "1,,,,,,,";
+    let lf = |text: &str| faults(text, LineEnding::Lf);
+    assert_eq!(
+        lf(&format!("{good}\n\n\n{good}\n\n")),
+        [
+            None,
+            Some(Fault::BlankLine),
+            Some(Fault::BlankLine),
+            None,
+            Some(Fault::BlankLine)
+        ]
+    );
+    for stray in [
+        "1,,,,a\"b,,,\n",
+        "1,,,,\"a\"b,,,\n",
+        "1,,,,\"a\" ,,,\n",
+        "1,,,,a\rb,,,\n",
+    ] {
+        assert_eq!(
+            lf(&format!("{stray}{good}\n")),
+            [Some(Fault::StrayQuote), None],
+            "{stray}"
+        );
+    }
+    assert_eq!(
+        lf("1,,,,,,\n"),
+        [Some(Fault::FieldCount {
+            found: 7,
+            expected: 8
+        })]
+    );
+    assert_eq!(
+        lf(&format!("{good}\r\n{good}\n")),
+        [Some(Fault::LineEnding), None]
+    );
+    assert_eq!(
+        lf(&format!("{good}\n1,\"\n{good}\n")),
+        [None, Some(Fault::OpenQuote)]
+    );
+    let crlf = |text: &str| faults(text, LineEnding::CrLf);
+    assert_eq!(
+        crlf(&format!(
+            "{good}\r\n{good}\n1,,,,\"a\r\nb\",,,\"[]\"\r\n\r\n"
+        )),
+        [None, Some(Fault::LineEnding), None, Some(Fault::BlankLine)]
+    );
+}
+
+#[test]
+fn another_header_is_refused() {
+    for (header, says) in [
+        ("", "there is no header"),
+        (
+            "time,event,share,done,user,usage,rules\n",
+            "field 8 of the header is nothing",
+        ),
+        (
+            "time,event,share,done,user,usage,after,rules\n",
+            "field 7 of the header is 'after', not 'rules'",
+        ),
+        (
+            "time,event,share,done,user,usage,rules,after,\n",
+            "9 fields where the table has 8",
+        ),
+        ("\n", "a blank line"),
+        ("time,event,\"share\n", "does not end"),
+    ] {
+        let mut records = QuotedRecords::default();
+        records.split(header.as_bytes(), true, u64::MAX);
+        let refused = records.take_header(header.as_bytes(), &order().fields, LineEnding::Lf);
+        assert!(refused.clone().unwrap_err().1.contains(says), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_is_not_whole_is_left() {
+    let text = "a,b\n\"c\nd\",e\nf,\"g\n";
+    let mut records = QuotedRecords::default();
+    assert_eq!(records.split(text.as_bytes(), false, u64::MAX), 12);
+    assert_eq!(records.ranges(), [0..4, 4..12]);
+    assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
+    assert_eq!(records.ranges().len(), 3);
+    assert_eq!(records.split(text.as_bytes(), false, 1), 4);
+    assert_eq!(records.split(b"\"a\n", false, u64::MAX), 0);
+}
+
+fn cell(column: &'static Column, is_top: bool) -> BoxedStrategy<Cell> {
+    let filled = match column.kind {
+        Kind::Integer => any::<i64>().prop_map(Cell::Integer).boxed(),
+        Kind::Code => any::<i32>().prop_map(Cell::Code).boxed(),
+        Kind::Float => any::<f64>()
+            .prop_filter("a bad row", |value| value.is_finite())
+            .prop_map(Cell::Float)
+            .boxed(),
+        Kind::Boolean => any::<bool>().prop_map(Cell::Boolean).boxed(),
+        // An empty cell is NULL.
+        Kind::Text if is_top => "[ -~é\n]{1,12}".prop_map(Cell::Text).boxed(),
+        Kind::Text => any::<String>().prop_map(Cell::Text).boxed(),
+        Kind::Struct => {
+            let cells: Vec<_> = column
+                .fields
+                .iter()
+                .map(|field| cell(field, false))
+                .collect();
+            cells.prop_map(Cell::Struct).boxed()
+        }
+        Kind::List => prop::collection::vec(cell(&column.fields[0], false), 0..4)
+            .prop_map(Cell::List)
+            .boxed(),
+    };
+    if column.mandatory {
+        filled
+    } else {
+        prop_oneof![4 => filled, 1 => Just(Cell::Null)].boxed()
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_row_comes_back(
+        expected in prop::collection::vec(TABLE.columns.iter().map(|column| cell(column, true)).collect::<Vec<_>>(), 0..5),
+        numpy in any::<bool>(),
+        crlf in any::<bool>(),
+        always in any::<bool>(),
+    ) {
+        let lines = expected.iter().map(|cells| quoted_line(cells, numpy, always));
+        let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
+        let found = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
+        let found: Result<Vec<_>, _> = found.into_iter().collect();
+        let found: Vec<_> = found.unwrap().into_iter().map(|row| row.cells).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn any_text_is_rows_and_faults(text in "[ -~\n\"\",']{0,60}", bytes in any::<Vec<u8>>()) {
+        rows(&(text + "\n"), LineEnding::Lf);
+        let mut records = QuotedRecords::default();
+        let chunk = [&bytes[..], b"\n"].concat();
+        prop_assert_eq!(records.split(&chunk, true, u64::MAX), chunk.len());
+        let ranges = records.ranges().iter().enumerate();
+        for (index, range) in ranges {
+            let raw = &chunk[range.start..range.end - 1];
+            if let Err(reject) = records.row(index, raw, &order(), LineEnding::Lf) {
+                prop_assert!(raw.get(reject.field()).is_some());
+            }
+        }
+    }
+}

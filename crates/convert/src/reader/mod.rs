@@ -1,0 +1,380 @@
+//! A published file as Arrow record batches, without a lake.
+
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tracelake_schema::Trace;
+
+use crate::bad_row::BadRow;
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::location::Location;
+use crate::part::{Converted, TableText, read_batches};
+use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
+use crate::source::Source;
+
+pub use crate::batch::BATCH_ROWS;
+
+/// Batches that are read ahead, besides the one that is being made.
+const READ_AHEAD: usize = 2;
+
+/// What is called for each bad row.
+pub type OnBadRow = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
+
+/// How a file is read.
+pub struct ReadOptions {
+    /// The trace; `None` to recognise it.
+    pub trace: Option<&'static Trace>,
+    /// The table; `None` to recognise it. An archive of several tables needs it.
+    pub table: Option<String>,
+    /// What is called for each bad row, in the order of the file and before the batch of the rows
+    /// around it; `None` to end with the first one. An error that it returns ends the reading.
+    ///
+    /// It's called in [`PartReader::next`], by the thread that iterates.
+    pub on_bad_row: Option<OnBadRow>,
+    /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
+    pub batch_rows: usize,
+    /// Threads that read ahead, at least 1. The batches don't depend on it.
+    pub threads: usize,
+    /// The checksums that the file is compared with at its end. `Auto` compares nothing, because only
+    /// the named file is read.
+    pub checksums: ChecksumSource,
+}
+
+impl Default for ReadOptions {
+    /// Recognises trace and table, ends with the first bad row, uses all processors, and checks no
+    /// checksum.
+    fn default() -> Self {
+        Self {
+            trace: None,
+            table: None,
+            on_bad_row: None,
+            batch_rows: BATCH_ROWS,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            checksums: ChecksumSource::Auto,
+        }
+    }
+}
+
+/// Reads one published file: CSV, JSON lines or quoted CSV, plain, compressed with gzip or in a tar
+/// archive. It yields the same rows, values and rejects as [`crate::run::convert`], in batches of the
+/// table's Arrow schema.
+///
+/// Other threads read at most two batches ahead. Dropping the reader stops them and waits for them.
+///
+/// Don't trust the rows before the iterator has ended without an error: a broken gzip stream or a wrong
+/// checksum is only noticed at the end of the file.
+///
+/// # Errors
+/// When the file doesn't exist, or its trace or table isn't named and can't be recognised. An error in
+/// the file is the last item of the iterator.
+///
+/// # Memory
+/// Four batches, about 10 MB each for task_usage and at most 32 MiB, and a few MiB per thread; not the
+/// size of the file.
+///
+/// # Example
+/// ```
+/// use tracelake_convert::reader::{ReadOptions, read_part};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample/job_events/part-00000-of-00002.csv.gz");
+/// let path = std::path::Path::new(path);
+/// let reader = read_part(path, ReadOptions::default())?;
+/// assert_eq!(reader.schema().field(0).name(), "time");
+/// let mut rows = 0;
+/// for batch in reader {
+///     rows += batch?.num_rows();
+/// }
+/// assert!(rows > 0);
+///
+/// // Bad rows go to a callback.
+/// let options = ReadOptions {
+///     table: Some("job_events".into()),
+///     on_bad_row: Some(Box::new(|bad_row| {
+///         eprintln!("line {}: {}", bad_row.line, bad_row.fault);
+///         Ok(())
+///     })),
+///     ..ReadOptions::default()
+/// };
+/// assert!(read_part(path, options)?.all(|batch| batch.is_ok()));
+/// # Ok::<(), tracelake_convert::error::Error>(())
+/// ```
+pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<PartReader> {
+    let path = path.into();
+    let ReadOptions {
+        trace,
+        table,
+        on_bad_row,
+        batch_rows,
+        threads,
+        checksums,
+    } = options;
+    if path.as_path().is_some_and(|path| path.is_dir()) {
+        return Err(Error::new(ErrorKind::Failed, "is a directory")
+            .at(&path)
+            .hint("name one of its files"));
+    }
+    let input = TableFile::find(&Request {
+        trace,
+        tables: table.into_iter().collect(),
+        checksums,
+        ..Request::new(&path)
+    })?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
+    let pool = pool.build().map_err(|error| no_threads(threads, error))?;
+    let schema = input.schema();
+    let (messages, received) = sync_channel(READ_AHEAD);
+    let stop = Arc::new(AtomicBool::new(false));
+    let producer = Producer {
+        input,
+        batch_rows,
+        reports_bad_rows: on_bad_row.is_some(),
+        messages,
+        stop: Arc::clone(&stop),
+    };
+    let thread = std::thread::Builder::new().name("read_part".to_owned());
+    let thread = thread.spawn(move || pool.install(|| producer.run()));
+    Ok(PartReader {
+        path: path.into(),
+        schema,
+        on_bad_row,
+        running: Some(Running {
+            received,
+            stop,
+            thread: thread.map_err(|error| no_threads(threads, error))?,
+        }),
+        counts: None,
+    })
+}
+
+fn no_threads(threads: usize, error: impl std::fmt::Display) -> Error {
+    let reason = format!("cannot start {threads} threads: {error}");
+    Error::new(ErrorKind::Failed, reason).hint("read with fewer threads")
+}
+
+/// The record batches of a file, see [`read_part`].
+///
+/// It's `Send` and borrows nothing, so it can be handed to another thread or language.
+pub struct PartReader {
+    path: PathBuf,
+    schema: SchemaRef,
+    on_bad_row: Option<OnBadRow>,
+    /// `None` after the last item.
+    running: Option<Running>,
+    counts: Option<Converted>,
+}
+
+struct Running {
+    received: Receiver<Message>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl PartReader {
+    /// The schema of all batches: that of the table, with descriptions and units in its fields.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The counts of the whole file; `None` before the iterator has ended without an error.
+    #[must_use]
+    pub fn counts(&self) -> Option<&Converted> {
+        self.counts.as_ref()
+    }
+
+    /// Ends the threads; false if one of them panicked.
+    fn stop(&mut self) -> bool {
+        let Some(running) = self.running.take() else {
+            return true;
+        };
+        running.stop.store(true, Ordering::Relaxed);
+        // A thread that waits for room in the channel wakes up, because the receiver is gone.
+        drop(running.received);
+        running.thread.join().is_ok()
+    }
+}
+
+impl Iterator for PartReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            let error = match self.running.as_ref()?.received.recv() {
+                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Message::BadRow(bad_row)) => match self.on_bad_row.as_mut()?(&bad_row) {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
+                Ok(Message::End(Ok(counts))) => {
+                    self.stop();
+                    self.counts = Some(counts);
+                    return None;
+                }
+                Ok(Message::End(Err(error))) => error,
+                Err(_) => Error::new(ErrorKind::Failed, "a thread that read ahead has panicked")
+                    .at(&self.path)
+                    .hint("this is a bug: please report it"),
+            };
+            self.stop();
+            return Some(Err(error));
+        }
+    }
+}
+
+impl std::iter::FusedIterator for PartReader {}
+
+impl Drop for PartReader {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the thread that reads ahead sends.
+enum Message {
+    Batch(RecordBatch),
+    BadRow(BadRow<'static>),
+    /// The last one.
+    End(Result<Converted>),
+}
+
+/// One table in one file.
+struct TableFile {
+    plan: Plan,
+    path: Location,
+    /// The published SHA-256 of the file.
+    sha256: Option<String>,
+}
+
+impl TableFile {
+    /// Finds the only table of a file.
+    fn find(request: &Request) -> Result<Self> {
+        let plan = plan(request)?;
+        if plan.tables.len() != 1 {
+            let names = plan.tables.iter().map(|table| table.order.table.name);
+            let names: Vec<&str> = names.collect();
+            let reason = format!("may hold several tables: {}", names.join(", "));
+            return Err(Error::new(ErrorKind::Usage, reason)
+                .at(&request.source)
+                .hint("name one of them"));
+        }
+        let parts = plan.parts().map(|(_, part)| (&part.source, &part.sha256));
+        let streams = plan.streams.iter();
+        let streams = streams.map(|stream| (&stream.source, &stream.sha256));
+        let (source, sha256) = parts
+            .chain(streams)
+            .next()
+            .expect("a table of a plan is in a part or a stream");
+        Ok(Self {
+            path: plan.source.join(source),
+            sha256: sha256.clone(),
+            plan,
+        })
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.plan.tables[0].schema)
+    }
+}
+
+/// Reads ahead.
+struct Producer {
+    input: TableFile,
+    batch_rows: usize,
+    /// Otherwise the first one ends the reading.
+    reports_bad_rows: bool,
+    messages: SyncSender<Message>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Producer {
+    fn run(&self) {
+        let end = self.read();
+        // The receiver may be gone.
+        let _ = self.messages.send(Message::End(end));
+    }
+
+    fn read(&self) -> Result<Converted> {
+        let path = &self.input.path;
+        let mut source = Source::open(path)?;
+        let stop = Arc::clone(&self.stop);
+        source.interrupt_with(Arc::new(move || match stop.load(Ordering::Relaxed) {
+            true => Err(stopped()),
+            false => Ok(()),
+        }));
+        let counts = match self.input.plan.streams.first() {
+            Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
+            _ => self.read_text(path, &mut source)?,
+        };
+        if let Some(expected) = &self.input.sha256 {
+            check_sha256(path, expected, &source.fingerprint().sha256)?;
+        }
+        Ok(counts)
+    }
+
+    /// Reads the table's member of an archive, and then to the end of the archive.
+    fn read_members(&self, stream: &StreamPlan, source: &mut Source) -> Result<Converted> {
+        let table = self.input.plan.tables[0].order.table.name;
+        let mut counts = None;
+        while let Some(member) = source.next_member()? {
+            if self.input.plan.table_of(stream, &member).is_none() {
+                continue;
+            }
+            let path = self.input.path.join(&member.path);
+            if counts.is_some() {
+                return Err(
+                    Error::new(ErrorKind::Misfit, "a second member of one table")
+                        .at(path)
+                        .field(table)
+                        .hint("make an archive of what belongs together"),
+                );
+            }
+            counts = Some(self.read_text(&path, source)?);
+        }
+        counts.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Misfit,
+                format!("holds no {}", escape(table.as_bytes(), 80)),
+            )
+            .at(&self.input.path)
+            .hint("if it holds archives, unpack it and name one of them")
+        })
+    }
+
+    /// Reads the text of the table; `path` is for messages.
+    fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
+        let table = &self.input.plan.tables[0];
+        let mut text = TableText::new(source, &table.order, None);
+        text.next_part()?;
+        read_batches(
+            &mut text,
+            &table.order,
+            &table.schema,
+            self.batch_rows,
+            &mut |batch| self.send(Message::Batch(batch)),
+            &mut |bad_row| {
+                if self.reports_bad_rows {
+                    self.send(Message::BadRow(bad_row.clone().into_owned()))
+                } else {
+                    Err(bad_row.to_error(&PathBuf::from(path), &table.order))
+                }
+            },
+            &mut |_| Ok(()),
+        )
+    }
+
+    fn send(&self, message: Message) -> Result<()> {
+        self.messages.send(message).map_err(|_| stopped())
+    }
+}
+
+/// The error of a producer whose receiver is gone.
+fn stopped() -> Error {
+    Error::new(ErrorKind::Stopped(0), "stopped")
+}
