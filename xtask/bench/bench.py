@@ -93,14 +93,19 @@ class Bench:
         path.write_text(json.dumps(job))
         return [sys.executable, str(HERE / "peers.py"), system, str(path)]
 
+    def output(self, label, system, number=0):
+        """Where a system writes in a round."""
+        return self.scratch / "out" / label / str(number) / system
+
     def convert(self, name, source, label):
         """Every system in turn, round by round: the ratios are taken within a round."""
         systems = [OURS, *peers.PEERS]
         runs = {system: [] for system in systems}
         sizes, counts = {}, {}
-        for _ in range(self.task["rounds"]):
+        # A file system may slow down where it has just removed files, so nothing is removed in between.
+        for number in range(self.task["rounds"]):
             for system in systems:
-                out = fresh(self.scratch / "out" / label / system)
+                out = fresh(self.output(label, system, number))
                 threads = self.task["threads"]
                 if system == OURS:
                     out.rmdir()
@@ -276,7 +281,7 @@ class Bench:
         """Three queries over every system's output, in DuckDB and in Polars."""
         lines = []
         for system in [OURS, *peers.PEERS]:
-            taken = reading("queries", self.scratch / "out" / name / system)
+            taken = reading("queries", self.output(name, system))
             lines.append([system, *(f"{query:.0f}" for query in taken or [])])
         return lines
 
@@ -298,7 +303,7 @@ def peers_page(bench, task):
         lines, runs, sizes, count = bench.convert(name, source, label)
         files = len(list((source / name).glob("*.csv.gz")))
         parts.append(f"### {label}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
-        lengths.append([label, *reading("lengths", bench.scratch / "out" / label / OURS)])
+        lengths.append([label, *reading("lengths", bench.output(label, OURS))])
         if name == largest:
             summary = [*summarise(bench, name, runs, sizes), *summary]
         elif source != bench.source:

@@ -17,16 +17,22 @@ const EXIT_CODES: &str = "docs/exit-codes.md";
 const LIMITS: &str = "docs/limits.md";
 const PYTHON: &str = "crates/python/python/tracelake";
 
+/// The files with unsafe code; docs/design.md has the reasons.
+const UNSAFE: [&str; 5] = [
+    "crates/convert/src/column/decimal_cache/wide.rs",
+    "crates/convert/src/column/text_cache/block/wide.rs",
+    "crates/convert/src/column/wide.rs",
+    "crates/convert/src/source/inflate/fast.rs",
+    "crates/convert/src/split/masks.rs",
+];
+
 /// The largest file that the repository holds, in bytes: a clone stays quick, data stay outside.
 const LARGEST: u64 = 1 << 20;
 
 #[test]
 fn only_the_catalog_names_a_trace() {
     let root = crate::root().unwrap();
-    let mut sources = rust_files(&root.join("xtask/src"));
-    for entry in fs::read_dir(root.join("crates")).unwrap() {
-        sources.extend(rust_files(&entry.unwrap().path().join("src")));
-    }
+    let sources = sources(&root);
     assert!(sources.len() > 5, "the sources were not found");
     let mut found = Vec::new();
     for source in sources {
@@ -48,6 +54,21 @@ fn only_the_catalog_names_a_trace() {
         "take names from TRACES:\n{}",
         found.join("\n")
     );
+}
+
+#[test]
+fn unsafe_code_is_where_the_design_says() {
+    let root = crate::root().unwrap();
+    let mut sources = sources(&root);
+    // What may be unsafe says so, because the workspace denies it.
+    let allows = concat!("expect(", "unsafe_code");
+    sources.retain(|source| fs::read_to_string(source).unwrap().contains(allows));
+    sources.sort();
+    let allowed: Vec<&Path> = sources
+        .iter()
+        .map(|source| source.strip_prefix(&root).unwrap())
+        .collect();
+    assert_eq!(allowed, UNSAFE.map(Path::new));
 }
 
 #[test]
@@ -545,6 +566,15 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
         }
     }
     files
+}
+
+/// The Rust files of all crates and of xtask.
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut sources = rust_files(&root.join("xtask/src"));
+    for entry in fs::read_dir(root.join("crates")).unwrap() {
+        sources.extend(rust_files(&entry.unwrap().path().join("src")));
+    }
+    sources
 }
 
 /// The Rust files in a folder and the folders in it.
