@@ -46,13 +46,13 @@ impl Page {
         match self {
             Self::Peers => {
                 "The versions are pinned in `xtask/bench/requirements.txt`. In each round every system runs \
-                 once; a ratio is taken within its round and given as the median, with the lowest and the \
-                 highest. A ratio above 1 means that the other takes more than tracelake does. Every system \
-                 gets the columns' types and writes zstd and row groups of about a million rows on all \
-                 threads. tracelake also digests its input and its output and syncs every file to the disk, \
-                 which the others do not. Real parts are repeated under new numbers. See \
-                 [design.md](design.md) for what was tried to be faster still, and [growth.md](growth.md) for \
-                 larger input."
+                 three times, and its median counts; a ratio is taken within its round and given as the \
+                 median of the rounds, with the lowest and the highest. A ratio above 1 means that the other \
+                 takes more than tracelake does. Every system gets the columns' types and writes zstd and row \
+                 groups of about a million rows on all threads. tracelake also digests its input and its \
+                 output and syncs every file to the disk, which the others do not. Real parts are repeated \
+                 under new numbers, so only their times are compared. See [design.md](design.md) for what \
+                 was tried to be faster still, and [growth.md](growth.md) for larger input."
             }
             Self::Growth => {
                 "Figures are medians, with the lowest and the highest. Cost is linear if the figures of a \

@@ -28,8 +28,8 @@ pub(super) enum Alignment {
     Bits,
 }
 
-/// The level at which zstd compresses packed bits, unless it is asked for more than its default. On
-/// a part of task_usage these pages are 0.4 % larger than at level 3, and the conversion takes 6 % less.
+/// The level at which zstd compresses packed bits, unless a level above its default is asked for. A part
+/// of task_usage is 0.1 % larger than with level 3 for all pages, and takes 4 % less CPU time.
 const LEVEL_OF_BITS: u8 = 1;
 
 /// A codec with what it keeps from page to page. The columns that share one are always encoded by the
