@@ -207,7 +207,7 @@ fn check_reject(text: &[u8], reject: &Reject) {
     assert_eq!(reject.line, lines.count() + 1);
 }
 
-/// Holds the rows against a text without the bad ones.
+/// Compares the rows with those of a text without the bad ones.
 fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
     if table.syntax == Syntax::Json {
         let lines = text

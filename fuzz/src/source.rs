@@ -66,7 +66,7 @@ pub fn run(data: &[u8]) {
         Err(error) => {
             match error.kind() {
                 ErrorKind::Corrupt => assert!(!whole, "refused, but whole: {error}"),
-                // How much of a broken member comes out before it is found broken is not told.
+                // How much of a broken member comes out before the fault is found isn't specified.
                 ErrorKind::Misfit if !whole => {
                     assert!(longest + READ > LINE_LIMIT, "{longest}: {error}")
                 }

@@ -16,7 +16,7 @@ fn source() -> Scratch {
     scratch
 }
 
-/// Converts and holds everything in the scratch directory against what was there before.
+/// Converts, and compares everything in the scratch directory with what was there before.
 #[track_caller]
 fn refused(scratch: &Scratch, out: &Path, arguments: &[&str], code: i32, says: &[&str]) -> Run {
     let before = tree(scratch.path());

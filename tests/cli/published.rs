@@ -12,9 +12,9 @@ const TABLE: &str = "machine_events";
 fn said(run: &Run) -> &str {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines = run.stderr.lines();
-    let mut told = lines.filter(|line| line.contains("published count"));
-    let line = told.next().unwrap_or_default();
-    assert_eq!(told.next(), None, "{}", run.stderr);
+    let mut reported = lines.filter(|line| line.contains("published count"));
+    let line = reported.next().unwrap_or_default();
+    assert_eq!(reported.next(), None, "{}", run.stderr);
     line
 }
 

@@ -69,7 +69,7 @@ fn array(column: &Column, fields: &[Option<&str>]) -> ArrayRef {
     }
 }
 
-/// Holds every part that a manifest names against its source.
+/// Compares every part that a manifest names with its source.
 #[track_caller]
 fn assert_equal(source: &Path, out: &Path) -> usize {
     let mut rows = 0;

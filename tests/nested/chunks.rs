@@ -11,7 +11,7 @@ use tracelake_schema::Table;
 
 use crate::nested::made_up::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
 
-/// So many rows, with a bad one now and then.
+/// Rows, with a bad one now and then.
 fn text(table: &Table, rows: usize) -> String {
     let line = |number: usize| match number % 1000 {
         999 => {

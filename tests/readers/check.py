@@ -1,4 +1,4 @@
-"""Reads a lake with DuckDB, Polars, pyarrow and pandas and holds them against each other and against
+"""Reads a lake with DuckDB, Polars, pyarrow and pandas, and compares them with each other and with
 DuckDB's own reading of the source.
 
 In (one JSON object on stdin):

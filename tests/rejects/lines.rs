@@ -290,7 +290,7 @@ fn every_fault_of_a_line_is_placed_and_kept() {
     for fault in faults() {
         let scratch = Scratch::new();
         scratch.only(TABLE, &fault.text);
-        // The trace cannot be told from a file without a good first row.
+        // A file without a good first row doesn't show its trace.
         let name = ["--trace", trace().name];
         let run = scratch.convert(&name);
         score.count(

@@ -13,7 +13,7 @@ use crate::support::{Score, Scratch, ensure, part_path, suites, table, trace};
 
 const TABLE: &str = "machine_attributes";
 
-/// Converts a file and holds what comes of it against its text, if there is one.
+/// Converts a file and compares what comes of it with its text, if there is one.
 fn fed(file: &[u8], text: Option<&[u8]>) -> Result<(), String> {
     let scratch = Scratch::new();
     scratch.file(&part_path(TABLE, 0, 1), file);

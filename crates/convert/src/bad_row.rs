@@ -18,6 +18,26 @@ use crate::source::Magic;
 use crate::words::{count, several};
 
 /// A row that couldn't be converted, with its position in the file and its bytes.
+///
+/// ```
+/// use tracelake_convert::bad_row::BadRow;
+/// use tracelake_convert::fault::Fault;
+/// use tracelake_convert::field_order::FieldOrder;
+///
+/// let table = &tracelake_schema::TRACES[0].tables[0];
+/// let row = BadRow {
+///     line: 2,
+///     byte: 14,
+///     raw: b"0,,x".into(),
+///     field: 3..4,
+///     column: Some(&table.columns[2]),
+///     inner: "".into(),
+///     fault: Fault::NotInteger,
+///     first_chunk: None,
+/// };
+/// let error = row.to_error("a.csv".as_ref(), &FieldOrder::built_in(table, "here"));
+/// assert!(error.to_string().starts_with("a.csv:2:4: "), "{error}");
+/// ```
 #[derive(Debug, Clone)]
 pub struct BadRow<'a> {
     /// Its line, from 1.

@@ -31,8 +31,10 @@
 //! ```
 //!
 //! [`reader::read_part`] reads a single published file as Arrow record batches, without a lake.
-//! [`inspect::inspect`] says what is in a lake or a source, and [`release::release`] makes a lake publishable. Sources and
-//! lakes are named by a [`Location`], a path or a URL.
+//! [`inspect::inspect`] says what is in a lake or a source, and [`release::release`] makes a lake
+//! publishable. Sources and lakes are named by a [`Location`], a path or a URL.
+//!
+//! Modules that this page doesn't list are public for tests and fuzzing alone, and may change at any time.
 
 mod arrow_file;
 pub mod bad_row;
@@ -42,7 +44,9 @@ mod cell;
 mod cli;
 mod column;
 mod derive;
+#[doc(hidden)]
 pub mod directory;
+#[doc(hidden)]
 pub mod discover;
 pub mod error;
 pub mod event;
@@ -60,6 +64,7 @@ pub mod output;
 #[cfg(feature = "program")]
 mod pages;
 mod parquet_file;
+#[doc(hidden)]
 pub mod part;
 pub mod part_key;
 pub mod plan;
@@ -68,18 +73,25 @@ pub mod plan_file;
 pub mod program;
 mod quoted;
 pub mod reader;
+#[doc(hidden)]
 pub mod reject;
 pub mod release;
+#[doc(hidden)]
 pub mod release_files;
 #[cfg(feature = "program")]
 mod report;
 mod rows;
 pub mod run;
+#[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
 pub mod split;
+#[doc(hidden)]
 pub mod store;
+#[doc(hidden)]
 pub mod value;
 pub mod verify;
+#[doc(hidden)]
 pub mod words;
 
 pub use error::{Error, ErrorKind};

@@ -77,6 +77,13 @@ macro_rules! option {
 
 option! {
     /// How the files of a lake are laid out.
+    ///
+    /// ```
+    /// use tracelake_convert::options::Layout;
+    ///
+    /// assert_eq!("flat".parse(), Ok(Layout::Flat));
+    /// assert_eq!(Layout::Hive.to_string(), "hive");
+    /// ```
     Layout, "layout" {
         /// `task_usage/file_number=17/part-00017-of-00500.parquet`.
         Hive = "hive",
@@ -117,6 +124,13 @@ impl Format {
 }
 
 /// How the data in output files are compressed.
+///
+/// ```
+/// use tracelake_convert::options::Codec;
+///
+/// assert_eq!("zstd".parse(), Ok(Codec::Zstd(3)));
+/// assert_eq!(Codec::Zstd(9).to_string(), "zstd:9");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// zstd at a level from 1 to 22; a conversion with another one panics.

@@ -58,6 +58,22 @@ macro_rules! with_origin {
 pub(crate) use with_origin;
 
 /// What two runs must have in common to work on the same lake.
+///
+/// ```
+/// use tracelake_convert::options::{Codec, Format, Layout, OnBadRow};
+/// use tracelake_convert::origin::{Origin, Settings};
+///
+/// let settings = |compression| Settings {
+///     layout: Layout::Hive,
+///     format: Format::Parquet,
+///     compression,
+///     on_bad_row: OnBadRow::Fail,
+///     part_rows: None,
+/// };
+/// let then = Origin::new("a-trace", settings(Codec::Zstd(3)));
+/// let now = Origin::new("a-trace", settings(Codec::Snappy));
+/// assert_eq!(then.difference(&now).unwrap(), "compression was zstd:3 and is now snappy");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// `tracelake`.

@@ -10,7 +10,7 @@ use super::key::Key;
 use super::kind::PhysicalKind;
 use super::text::Text;
 use super::text_cache::TextCache;
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
 /// Floats are looked up by their digits once the dictionary has more values than this: the table of
 /// [`DecimalCache`] is too large for a small file.
@@ -56,7 +56,7 @@ pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         dictionary: &Dictionary<K>,
         found: &mut [Found],
     );
@@ -84,7 +84,7 @@ impl<K: PhysicalKind> FieldCache<K> for IntegerCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         _dictionary: &Dictionary<K>,
         found: &mut [Found],
     ) {
@@ -113,7 +113,7 @@ impl FieldCache<Text> for TextFieldCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         dictionary: &Dictionary<Text>,
         found: &mut [Found],
     ) {
@@ -147,7 +147,7 @@ impl FieldCache<Double> for FloatCache {
     fn find_all(
         &mut self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         _dictionary: &Dictionary<Double>,
         found: &mut [Found],
     ) {
@@ -193,7 +193,7 @@ impl<K: PhysicalKind> FieldCache<K> for NoCache {
     fn find_all(
         &mut self,
         _text: &[u8],
-        _fields: ColumnFields<'_>,
+        _fields: FieldOffsets<'_>,
         _dictionary: &Dictionary<K>,
         _found: &mut [Found],
     ) {

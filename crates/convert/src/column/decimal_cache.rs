@@ -11,7 +11,7 @@
 mod wide;
 
 use super::cache::{Found, Span};
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
 /// The largest number of digits after the point.
 const DIGITS: usize = 8;
@@ -118,7 +118,7 @@ impl DecimalCache {
     pub(super) fn find_all(
         &self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         found: &mut [Found],
         others: &mut Vec<(usize, Span)>,
     ) {

@@ -9,8 +9,8 @@ mod block;
 
 use super::cache::{Found, Span};
 use super::key::{INDEX_SHIFT, INDICES, Key, Words};
-use crate::split::ColumnFields;
-use block::{BLOCK, Block};
+use crate::split::FieldOffsets;
+use block::{BLOCK, FieldBlock};
 
 /// The most buckets; with more texts than fit, the later ones push others out.
 const MOST_BUCKETS: usize = 1 << 15;
@@ -102,11 +102,11 @@ impl TextCache {
     pub(super) fn find_all(
         &self,
         text: &[u8],
-        mut fields: ColumnFields<'_>,
+        mut fields: FieldOffsets<'_>,
         found: &mut [Found],
         long: impl Fn(&[u8]) -> Found,
     ) {
-        let mut block = Block::default();
+        let mut block = FieldBlock::default();
         for found in found.chunks_mut(BLOCK) {
             block.read(text, fields, found.len());
             self.touch(block.distinct().map(|place| block.words(place)));

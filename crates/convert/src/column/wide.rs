@@ -8,7 +8,7 @@
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{self as x86, __m512i};
 
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
 /// Whether the processor has what the functions of this module, and those that call them, need.
 pub(super) fn is_able() -> bool {
@@ -35,7 +35,7 @@ impl<'a> EightFields<'a> {
     /// `None` where there are fewer fields, or one is near the end of the text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(super) fn new(text: &'a [u8], fields: ColumnFields<'_>) -> Option<Self> {
+    pub(super) fn new(text: &'a [u8], fields: FieldOffsets<'_>) -> Option<Self> {
         let places = fields.offsets.get(fields.field..)?;
         let step = i32::try_from(fields.step).ok()?;
         let last = usize::try_from(step.checked_mul(7)?).ok()?;

@@ -540,7 +540,7 @@ fn read_checksums(request: &Request, found: &FoundSource) -> Result<Option<Check
     Ok(Some(checksums))
 }
 
-/// Holds the digest of a source file against the one that its publisher names.
+/// Compares the digest of a source file with the one that its publisher names.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when they differ.

@@ -4,6 +4,14 @@ use tracelake_schema::{Table, Trace};
 
 /// The place of a table in its trace, derived tables after all others. Plans and lakes have their tables in
 /// this order.
+///
+/// ```
+/// use tracelake_convert::plan::TableRank;
+///
+/// let trace = &tracelake_schema::TRACES[0];
+/// let first = TableRank::of(trace, trace.tables[0].name).unwrap();
+/// assert_eq!(first.table(trace).name, trace.tables[0].name);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TableRank(usize);
 

@@ -205,7 +205,7 @@ fn a_reader_can_be_dropped_at_any_time() {
         let reader = read_part(sample(USAGE), options).unwrap();
         let stop = Arc::clone(&reader.running.as_ref().unwrap().stop);
         assert_eq!(reader.take(taken).map(Result::unwrap).count(), taken);
-        // The producer held the other one, so its thread is gone.
+        // The producer held the second reference, so its thread is gone.
         assert_eq!(Arc::strong_count(&stop), 1);
     }
 }

@@ -16,21 +16,21 @@ use crate::plan::{PartPlan, TablePlan, check_sha256};
 use crate::source::Fingerprint;
 use crate::store::{Journal, Staging};
 
-/// Tells how far a file is read, and stops where that is wanted.
+/// Reports how far a file is read, and stops reading when the run should stop.
 pub(super) struct Ticks<'a> {
     run: &'a Run<'a>,
     /// Bytes of the file that were reported.
-    told: u64,
+    reported: u64,
 }
 
 impl<'a> Ticks<'a> {
     pub(super) fn new(run: &'a Run<'a>) -> Self {
-        Self { run, told: 0 }
+        Self { run, reported: 0 }
     }
 
     pub(super) fn read_up_to(&mut self, position: u64) {
-        let bytes = position - self.told;
-        self.told = position;
+        let bytes = position - self.reported;
+        self.reported = position;
         if bytes > 0 {
             (self.run.watch)(Event::Read { bytes });
         }

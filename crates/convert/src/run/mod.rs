@@ -122,14 +122,14 @@ pub fn prepare(
 /// A pool of this many threads.
 fn threads(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| {
-        Error::new(
-            ErrorKind::Failed,
-            format!("cannot start {threads} threads: {error}"),
-        )
+    pool.map_err(|error| no_threads(threads, error))
+}
+
+fn no_threads(threads: usize, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    let reason = format!("cannot start {threads} threads: {error}");
+    Error::new(ErrorKind::Failed, reason)
         .hint("pass a smaller --threads")
         .because(error)
-    })
 }
 
 fn report_leftovers(lake: &Lake, watch: EventSink<'_>) {

@@ -1,5 +1,6 @@
 //! Files over threads: the largest first.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::thread;
 use rayon::prelude::*;
 
 use super::files::StagedPart;
-use super::{Parts, Run, Shared};
+use super::{Parts, Run, Shared, no_threads};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
@@ -35,7 +36,7 @@ impl Work<'_> {
 }
 
 /// What a thread made, and what failed, by the index of its file.
-type Made = (Parts, Vec<(usize, Error)>);
+type Finished = (Parts, Vec<(usize, Error)>);
 
 impl Run<'_> {
     /// Converts files side by side, the largest first so that none is left over for the end.
@@ -51,13 +52,16 @@ impl Run<'_> {
         let made = thread::scope(|scope| {
             let commit = |_| {
                 let received = received.clone();
-                scope.spawn(move || self.commit_staged(&received, shared))
+                let commit = move || self.commit_staged(&received, shared);
+                thread::Builder::new().spawn_scoped(scope, commit)
             };
-            let commits: Vec<_> = (0..COMMITS.min(todo.len())).map(commit).collect();
+            let commits = (0..COMMITS.min(todo.len())).map(commit);
+            let commits = commits.collect::<io::Result<Vec<_>>>();
+            let commits = commits.map_err(|error| no_threads(COMMITS, error))?;
             // If all of them panicked, nothing is received any more.
             drop(received);
             let convert = |_| self.convert_files(todo, next, &staged, shared);
-            let mut made: Vec<Made> = (0..files).into_par_iter().map(convert).collect();
+            let mut made: Vec<Finished> = (0..files).into_par_iter().map(convert).collect();
             drop(staged);
             for commit in commits {
                 match commit.join() {
@@ -65,8 +69,8 @@ impl Run<'_> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            made
-        });
+            Ok::<_, Error>(made)
+        })?;
         let mut parts = Parts::new();
         let mut failures = Vec::new();
         for (mut done, failed) in made {
@@ -91,8 +95,8 @@ impl Run<'_> {
         next: impl Fn() -> Option<usize>,
         staged: &SyncSender<(usize, StagedPart<'a>)>,
         shared: &Shared,
-    ) -> Made {
-        let (mut parts, mut failures) = Made::default();
+    ) -> Finished {
+        let (mut parts, mut failures) = Finished::default();
         while !self.failed.load(Ordering::Relaxed) {
             let Some(index) = next() else {
                 break;
@@ -119,8 +123,8 @@ impl Run<'_> {
         &self,
         received: &Mutex<Receiver<(usize, StagedPart<'_>)>>,
         shared: &Shared,
-    ) -> Made {
-        let (mut parts, mut failures) = Made::default();
+    ) -> Finished {
+        let (mut parts, mut failures) = Finished::default();
         let next = || {
             let received = received.lock();
             received.unwrap_or_else(PoisonError::into_inner).recv()

@@ -190,9 +190,9 @@ impl Records {
     }
 
     /// One column of some of the well-formed records.
-    pub fn column(&self, field: usize, records: Range<usize>) -> ColumnFields<'_> {
+    pub fn column(&self, field: usize, records: Range<usize>) -> FieldOffsets<'_> {
         let step = self.fields + 1;
-        ColumnFields {
+        FieldOffsets {
             offsets: &self.offsets[records.start * step..records.end * step],
             step,
             field,
@@ -216,7 +216,7 @@ impl Records {
 
 /// The fields of one column in some records, as offsets into their chunk.
 #[derive(Debug, Clone, Copy)]
-pub struct ColumnFields<'a> {
+pub struct FieldOffsets<'a> {
     /// `step` of them for each record, as in [`Records`].
     pub(crate) offsets: &'a [u32],
     pub(crate) step: usize,
@@ -224,7 +224,7 @@ pub struct ColumnFields<'a> {
     pub(crate) field: usize,
 }
 
-impl<'a> ColumnFields<'a> {
+impl<'a> FieldOffsets<'a> {
     /// Where the field starts and ends in each record.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
         let field = self.field;

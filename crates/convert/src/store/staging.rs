@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 
-use super::disk::{inside_directory, make_directory, sync_directory};
+use super::disk::{inside_directory, make_directory, remove_all, sync_directory};
 use super::{Lake, STAGING};
 use crate::error::{Error, Result};
 use crate::location::{Location, Upload};
@@ -76,7 +76,7 @@ impl Lake {
         if let Some(directory) = own.unwrap_or_else(PoisonError::into_inner).take() {
             // Best effort: whoever has the lake alone next clears all of the staging directory. The last
             // process that leaves removes it, since a directory that isn't empty stays.
-            let _ = fs::remove_dir_all(directory);
+            let _ = remove_all(&directory);
             let _ = fs::remove_dir(self.home(STAGING));
         }
     }

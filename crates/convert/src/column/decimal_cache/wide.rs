@@ -5,14 +5,14 @@ use std::arch::x86_64::{self as x86, __m512i};
 use super::{DecimalCache, NUMBERS, known};
 use crate::column::cache::{Found, Span};
 use crate::column::wide::{EightFields, is_able, look_up};
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
 impl DecimalCache {
     /// Looks up the first fields, as [`DecimalCache::find_all`] does; returns how many.
     pub(super) fn find_eights(
         &self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         found: &mut [Found],
         others: &mut Vec<(usize, Span)>,
     ) -> usize {
@@ -30,7 +30,7 @@ impl DecimalCache {
     fn find_wide(
         &self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         found: &mut [Found],
         others: &mut Vec<(usize, Span)>,
     ) -> usize {

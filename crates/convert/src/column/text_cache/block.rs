@@ -4,20 +4,20 @@
 mod wide;
 
 use crate::column::key::Words;
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
 /// Fields that are looked up together: one for each bit of a mask.
 pub(super) const BLOCK: usize = 64;
 
 /// Up to 64 fields, each in a column of the two arrays.
-pub(super) struct Block {
+pub(super) struct FieldBlock {
     low: [u64; BLOCK],
     rest: [u64; BLOCK],
     /// A bit for each field that has other words than the one above it, or is long.
     distinct: u64,
 }
 
-impl Default for Block {
+impl Default for FieldBlock {
     fn default() -> Self {
         Self {
             low: [0; BLOCK],
@@ -27,9 +27,9 @@ impl Default for Block {
     }
 }
 
-impl Block {
+impl FieldBlock {
     /// Reads the first fields, at most 64.
-    pub(super) fn read(&mut self, text: &[u8], fields: ColumnFields<'_>, count: usize) {
+    pub(super) fn read(&mut self, text: &[u8], fields: FieldOffsets<'_>, count: usize) {
         self.distinct = 0;
         #[cfg(target_arch = "x86_64")]
         let done = self.read_eights(text, fields, count);
@@ -92,7 +92,7 @@ mod tests {
             let mut records = Records::default();
             records.split(text.as_bytes(), 2, LineEnding::Lf);
             let fields = records.column(column, 0..records.len());
-            let mut block = Block::default();
+            let mut block = FieldBlock::default();
             block.read(text.as_bytes(), fields, records.len());
             let mut distinct = Vec::new();
             for (place, (start, end)) in fields.iter().enumerate() {

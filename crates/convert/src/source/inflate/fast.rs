@@ -7,10 +7,10 @@
 //! 0.35 s. libdeflate, which does not stream, took 0.36 s, CRC included (medians of one thread).
 
 use super::table::{
-    DISTANCE_BITS, END_OF_BLOCK, Entry, LITERAL, LITERAL_BITS, ODD, SECOND, length, literal_before,
-    look_up, low, more_literals, take, value, with_extra,
+    DISTANCE_BITS, END_OF_BLOCK, LITERAL, LITERAL_BITS, ODD, SECOND, TableEntry, length,
+    literal_before, look_up, low, more_literals, take, value, with_extra,
 };
-use super::{Block, Inflate, Result, Stop, Text, WINDOW};
+use super::{Block, Inflate, Result, Stop, TextBuffer, WINDOW};
 use crate::source::input::Input;
 
 /// Where the text that is decoded at once ends.
@@ -132,7 +132,7 @@ impl Bits {
     }
 
     #[inline(always)]
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: TableEntry) {
         self.bits >>= take(entry);
         self.count -= take(entry);
     }
@@ -140,7 +140,7 @@ impl Bits {
 
 /// Writes the one literal or two of an entry, and returns how many.
 #[inline(always)]
-pub(super) fn write_literals(text: &mut Text, end: usize, entry: Entry) -> usize {
+pub(super) fn write_literals(text: &mut TextBuffer, end: usize, entry: TableEntry) -> usize {
     // Two are always written; where there is one, what follows overwrites the second.
     let both = value(entry).to_le_bytes();
     text[end..end + 2].copy_from_slice(&both[..2]);
@@ -149,7 +149,7 @@ pub(super) fn write_literals(text: &mut Text, end: usize, entry: Entry) -> usize
 
 /// Copies a match of up to 258 bytes to `end`; it may write up to 16 bytes more.
 #[inline(always)]
-pub(super) fn copy_match(text: &mut Text, end: usize, distance: usize, length: usize) {
+pub(super) fn copy_match(text: &mut TextBuffer, end: usize, distance: usize, length: usize) {
     let from = end - distance;
     if distance >= 16 {
         // What is read in one step was written in an earlier one; most matches take one.

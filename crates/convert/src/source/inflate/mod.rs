@@ -12,8 +12,8 @@ use super::input::Input;
 use crate::error::Error;
 use fast::{copy_match, write_literals};
 use table::{
-    DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, Entry, INVALID, LITERAL, LITERAL_BITS,
-    LITERAL_ENTRIES, ODD, build, code_length, combine_literals, distance, length, literal,
+    DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, INVALID, LITERAL, LITERAL_BITS, LITERAL_ENTRIES,
+    ODD, TableEntry, build, code_length, combine_literals, distance, length, literal,
     literal_before, look_up, more_literals, take, value, with_extra,
 };
 
@@ -28,7 +28,7 @@ const ROOM: usize = 64 << 10;
 const SLACK: usize = 6 + 258 + 16;
 
 /// The window, the room and the slack; of a known size, so that few accesses need a check.
-type Text = [u8; WINDOW + ROOM + SLACK];
+type TextBuffer = [u8; WINDOW + ROOM + SLACK];
 
 /// The order in which the lengths of the code-length code are written.
 const ORDER: [usize; 19] = [
@@ -59,7 +59,7 @@ type Result<T> = std::result::Result<T, Stop>;
 /// About 110 KiB.
 pub(super) struct Inflate {
     /// The window, then the text not handed out yet.
-    text: Box<Text>,
+    text: Box<TextBuffer>,
     /// What of the text was not handed out yet.
     start: usize,
     end: usize,
@@ -68,8 +68,8 @@ pub(super) struct Inflate {
     count: u32,
     block: Block,
     last: bool,
-    literals: Box<[Entry; LITERAL_ENTRIES]>,
-    distances: Box<[Entry; DISTANCE_ENTRIES]>,
+    literals: Box<[TableEntry; LITERAL_ENTRIES]>,
+    distances: Box<[TableEntry; DISTANCE_ENTRIES]>,
     /// Whether the tables are those of the fixed codes, which a file of small members asks for again
     /// and again.
     is_fixed: bool,
@@ -339,7 +339,7 @@ impl Inflate {
     }
 
     /// Takes a code with its extra bits, if all of them are there; also gives what was ahead before.
-    fn whole(&mut self, entry: Entry, invalid: &'static str) -> Result<(Entry, u64)> {
+    fn whole(&mut self, entry: TableEntry, invalid: &'static str) -> Result<(TableEntry, u64)> {
         let is_invalid = entry & ODD != 0 && entry & END_OF_BLOCK != END_OF_BLOCK;
         if take(entry) > self.count || (is_invalid && self.count < 15) {
             return Err(Stop::Truncated);

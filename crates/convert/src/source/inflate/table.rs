@@ -15,12 +15,12 @@ const LONGEST: usize = 15;
 /// An entry of a table, packed: bits to take with all extra bits (0 to 5), bits of the code alone
 /// (6 to 9), value (10 to 25), kind (26 to 31). The value of a length has 9 bits, and the literal
 /// before it is above them (19 to 26).
-pub(super) type Entry = u32;
+pub(super) type TableEntry = u32;
 
 /// The value is one literal, or, with [`AND_LITERAL`], two of them, the first one lowest.
-pub(super) const LITERAL: Entry = 1 << 31;
+pub(super) const LITERAL: TableEntry = 1 << 31;
 /// One more literal: the second of two, or one before a length.
-const AND_LITERAL: Entry = 1 << 30;
+const AND_LITERAL: TableEntry = 1 << 30;
 /// Where an entry has its value.
 const VALUE_SHIFT: u32 = 10;
 
@@ -28,53 +28,53 @@ const VALUE_SHIFT: u32 = 10;
 const LITERAL_SHIFT: u32 = 19;
 
 /// Neither a literal nor a length or distance: one of the three below.
-pub(super) const ODD: Entry = 1 << 29;
-pub(super) const END_OF_BLOCK: Entry = ODD | 1 << 28;
+pub(super) const ODD: TableEntry = 1 << 29;
+pub(super) const END_OF_BLOCK: TableEntry = ODD | 1 << 28;
 /// The value is where a second-level table starts, the bits of the code are its size.
-pub(super) const SECOND: Entry = ODD | 1 << 27;
+pub(super) const SECOND: TableEntry = ODD | 1 << 27;
 /// No code is spelled like this.
-pub(super) const INVALID: Entry = ODD;
+pub(super) const INVALID: TableEntry = ODD;
 
 /// Bits to take: those of the code and the extra bits.
-pub(super) const fn take(entry: Entry) -> u32 {
+pub(super) const fn take(entry: TableEntry) -> u32 {
     entry & 0x3f
 }
 
 /// Bits of the code alone.
-pub(super) const fn code_bits(entry: Entry) -> u32 {
+pub(super) const fn code_bits(entry: TableEntry) -> u32 {
     entry >> 6 & 0xf
 }
 
-pub(super) const fn value(entry: Entry) -> usize {
+pub(super) const fn value(entry: TableEntry) -> usize {
     (entry >> VALUE_SHIFT & 0xffff) as usize
 }
 
 /// An entry whose code has `bits` bits more.
-const fn with_code(entry: Entry, bits: u32) -> Entry {
+const fn with_code(entry: TableEntry, bits: u32) -> TableEntry {
     entry + bits + (bits << 6)
 }
 
 /// A length or distance: the value with the extra bits, which follow the code.
 #[inline(always)]
-pub(super) fn with_extra(entry: Entry, bits: u64) -> usize {
+pub(super) fn with_extra(entry: TableEntry, bits: u64) -> usize {
     value(entry) + (low(bits, take(entry)) >> code_bits(entry))
 }
 
 /// The length of a match, with its extra bits.
 #[inline(always)]
-pub(super) fn length(entry: Entry, bits: u64) -> usize {
+pub(super) fn length(entry: TableEntry, bits: u64) -> usize {
     (value(entry) & 0x1ff) + (low(bits, take(entry)) >> code_bits(entry))
 }
 
 /// The literal before a length, if [`more_literals`] says that there is one.
 #[inline(always)]
-pub(super) fn literal_before(length: Entry) -> u8 {
+pub(super) fn literal_before(length: TableEntry) -> u8 {
     (length >> LITERAL_SHIFT).to_le_bytes()[0]
 }
 
 /// The literals of a length, or those of a literal beyond its first: 0 or 1.
 #[inline(always)]
-pub(super) fn more_literals(entry: Entry) -> usize {
+pub(super) fn more_literals(entry: TableEntry) -> usize {
     usize::from(entry & AND_LITERAL != 0)
 }
 
@@ -96,27 +96,27 @@ const DISTANCES: [(u16, u8); 30] = [
 ];
 
 /// The entry of a symbol of the code for literals and lengths.
-pub(super) fn literal(symbol: u32) -> Entry {
+pub(super) fn literal(symbol: u32) -> TableEntry {
     match symbol {
         0..256 => LITERAL | symbol << VALUE_SHIFT,
         256 => END_OF_BLOCK,
         _ => match LENGTHS.get(symbol as usize - 257) {
-            Some(&(base, extra)) => Entry::from(base) << VALUE_SHIFT | Entry::from(extra),
+            Some(&(base, extra)) => TableEntry::from(base) << VALUE_SHIFT | TableEntry::from(extra),
             None => INVALID,
         },
     }
 }
 
 /// The entry of a symbol of the code for distances.
-pub(super) fn distance(symbol: u32) -> Entry {
+pub(super) fn distance(symbol: u32) -> TableEntry {
     match DISTANCES.get(symbol as usize) {
-        Some(&(base, extra)) => Entry::from(base) << VALUE_SHIFT | Entry::from(extra),
+        Some(&(base, extra)) => TableEntry::from(base) << VALUE_SHIFT | TableEntry::from(extra),
         None => INVALID,
     }
 }
 
 /// The entry of a symbol of the code for code lengths.
-pub(super) fn code_length(symbol: u32) -> Entry {
+pub(super) fn code_length(symbol: u32) -> TableEntry {
     symbol << VALUE_SHIFT
 }
 
@@ -128,7 +128,7 @@ pub(super) fn low(bits: u64, count: u32) -> usize {
 
 /// The entry that the bits ahead spell, through a second-level table where the first one says so.
 #[inline(always)]
-pub(super) fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
+pub(super) fn look_up(table: &[TableEntry], table_bits: u32, bits: u64) -> TableEntry {
     let entry = table[low(bits, table_bits)];
     if entry & SECOND == SECOND {
         return table[value(entry) + low(bits >> table_bits, code_bits(entry))];
@@ -139,7 +139,7 @@ pub(super) fn look_up(table: &[Entry], table_bits: u32, bits: u64) -> Entry {
 /// Makes one entry of a literal and what follows it, another literal or a length, where the bits of
 /// both codes are known. Most text of tables is digits with codes of few bits, and a literal or two
 /// between matches.
-pub(super) fn combine_literals(table: &mut [Entry], bits: u32) {
+pub(super) fn combine_literals(table: &mut [TableEntry], bits: u32) {
     // Downwards, so that what an entry is combined with was not combined itself.
     for index in (0..1_usize << bits).rev() {
         let first = table[index];
@@ -168,10 +168,10 @@ pub(super) fn combine_literals(table: &mut [Entry], bits: u32) {
 /// single code of one bit may stand alone, and no code at all is a table that nothing hits; these
 /// two give `Some(false)`.
 pub(super) fn build(
-    table: &mut [Entry],
+    table: &mut [TableEntry],
     bits: u32,
     lengths: &[u8],
-    entry_of: impl Fn(u32) -> Entry,
+    entry_of: impl Fn(u32) -> TableEntry,
 ) -> Option<bool> {
     let mut of_length = [0_u16; LONGEST + 1];
     for &length in lengths {
@@ -198,7 +198,7 @@ pub(super) fn build(
     for length in 1..=LONGEST {
         next[length + 1] = (next[length] + u32::from(of_length[length])) << 1;
     }
-    let mut used: Entry = 1 << bits;
+    let mut used: TableEntry = 1 << bits;
     // Second-level tables by the first-level index that leads there: sizes first, since the codes
     // that share an index may have several lengths.
     let mut codes = [(0_u32, 0_u32, 0_u32); 320];

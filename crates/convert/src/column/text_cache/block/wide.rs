@@ -2,17 +2,17 @@
 
 use std::arch::x86_64 as x86;
 
-use super::{BLOCK, Block};
+use super::{BLOCK, FieldBlock};
 use crate::column::key::{LENGTH_SHIFT, LONGEST};
 use crate::column::wide::{EightFields, is_able, store};
-use crate::split::ColumnFields;
+use crate::split::FieldOffsets;
 
-impl Block {
-    /// Reads the first fields, as [`Block::read`] does; returns how many.
+impl FieldBlock {
+    /// Reads the first fields, as [`FieldBlock::read`] does; returns how many.
     pub(super) fn read_eights(
         &mut self,
         text: &[u8],
-        fields: ColumnFields<'_>,
+        fields: FieldOffsets<'_>,
         count: usize,
     ) -> usize {
         if !is_able() {
@@ -26,7 +26,7 @@ impl Block {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn read_wide(&mut self, text: &[u8], fields: ColumnFields<'_>, count: usize) -> usize {
+    fn read_wide(&mut self, text: &[u8], fields: FieldOffsets<'_>, count: usize) -> usize {
         let all = |number: i64| x86::_mm512_set1_epi64(number);
         let ones = all(-1);
         let longest = i64::try_from(LONGEST).expect("13");
