@@ -14,7 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// How many parts wait for the disk at once, while threads convert others. A file system syncs several
-/// files in little more time than one, and a small part takes longer to sync than to convert.
+/// files in little more time than one, and many disks take longer to sync a small part than it takes to
+/// convert.
 const COMMITS: usize = 4;
 
 /// A file to convert.
