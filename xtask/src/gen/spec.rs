@@ -64,7 +64,7 @@ pub(crate) struct KnownSpec {
     pub(crate) when: Option<String>,
     pub(crate) at_most: Option<u64>,
     pub(crate) at_most_percent: Option<f64>,
-    /// Those tables of `each` that have this anomaly; all of them if left out.
+    /// The tables of `each` with this anomaly; by default all of them.
     #[serde(default)]
     pub(crate) of: Vec<String>,
     pub(crate) doc: String,

@@ -62,9 +62,9 @@ impl Compressor {
                     Alignment::Bits if level <= Codec::DEFAULT_LEVEL => LEVEL_OF_BITS,
                     Alignment::Bits | Alignment::Bytes => level,
                 };
-                let mut zstd = self.zstd.take().unwrap_or_default();
+                let zstd = self.zstd.get_or_insert_default();
                 zstd.set_compression_level(level.into())?;
-                self.zstd.insert(zstd).compress(page)
+                zstd.compress(page)
             }
             Codec::Snappy => {
                 let compressed = snap::raw::Encoder::new().compress_vec(page);

@@ -10,8 +10,12 @@ pub(super) const INDEX_SHIFT: u32 = 44;
 /// Indices below this one fit.
 pub(super) const INDICES: u32 = 1 << (64 - INDEX_SHIFT);
 
-/// A short text as two words, mixed to be looked up; different for different texts.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+/// What the two words of a text are multiplied with: odd, of the golden ratio and the square root of two,
+/// so the upper bits of a product depend on all of its bits.
+pub(super) const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c909];
+
+/// A short text as two words; different for different texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     /// The first eight bytes, mixed with the rest: given the rest, each text has another one.
     pub(super) mixed: u64,
@@ -37,28 +41,19 @@ const MASKS: [(u64, u64); 16] = {
     masks
 };
 
-/// A short text as two words, as its neighbours are compared with it.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Words {
-    /// The first eight bytes.
-    pub(super) low: u64,
-    /// The other five bytes and the length.
-    pub(super) rest: u64,
-}
-
-impl Words {
+impl Key {
     /// Marks a text longer than [`LONGEST`]: no text has this length.
     pub(super) const LONG: Self = Self {
-        low: 0,
+        mixed: 0,
         rest: u64::MAX,
     };
 
-    /// The words of `chunk[start..end]`.
+    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
     #[inline(always)]
-    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Self {
+    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
         let length = end - start;
         if length > LONGEST {
-            return Self::LONG;
+            return None;
         }
         let word = match chunk.get(start..start + 16).and_then(<[u8]>::first_chunk) {
             Some(word) => u128::from_le_bytes(*word),
@@ -67,10 +62,9 @@ impl Words {
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
         let (low, high) = (word as u64, (word >> 64) as u64);
         let masks = MASKS[length & 15];
-        Self {
-            low: low & masks.0,
-            rest: high & masks.1 | (length as u64) << LENGTH_SHIFT,
-        }
+        let rest = high & masks.1 | (length as u64) << LENGTH_SHIFT;
+        let mixed = (low & masks.0).wrapping_mul(FACTORS[0]) ^ rest.wrapping_mul(FACTORS[1]);
+        Some(Self { mixed, rest })
     }
 
     /// The last bytes of a chunk, where there are no sixteen to read.
@@ -81,26 +75,6 @@ impl Words {
         let length = rest.len().min(16);
         word[..length].copy_from_slice(&rest[..length]);
         u128::from_le_bytes(word)
-    }
-
-    /// The key of a text that isn't long.
-    #[inline(always)]
-    pub(super) fn key(self) -> Key {
-        let Self { low, rest } = self;
-        // Odd factors, of the golden ratio and the square root of two: the upper bits of a product
-        // depend on all of its bits.
-        let mixed =
-            low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ rest.wrapping_mul(0x6a09_e667_f3bc_c909);
-        Key { mixed, rest }
-    }
-}
-
-impl Key {
-    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
-    #[inline(always)]
-    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
-        let words = Words::new(chunk, start, end);
-        (words != Words::LONG).then(|| words.key())
     }
 
     pub(super) fn halves(self) -> (u32, u32) {

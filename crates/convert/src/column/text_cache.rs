@@ -8,7 +8,7 @@
 mod block;
 
 use super::cache::{Found, Span};
-use super::key::{INDEX_SHIFT, INDICES, Key, Words};
+use super::key::{INDEX_SHIFT, INDICES, Key};
 use crate::split::FieldOffsets;
 use block::{BLOCK, FieldBlock};
 
@@ -109,11 +109,11 @@ impl TextCache {
         let mut block = FieldBlock::default();
         for found in found.chunks_mut(BLOCK) {
             block.read(text, fields, found.len());
-            self.touch(block.distinct().map(|place| block.words(place)));
+            self.touch(block.distinct().map(|place| block.key(place)));
             let mut known: Option<(&[u8], Found)> = None;
             for place in block.distinct() {
-                let words = block.words(place);
-                let index = if words == Words::LONG {
+                let key = block.key(place);
+                let index = if key == Key::LONG {
                     let (start, end) = fields.get(place);
                     let field = &text[start..end];
                     let index = match known {
@@ -123,7 +123,7 @@ impl TextCache {
                     known = Some((field, index));
                     index
                 } else {
-                    self.find(words.key())
+                    self.find(key)
                 };
                 let end = block.next_distinct(place, found.len());
                 found[place..end].fill(index);
@@ -135,14 +135,14 @@ impl TextCache {
     /// Looks up single fields, each with its place in `found`; long ones stay unknown.
     pub(super) fn find_each(&self, text: &[u8], fields: &[(usize, Span)], found: &mut [Found]) {
         for fields in fields.chunks(BLOCK) {
-            let mut words = [Words::LONG; BLOCK];
-            for (words, &(_, (start, end))) in words.iter_mut().zip(fields) {
-                *words = Words::new(text, start, end);
+            let mut keys = [Key::LONG; BLOCK];
+            for (key, &(_, (start, end))) in keys.iter_mut().zip(fields) {
+                *key = Key::new(text, start, end).unwrap_or(Key::LONG);
             }
-            self.touch(words[..fields.len()].iter().copied());
-            for (words, &(place, _)) in words.iter().zip(fields) {
-                if *words != Words::LONG {
-                    found[place] = self.find(words.key());
+            self.touch(keys[..fields.len()].iter().copied());
+            for (key, &(place, _)) in keys.iter().zip(fields) {
+                if *key != Key::LONG {
+                    found[place] = self.find(*key);
                 }
             }
         }
@@ -150,9 +150,9 @@ impl TextCache {
 
     /// Makes the processor fetch the buckets of some texts.
     #[inline(always)]
-    fn touch(&self, words: impl Iterator<Item = Words>) {
-        let touched = words.fold(0, |touched, words| {
-            let bucket = self.buckets.get(self.home(words.key()));
+    fn touch(&self, keys: impl Iterator<Item = Key>) {
+        let touched = keys.fold(0, |touched, key| {
+            let bucket = self.buckets.get(self.home(key));
             touched ^ bucket.map_or(0, |bucket| bucket.upper[0])
         });
         std::hint::black_box(touched);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use super::commit::check_footer;
-use super::{Run, Shared};
+use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::Event;
@@ -49,12 +49,18 @@ pub(super) struct Written {
     rejects: Option<Staging>,
 }
 
-/// A part of its own file that is converted, and the file it was converted from.
+/// A part that is converted, and what was read of its file.
 pub(super) struct StagedPart<'a> {
     pub(super) table: &'a TablePlan,
     pub(super) part: &'a PartPlan,
     pub(super) source: Fingerprint,
     pub(super) written: Written,
+}
+
+impl StagedPart<'_> {
+    pub(super) fn key(&self) -> TablePart {
+        (self.table.rank, self.part.key)
+    }
 }
 
 impl Run<'_> {
@@ -164,14 +170,13 @@ impl Run<'_> {
 
     /// Puts a staged part on the disk and under its name, and notes it. The first one takes the manifest
     /// away.
-    pub(super) fn commit(
-        &self,
-        shared: &Shared,
-        table: &TablePlan,
-        part: &PartPlan,
-        source: Fingerprint,
-        written: Written,
-    ) -> Result<PartFacts> {
+    pub(super) fn commit(&self, shared: &Shared, staged: StagedPart<'_>) -> Result<PartFacts> {
+        let StagedPart {
+            table,
+            part,
+            source,
+            written,
+        } = staged;
         let table = table.order.table.name;
         let Written {
             converted,

@@ -36,8 +36,8 @@ impl Work<'_> {
     }
 }
 
-/// What a thread made, and what failed, by the index of its file.
-type Finished = (Parts, Vec<(usize, Error)>);
+/// What a thread made of files, by their indices.
+type Finished = Vec<(usize, Result<Parts>)>;
 
 impl Run<'_> {
     /// Converts files side by side, the largest first so that none is left over for the end.
@@ -62,11 +62,11 @@ impl Run<'_> {
             // If all of them panicked, nothing is received any more.
             drop(received);
             let convert = |_| self.convert_files(todo, next, &staged, shared);
-            let mut made: Vec<Finished> = (0..files).into_par_iter().map(convert).collect();
+            let mut made: Finished = (0..files).into_par_iter().flat_map_iter(convert).collect();
             drop(staged);
             for commit in commits {
                 match commit.join() {
-                    Ok(committed) => made.push(committed),
+                    Ok(committed) => made.extend(committed),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
@@ -74,9 +74,11 @@ impl Run<'_> {
         })?;
         let mut parts = Parts::new();
         let mut failures = Vec::new();
-        for (mut done, failed) in made {
-            parts.append(&mut done);
-            failures.extend(failed);
+        for (index, made) in made {
+            match made {
+                Ok(made) => parts.extend(made),
+                Err(error) => failures.push((index, error)),
+            }
         }
         // The failure that is first in the plan, whichever thread was first. Parts that stopped because
         // another one failed don't count.
@@ -97,26 +99,24 @@ impl Run<'_> {
         staged: &SyncSender<(usize, StagedPart<'a>)>,
         shared: &Shared,
     ) -> Finished {
-        let (mut parts, mut failures) = Finished::default();
+        let mut finished = Finished::new();
         while !self.failed.load(Ordering::Relaxed) {
             let Some(index) = next() else {
                 break;
             };
-            let converted = match todo[index] {
-                Work::Part(table, part) => self.convert_file(table, part).map(|part| {
+            match todo[index] {
+                Work::Part(table, part) => match self.convert_file(table, part) {
                     // Nobody receives it if all that could have panicked, which ends the run.
-                    let _ = staged.send((index, part));
-                }),
-                Work::Stream(stream) => self
-                    .convert_stream(shared, stream)
-                    .map(|done| parts.extend(done)),
-            };
-            if let Err(error) = converted {
-                self.failed.store(true, Ordering::Relaxed);
-                failures.push((index, error));
+                    Ok(part) => drop(staged.send((index, part))),
+                    Err(error) => finished.push((index, Err(self.failing(error)))),
+                },
+                Work::Stream(stream) => {
+                    let parts = self.convert_stream(shared, stream);
+                    finished.push((index, parts.map_err(|error| self.failing(error))));
+                }
             }
         }
-        (parts, failures)
+        finished
     }
 
     /// Commits what is staged until nothing more comes. What was converted stays, whatever fails.
@@ -125,29 +125,23 @@ impl Run<'_> {
         received: &Mutex<Receiver<(usize, StagedPart<'_>)>>,
         shared: &Shared,
     ) -> Finished {
-        let (mut parts, mut failures) = Finished::default();
+        let mut finished = Finished::new();
         let next = || {
             let received = received.lock();
             received.unwrap_or_else(PoisonError::into_inner).recv()
         };
-        while let Ok((index, staged)) = next() {
-            let StagedPart {
-                table,
-                part,
-                source,
-                written,
-            } = staged;
-            let key = (table.rank, part.key);
-            match self.commit(shared, table, part, source, written) {
-                Ok(facts) => {
-                    parts.insert(key, facts);
-                }
-                Err(error) => {
-                    self.failed.store(true, Ordering::Relaxed);
-                    failures.push((index, error));
-                }
-            }
+        while let Ok((index, part)) = next() {
+            let key = part.key();
+            let facts = self.commit(shared, part);
+            let parts = facts.map(|facts| Parts::from([(key, facts)]));
+            finished.push((index, parts.map_err(|error| self.failing(error))));
         }
-        (parts, failures)
+        finished
+    }
+
+    /// Makes the other threads stop because of an error.
+    fn failing(&self, error: Error) -> Error {
+        self.failed.store(true, Ordering::Relaxed);
+        error
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::files::Ticks;
+use super::files::{StagedPart, Ticks};
 use super::left::missing_of;
 use super::{Parts, Run, Shared};
 use crate::error::{Error, ErrorKind, Result};
@@ -148,7 +148,13 @@ impl Run<'_> {
                 let part = self.plan.cut(stream, table, number);
                 let written = self.stage(table, &part, path, &mut text, ticks)?;
                 text.confirm()?;
-                let facts = self.commit(shared, table, &part, text.fingerprint(), written)?;
+                let staged = StagedPart {
+                    table,
+                    part: &part,
+                    source: text.fingerprint(),
+                    written,
+                };
+                let facts = self.commit(shared, staged)?;
                 parts.insert(key, facts);
             } else {
                 text.pass_part(&mut |position| ticks.tick(position))?;

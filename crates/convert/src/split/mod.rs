@@ -202,9 +202,7 @@ impl Records {
     /// The start and end of a field of well-formed record `index`.
     #[must_use]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
-        let at = index * (self.fields + 1) + field;
-        let (before, end) = (self.offsets[at], self.offsets[at + 1]);
-        (before.wrapping_add(1) as usize, end as usize)
+        between(&self.offsets[index * (self.fields + 1) + field..])
     }
 
     /// The start and end of well-formed record `index`, without its line ending.
@@ -228,17 +226,13 @@ impl<'a> FieldOffsets<'a> {
     /// Where the field starts and ends in each record.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
         let field = self.field;
-        self.offsets.chunks_exact(self.step).map(move |offsets| {
-            let (before, end) = (offsets[field], offsets[field + 1]);
-            (before.wrapping_add(1) as usize, end as usize)
-        })
+        let records = self.offsets.chunks_exact(self.step);
+        records.map(move |offsets| between(&offsets[field..]))
     }
 
     /// Where the field starts and ends in one record.
     pub(crate) fn get(self, record: usize) -> (usize, usize) {
-        let at = record * self.step + self.field;
-        let (before, end) = (self.offsets[at], self.offsets[at + 1]);
-        (before.wrapping_add(1) as usize, end as usize)
+        between(&self.offsets[record * self.step + self.field..])
     }
 
     /// The same without the first records.
@@ -249,6 +243,12 @@ impl<'a> FieldOffsets<'a> {
             ..self
         }
     }
+}
+
+/// The start and end of the field between the first two of some offsets, see [`Records`].
+#[inline(always)]
+fn between(offsets: &[u32]) -> (usize, usize) {
+    (offsets[0].wrapping_add(1) as usize, offsets[1] as usize)
 }
 
 #[expect(

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::{self as x86, __m512i};
 
-use super::{DecimalCache, NUMBERS, known};
+use super::{DIGITS, DecimalCache, NUMBERS, known};
 use crate::column::cache::{Found, Span};
 use crate::column::wide::{EightFields, is_able, look_up};
 use crate::split::FieldOffsets;
@@ -79,12 +79,13 @@ fn slots(fields: EightFields<'_>) -> __m512i {
     let lead = x86::_mm512_and_si512(x86::_mm512_xor_si512(head, zeros), all(0xff));
     let point = x86::_mm512_and_si512(head, all(0xff00));
     let more = x86::_mm512_sub_epi64(digits, all(1));
-    let numbers = i64::try_from(NUMBERS).expect("ten thousand");
+    let [most_digits, numbers] =
+        [DIGITS, NUMBERS].map(|number| i64::try_from(number).expect("at most ten thousand"));
     // With more than three digits after the point, there is none before it.
     let powers = x86::_mm512_setr_epi64(10, 100, 1000, numbers, numbers, numbers, numbers, numbers);
     let power = x86::_mm512_permutexvar_epi64(more, powers);
     let number = x86::_mm512_add_epi64(after, x86::_mm512_mul_epu32(lead, power));
-    let is_decimal = x86::_mm512_cmplt_epu64_mask(more, all(8))
+    let is_decimal = x86::_mm512_cmplt_epu64_mask(more, all(most_digits))
         & x86::_mm512_cmpeq_epi64_mask(point, all(0x2e00))
         & !x86::_mm512_test_epi64_mask(no_digit, no_digit)
         & x86::_mm512_cmple_epu64_mask(lead, all(9))

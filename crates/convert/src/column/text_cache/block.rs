@@ -1,26 +1,27 @@
-//! Some neighbouring fields of a column, as the words by which they are compared.
+//! The keys of some neighbouring fields of a column.
 
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-use crate::column::key::Words;
+use crate::column::key::Key;
 use crate::split::FieldOffsets;
 
 /// Fields that are looked up together: one for each bit of a mask.
 pub(super) const BLOCK: usize = 64;
 
-/// Up to 64 fields, each in a column of the two arrays.
+/// The keys of up to 64 fields.
 pub(super) struct FieldBlock {
-    low: [u64; BLOCK],
+    /// The words of each key, as in [`Key`].
+    mixed: [u64; BLOCK],
     rest: [u64; BLOCK],
-    /// A bit for each field that has other words than the one above it, or is long.
+    /// A bit for each field whose key isn't that of the field above, or that is long.
     distinct: u64,
 }
 
 impl Default for FieldBlock {
     fn default() -> Self {
         Self {
-            low: [0; BLOCK],
+            mixed: [0; BLOCK],
             rest: [0; BLOCK],
             distinct: 0,
         }
@@ -37,18 +38,18 @@ impl FieldBlock {
         let done = 0;
         let rest = fields.after(done).iter().take(count - done);
         for (place, (start, end)) in (done..).zip(rest) {
-            let words = Words::new(text, start, end);
-            (self.low[place], self.rest[place]) = (words.low, words.rest);
-            let is_same = place > 0 && words == self.words(place - 1) && words != Words::LONG;
+            let key = Key::new(text, start, end).unwrap_or(Key::LONG);
+            (self.mixed[place], self.rest[place]) = (key.mixed, key.rest);
+            let is_same = place > 0 && key == self.key(place - 1) && key != Key::LONG;
             self.distinct |= u64::from(!is_same) << place;
         }
     }
 
-    /// The words of a field.
+    /// The key of a field; [`Key::LONG`] if it is long.
     #[inline(always)]
-    pub(super) fn words(&self, place: usize) -> Words {
-        Words {
-            low: self.low[place],
+    pub(super) fn key(&self, place: usize) -> Key {
+        Key {
+            mixed: self.mixed[place],
             rest: self.rest[place],
         }
     }
@@ -96,9 +97,9 @@ mod tests {
             block.read(text.as_bytes(), fields, records.len());
             let mut distinct = Vec::new();
             for (place, (start, end)) in fields.iter().enumerate() {
-                let words = Words::new(text.as_bytes(), start, end);
-                prop_assert!(block.words(place) == words);
-                if place == 0 || words == Words::LONG || words != block.words(place - 1) {
+                let key = Key::new(text.as_bytes(), start, end).unwrap_or(Key::LONG);
+                prop_assert!(block.key(place) == key);
+                if place == 0 || key == Key::LONG || key != block.key(place - 1) {
                     distinct.push(place);
                 }
             }

@@ -75,10 +75,7 @@ impl Inflate {
                     end += length;
                 } else if entry & LITERAL != 0 {
                     // Three codes of at most 15 bits, and the first 11 of another one, are ahead.
-                    end += write_literals(text, end, entry);
-                    bits.take(entry);
-                    entry = literals[low(bits.bits, LITERAL_BITS)];
-                    for _ in 0..2 {
+                    for _ in 0..3 {
                         if entry & LITERAL == 0 {
                             break;
                         }

@@ -3,7 +3,7 @@
 use std::arch::x86_64 as x86;
 
 use super::{BLOCK, FieldBlock};
-use crate::column::key::{LENGTH_SHIFT, LONGEST};
+use crate::column::key::{FACTORS, LENGTH_SHIFT, LONGEST};
 use crate::column::wide::{EightFields, is_able, store};
 use crate::split::FieldOffsets;
 
@@ -30,8 +30,9 @@ impl FieldBlock {
         let all = |number: i64| x86::_mm512_set1_epi64(number);
         let ones = all(-1);
         let longest = i64::try_from(LONGEST).expect("13");
-        // The words of the eight fields before: no field has these.
-        let (mut low_before, mut rest_before) = (ones, ones);
+        let [first, second] = FACTORS.map(|factor| all(factor.cast_signed()));
+        // The keys of the eight fields before: no field has these.
+        let (mut mixed_before, mut rest_before) = (ones, ones);
         let mut done = 0;
         while done + 8 <= count.min(BLOCK) {
             let Some(eight) = EightFields::new(text, fields.after(done)) else {
@@ -45,21 +46,25 @@ impl FieldBlock {
             let after = x86::_mm512_sllv_epi64(ones, high_bits);
             let high = x86::_mm512_andnot_si512(after, eight.bytes::<8>());
             let length = x86::_mm512_slli_epi64::<LENGTH_SHIFT>(eight.length);
-            let is_long = x86::_mm512_cmpgt_epu64_mask(eight.length, all(longest));
-            let low = x86::_mm512_mask_mov_epi64(low, is_long, all(0));
             let rest = x86::_mm512_or_si512(high, length);
+            let mixed = x86::_mm512_xor_si512(
+                x86::_mm512_mullo_epi64(low, first),
+                x86::_mm512_mullo_epi64(rest, second),
+            );
+            let is_long = x86::_mm512_cmpgt_epu64_mask(eight.length, all(longest));
+            let mixed = x86::_mm512_mask_mov_epi64(mixed, is_long, all(0));
             let rest = x86::_mm512_mask_mov_epi64(rest, is_long, ones);
-            let low_above = x86::_mm512_alignr_epi64::<7>(low, low_before);
+            let mixed_above = x86::_mm512_alignr_epi64::<7>(mixed, mixed_before);
             let rest_above = x86::_mm512_alignr_epi64::<7>(rest, rest_before);
-            let is_same = x86::_mm512_cmpeq_epi64_mask(low, low_above)
+            let is_same = x86::_mm512_cmpeq_epi64_mask(mixed, mixed_above)
                 & x86::_mm512_cmpeq_epi64_mask(rest, rest_above)
                 & !is_long;
-            let eights = self.low[done..].first_chunk_mut();
-            store(low, eights.expect("a block has eight more"));
-            let eights = self.rest[done..].first_chunk_mut();
-            store(rest, eights.expect("a block has eight more"));
+            for (words, keys) in [(mixed, &mut self.mixed), (rest, &mut self.rest)] {
+                let eight = keys[done..].first_chunk_mut();
+                store(words, eight.expect("a block has eight more"));
+            }
             self.distinct |= u64::from(!is_same) << done;
-            (low_before, rest_before) = (low, rest);
+            (mixed_before, rest_before) = (mixed, rest);
             done += 8;
         }
         done
