@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::fault::Fault;
 use crate::reject::Reject;
-use masks::{BLOCK, masks};
+use masks::BLOCK;
 
 /// The records of one chunk, as offsets into it; reused from chunk to chunk.
 ///
@@ -18,7 +18,7 @@ pub struct Records {
     fields: usize,
     /// For each well-formed record the offset before its start, which wraps at the start of the chunk,
     /// and the end of each field: a field is between two neighbouring offsets.
-    offsets: Vec<u32>,
+    offsets: Offsets,
     /// Well-formed records.
     count: usize,
     /// Records of the wrong shape, in order.
@@ -72,51 +72,60 @@ impl Records {
             "a chunk is shorter than 4 GiB"
         );
         assert!(fields > 0, "a record has a field");
+        self.begin(fields);
+        #[cfg(target_arch = "x86_64")]
+        let is_split = self.split_wide(chunk, ending);
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_split = false;
+        if !is_split {
+            self.split_blocks(chunk, ending, masks::masks, masks::positions);
+        }
+    }
+
+    fn begin(&mut self, fields: usize) {
         self.fields = fields;
         self.count = 0;
-        self.offsets.clear();
+        self.offsets.used = 0;
         self.offsets.push(u32::MAX);
         self.malformed.clear();
-        let blocks = chunk.chunks_exact(BLOCK);
-        let rest = blocks.remainder();
-        for (number, block) in blocks.enumerate() {
-            if let Some(block) = block.first_chunk() {
-                self.block(chunk, number * BLOCK, masks(block), ending);
-            }
-        }
+    }
+
+    /// Splits a chunk block by block. `masks` finds the separators of a block and the newlines among them,
+    /// `positions` turns bits into positions, as the functions of [`masks`] do.
+    #[inline(always)]
+    fn split_blocks(
+        &mut self,
+        chunk: &[u8],
+        ending: LineEnding,
+        masks: impl Fn(&[u8; BLOCK]) -> (u32, u32),
+        positions: impl Fn(u32, u32, &mut [u32; BLOCK]),
+    ) {
+        let (blocks, rest) = chunk.as_chunks::<BLOCK>();
         // The rest is padded with bytes that separate nothing.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
-        self.block(chunk, chunk.len() - rest.len(), masks(&last), ending);
-        // Without its newline, the last record is incomplete.
-        self.offsets.truncate(self.count * (fields + 1));
-    }
-
-    /// Adds the separators of the block that starts at `at`.
-    #[inline(always)]
-    fn block(
-        &mut self,
-        chunk: &[u8],
-        at: usize,
-        (mut separators, newlines): (u64, u64),
-        ending: LineEnding,
-    ) {
-        while separators != 0 {
-            let bit = separators.trailing_zeros();
-            let end = at + bit as usize;
-            self.offsets.push(offset(end));
-            if newlines >> bit & 1 == 1 {
-                self.end_record(chunk, end, ending);
+        for (number, block) in blocks.iter().chain([&last]).enumerate() {
+            let at = number * BLOCK;
+            let (mut separators, mut newlines) = masks(block);
+            while newlines != 0 {
+                // The bits up to the first newline.
+                let line = newlines ^ (newlines - 1);
+                self.offsets.append(separators & line, at, &positions);
+                self.end_record(chunk, at + newlines.trailing_zeros() as usize, ending);
+                separators &= !line;
+                newlines &= !line;
             }
-            separators &= separators - 1;
+            self.offsets.append(separators, at, &positions);
         }
+        // Without its newline, the last record is incomplete.
+        self.offsets.used = self.count * (self.fields + 1);
     }
 
     /// Ends the record before the newline at `newline`; its offsets are the last ones.
     fn end_record(&mut self, chunk: &[u8], newline: usize, ending: LineEnding) {
         let before = self.count * (self.fields + 1);
-        let found = self.offsets.len() - before - 1;
-        let start = self.offsets[before].wrapping_add(1) as usize;
+        let found = self.offsets.used - before - 1;
+        let start = self.offsets.room[before].wrapping_add(1) as usize;
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
         let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
@@ -132,7 +141,7 @@ impl Records {
             None
         };
         if let Some(fault) = fault {
-            self.offsets.truncate(before);
+            self.offsets.used = before;
             // A carriage return that isn't part of the ending is part of the row.
             let end = if ending == LineEnding::Lf {
                 newline
@@ -141,7 +150,7 @@ impl Records {
             };
             self.push_malformed(start..end, fault);
         } else {
-            self.offsets[before + self.fields] = offset(end);
+            self.offsets.room[before + self.fields] = offset(end);
             self.count += 1;
         }
         self.offsets.push(offset(newline));
@@ -165,7 +174,8 @@ impl Records {
             return;
         }
         let (start, end) = self.record(0);
-        self.offsets.drain(..=self.fields);
+        self.offsets.room.drain(..=self.fields);
+        self.offsets.used -= self.fields + 1;
         self.count -= 1;
         self.malformed
             .insert(0, Reject::of_shape(start..end, fault));
@@ -193,7 +203,7 @@ impl Records {
     pub fn column(&self, field: usize, records: Range<usize>) -> FieldOffsets<'_> {
         let step = self.fields + 1;
         FieldOffsets {
-            offsets: &self.offsets[records.start * step..records.end * step],
+            offsets: &self.offsets.room[records.start * step..records.end * step],
             step,
             field,
         }
@@ -202,13 +212,51 @@ impl Records {
     /// The start and end of a field of well-formed record `index`.
     #[must_use]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
-        between(&self.offsets[index * (self.fields + 1) + field..])
+        between(&self.offsets.room[index * (self.fields + 1) + field..])
     }
 
     /// The start and end of well-formed record `index`, without its line ending.
     #[must_use]
     pub fn record(&self, index: usize) -> (usize, usize) {
         (self.field(index, 0).0, self.field(index, self.fields - 1).1)
+    }
+}
+
+/// Offsets into a chunk.
+#[derive(Debug, Default)]
+struct Offsets {
+    /// Longer than what is used: reused room isn't cleared.
+    room: Vec<u32>,
+    used: usize,
+}
+
+impl Offsets {
+    #[inline(always)]
+    fn push(&mut self, offset: u32) {
+        self.next_block()[0] = offset;
+        self.used += 1;
+    }
+
+    /// Appends the positions of the bits of a mask; the lowest one is at `at`.
+    #[inline(always)]
+    fn append(&mut self, mask: u32, at: usize, positions: impl Fn(u32, u32, &mut [u32; BLOCK])) {
+        positions(mask, offset(at), self.next_block());
+        self.used += mask.count_ones() as usize;
+    }
+
+    /// Room for as many offsets as a block can have.
+    #[inline(always)]
+    fn next_block(&mut self) -> &mut [u32; BLOCK] {
+        if self.room.len() < self.used + BLOCK {
+            self.grow();
+        }
+        let room = self.room[self.used..].first_chunk_mut();
+        room.expect("there is room for a block")
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.room.resize((self.used + BLOCK) * 2, 0);
     }
 }
 
@@ -316,6 +364,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn wide_splitting_equals_the_plain_twin(
+            lines in prop::collection::vec("[a,]{0,9}|[a-z]{0,40}(,[0-9]{0,30}){2}\r?", 0..40),
+            ending in prop_oneof![Just(LineEnding::Lf), Just(LineEnding::CrLf)],
+        ) {
+            let chunk = lines.join("\n").into_bytes();
+            let (mut wide, mut plain) = (Records::default(), Records::default());
+            plain.begin(3);
+            plain.split_blocks(&chunk, ending, masks::plain, masks::positions);
+            wide.split(&chunk, 3, ending);
+            prop_assert_eq!(wide.count, plain.count);
+            let offsets = |records: &Records| records.offsets.room[..records.offsets.used].to_vec();
+            prop_assert_eq!(offsets(&wide), offsets(&plain));
+            prop_assert_eq!(&wide.malformed, &plain.malformed);
+        }
+
         /// The plain twin: split on newlines, then on commas.
         #[test]
         fn equals_splitting_by_hand(chunk in "[a,
