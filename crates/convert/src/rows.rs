@@ -5,7 +5,7 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_schema::Column;
 
-use crate::column::{self, ColumnEncoder, Compressor, EncodedChunk, Parsed, SourceField};
+use crate::column::{self, ColumnEncoder, EncodedChunk, Parsed, SourceField};
 use crate::fault::Fault;
 use crate::field_order::{Field, FieldOrder};
 use crate::options::Codec;
@@ -38,16 +38,10 @@ const GROUP: usize = 5;
 pub(crate) struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.
-    groups: Vec<Group>,
+    columns: Vec<Box<dyn ColumnEncoder>>,
     /// Good rows since the last row group, and before.
     rows: usize,
     before: u64,
-}
-
-/// Up to [`GROUP`] columns, in the order of the table.
-struct Group {
-    columns: Vec<Box<dyn ColumnEncoder>>,
-    compressor: Compressor,
 }
 
 impl RowGroupBuilder {
@@ -60,38 +54,20 @@ impl RowGroupBuilder {
                 position,
                 mandatory: field.mandatory,
             });
-            column::encoder(column, field, schema.column(index))
+            column::encoder(column, field, schema.column(index), codec)
         };
-        let mut columns = order
-            .table
-            .columns
-            .iter()
-            .enumerate()
-            .map(column)
-            .peekable();
-        let mut groups = Vec::new();
-        while columns.peek().is_some() {
-            groups.push(Group {
-                columns: columns.by_ref().take(GROUP).collect(),
-                compressor: Compressor::new(codec),
-            });
-        }
+        let columns = order.table.columns.iter().enumerate().map(column);
         Self {
             fields: order.fields.clone(),
-            groups,
+            columns: columns.collect(),
             rows: 0,
             before: 0,
         }
     }
 
-    fn columns(&self) -> impl Iterator<Item = &dyn ColumnEncoder> {
-        let columns = self.groups.iter().flat_map(|group| &group.columns);
-        columns.map(|column| &**column)
-    }
-
     /// Whether a row group should end before `records` more rows are pushed.
     pub(crate) fn is_full(&self, records: usize) -> bool {
-        let bytes: usize = self.columns().map(ColumnEncoder::bytes).sum();
+        let bytes: usize = self.columns.iter().map(|column| column.bytes()).sum();
         self.rows > 0
             && (self.rows + records > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
@@ -106,19 +82,13 @@ impl RowGroupBuilder {
         chunk: &'a [u8],
         records: &'a Records,
     ) -> Result<Vec<Reject>, ParquetError> {
-        let parse = |Group {
-                         columns,
-                         compressor,
-                     }: &'a mut Group| ParsedGroup {
-            columns: look_up(columns, chunk, records),
-            compressor,
-        };
-        let groups: Vec<ParsedGroup<'_>> = self.groups.par_iter_mut().map(parse).collect();
-        let faults_of = |index: usize| groups[index / GROUP].columns[index % GROUP].faults();
+        let groups = self.columns.par_chunks_mut(GROUP);
+        let groups: Vec<_> = groups.map(|group| look_up(group, chunk, records)).collect();
+        let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
         let (rejects, faulty) = rejects(&self.fields, faults_of, records);
         groups.into_par_iter().try_for_each(|group| {
-            let mut columns = group.columns.into_iter();
-            columns.try_for_each(|column| column.append(&faulty, group.compressor))
+            let mut columns = group.into_iter();
+            columns.try_for_each(|column| column.append(&faulty))
         })?;
         self.rows += records.len() - faulty.len();
         Ok(rejects)
@@ -134,13 +104,12 @@ impl RowGroupBuilder {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let finish = |group: &mut Group| {
-            let columns = group.columns.iter_mut();
-            let chunks = columns.map(|column| column.finish(&mut group.compressor));
+        let groups = self.columns.par_chunks_mut(GROUP);
+        let finish = |group: &mut [Box<dyn ColumnEncoder>]| {
+            let chunks = group.iter_mut().map(|column| column.finish());
             chunks.collect::<Result<Vec<_>, _>>()
         };
-        let groups = self.groups.par_iter_mut().map(finish);
-        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        let groups = groups.map(finish).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(groups.into_iter().flatten().collect()))
     }
 
@@ -151,19 +120,16 @@ impl RowGroupBuilder {
 
     /// How many values were mapped to a sentinel because they were spelled differently.
     pub(crate) fn sentinels_mapped(&self) -> u64 {
-        self.columns().map(ColumnEncoder::sentinels_mapped).sum()
+        self.columns
+            .iter()
+            .map(|column| column.sentinels_mapped())
+            .sum()
     }
 
     /// The smallest and the largest value of an integer column in all row groups made so far.
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
-        self.groups[column / GROUP].columns[column % GROUP].integers()
+        self.columns[column].integers()
     }
-}
-
-/// The columns of a [`Group`] between the phases of a chunk.
-struct ParsedGroup<'a> {
-    columns: Vec<Box<dyn Parsed + 'a>>,
-    compressor: &'a mut Compressor,
 }
 
 /// Looks up and parses the fields of some columns.

@@ -23,8 +23,16 @@ pub fn integer(field: &[u8]) -> Result<i64, Fault> {
     }
     // Eighteen digits stay below 10^18, so neither step can overflow.
     if digits.len() <= 18 {
+        let (eights, rest) = digits.as_chunks();
         let mut value = 0_i64;
-        for &byte in digits {
+        for eight in eights {
+            let (number, is_number) = eight_digits(u64::from_le_bytes(*eight) ^ ZEROS);
+            if !is_number {
+                return Err(Fault::NotInteger);
+            }
+            value = value * 100_000_000 + number.cast_signed();
+        }
+        for &byte in rest {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 return Err(Fault::NotInteger);
@@ -49,6 +57,21 @@ pub fn integer(field: &[u8]) -> Result<i64, Fault> {
     } else {
         value.checked_neg().ok_or(Fault::OutOfRange { bits: 64 })
     }
+}
+
+/// Eight zeros.
+pub(crate) const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
+
+/// The number that eight digits make, and whether all of them are digits. Each byte is a digit, the first
+/// one the lowest.
+#[inline(always)]
+pub(crate) fn eight_digits(digits: u64) -> (u64, bool) {
+    let no_digit = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    // Pairs, then fours, then all.
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let odd = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let even = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    (odd.wrapping_add(even) >> 32, no_digit == 0)
 }
 
 /// Reads an integer that fits in 32 bits.
@@ -178,10 +201,15 @@ pub fn text(field: &[u8]) -> Result<&str, Fault> {
         let byte = field[error.valid_up_to()];
         Fault::NotUtf8 { byte }
     })?;
-    match field
+    let is_refused = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == 0x7f);
+    // Without stopping at the first one, so that the compiler compares many bytes at once.
+    if !field
         .iter()
-        .find(|&&byte| byte < b' ' || byte == b'"' || byte == 0x7f)
+        .fold(false, |any, &byte| any | is_refused(byte))
     {
+        return Ok(text);
+    }
+    match field.iter().find(|&&byte| is_refused(byte)) {
         None => Ok(text),
         Some(b'"') => Err(Fault::Quote),
         Some(&byte) => Err(Fault::Control { byte }),

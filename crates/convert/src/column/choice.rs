@@ -5,7 +5,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::compress::{Alignment, Compressor};
+use super::compress::{Redundancy, compress};
 use super::dictionary::Dictionary;
 use super::encode;
 use super::kind::{PhysicalKind, ValueList};
@@ -25,6 +25,10 @@ const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
 /// be one value that opens the file, such as the time 0. It is compressed, and if it has indices, the
 /// next page decides on the encoding.
 const TELLING_BYTES: usize = 4 << 10;
+
+/// Texts that are longer on average are hashes, such as the names of users and jobs with their 44 bytes.
+/// Shorter ones have parts in common, which a codec finds.
+const LONG_TEXT: usize = 32;
 
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +53,8 @@ pub(super) enum IndexWidth {
 
 impl IndexWidth {
     /// Appends indices into a dictionary of `values` values, with their width in bits before them;
-    /// returns how they are aligned.
-    pub(super) fn encode(self, indices: &[u32], values: usize, out: &mut Vec<u8>) -> Alignment {
+    /// returns what makes them smaller.
+    pub(super) fn encode(self, indices: &[u32], values: usize, out: &mut Vec<u8>) -> Redundancy {
         let mut width = encode::width(values);
         if self == Self::Bytes {
             width = width.next_multiple_of(8);
@@ -58,9 +62,9 @@ impl IndexWidth {
         out.push(width);
         encode::hybrid(indices, width, out);
         if width.is_multiple_of(8) {
-            Alignment::Bytes
+            Redundancy::Matches
         } else {
-            Alignment::Bits
+            Redundancy::Frequencies
         }
     }
 }
@@ -98,13 +102,13 @@ impl Body {
     /// When the codec has no memory left.
     pub(super) fn new(
         raw: Vec<u8>,
-        alignment: Alignment,
+        redundancy: Redundancy,
         storage: Option<Storage>,
-        compressor: &mut Compressor,
+        codec: Codec,
     ) -> io::Result<Self> {
         let compressed = match storage {
             Some(Storage::Uncompressed) => Vec::new(),
-            Some(Storage::Compressed) | None => compressor.compress(&raw, alignment)?,
+            Some(Storage::Compressed) | None => compress(codec, &raw, redundancy)?,
         };
         Ok(Self { raw, compressed })
     }
@@ -167,12 +171,11 @@ pub(super) fn smallest<K: PhysicalKind>(
     dictionary: &Dictionary<K>,
     known: usize,
     is_id: bool,
-    compressor: &mut Compressor,
+    codec: Codec,
 ) -> io::Result<Candidate> {
     let values = dictionary.len();
     let bits = encode::width(values);
-    let pads =
-        !bits.is_multiple_of(8) && bits > NEVER_PAD_BITS && compressor.codec() != Codec::None;
+    let pads = !bits.is_multiple_of(8) && bits > NEVER_PAD_BITS && codec != Codec::None;
     let widths: &[IndexWidth] = match pads {
         false => &[IndexWidth::Bits],
         true if is_id && bits > 8 => &[IndexWidth::Bytes],
@@ -181,8 +184,8 @@ pub(super) fn smallest<K: PhysicalKind>(
     let mut page: Option<(IndexWidth, Body)> = None;
     for &width in widths {
         let mut raw = levels.to_vec();
-        let alignment = width.encode(indices, values, &mut raw);
-        let body = Body::new(raw, alignment, None, compressor)?;
+        let redundancy = width.encode(indices, values, &mut raw);
+        let body = Body::new(raw, redundancy, None, codec)?;
         if page
             .as_ref()
             .is_none_or(|(_, best)| body.compressed.len() < best.compressed.len())
@@ -194,12 +197,7 @@ pub(super) fn smallest<K: PhysicalKind>(
     let best = Candidate {
         encoding: ChunkEncoding::Dictionary(width),
         page,
-        dictionary: Some(encode_dictionary(
-            dictionary,
-            known..values,
-            None,
-            compressor,
-        )?),
+        dictionary: Some(encode_dictionary(dictionary, known..values, None, codec)?),
     };
     let plain_bytes = dictionary.plain_bytes() / values.max(1) * indices.len();
     let repeats_often = (values - known) * K::TRY_PLAIN_BELOW_REPEATS < indices.len();
@@ -214,7 +212,7 @@ pub(super) fn smallest<K: PhysicalKind>(
     K::finish_plain(&plain, &mut raw);
     let plain = Candidate {
         encoding: ChunkEncoding::Plain,
-        page: Body::new(raw, Alignment::Bytes, None, compressor)?,
+        page: Body::new(raw, Redundancy::Matches, None, codec)?,
         dictionary: None,
     };
     Ok(if plain.bytes() < best.bytes() {
@@ -232,11 +230,17 @@ pub(super) fn encode_dictionary<K: PhysicalKind>(
     dictionary: &Dictionary<K>,
     values: Range<usize>,
     storage: Option<Storage>,
-    compressor: &mut Compressor,
+    codec: Codec,
 ) -> io::Result<Body> {
     let mut raw = Vec::with_capacity(dictionary.plain_bytes());
     for index in values {
         K::encode_plain(dictionary.values().get(index), &mut raw);
     }
-    Body::new(raw, Alignment::Bytes, storage, compressor)
+    let is_long = dictionary.plain_bytes() > dictionary.len() * LONG_TEXT;
+    let redundancy = if is_long {
+        Redundancy::Frequencies
+    } else {
+        Redundancy::Matches
+    };
+    Body::new(raw, redundancy, storage, codec)
 }

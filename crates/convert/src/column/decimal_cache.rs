@@ -12,6 +12,7 @@ mod wide;
 
 use super::cache::{Found, Span};
 use crate::split::FieldOffsets;
+use crate::value::{ZEROS, eight_digits};
 
 /// The largest number of digits after the point.
 const DIGITS: usize = 8;
@@ -49,16 +50,10 @@ pub(super) fn slot(chunk: &[u8], start: usize, end: usize) -> usize {
     let lead = u64::from(bytes[0] ^ b'0');
     // Eight digits, filled up with leading zeros; the first one is the lowest byte.
     let shift = 64_usize.wrapping_sub(digits.wrapping_mul(8)) & 63;
-    let word = (word ^ 0x3030_3030_3030_3030) << shift;
-    let no_digit = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-    // Pairs, then fours, then all.
-    let word = word.wrapping_mul(10).wrapping_add(word >> 8);
-    let odd = (word & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-    let even = (word >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-    let after = odd.wrapping_add(even) >> 32;
+    let (after, are_digits) = eight_digits((word ^ ZEROS) << shift);
     let number = after + lead * POWERS[digits & 15];
     let is_decimal = digits.wrapping_sub(1) < DIGITS
-        && (bytes[1] == b'.') & (no_digit == 0) & (lead <= 9) & (number < NUMBERS as u64);
+        && (bytes[1] == b'.') & are_digits & (lead <= 9) & (number < NUMBERS as u64);
     #[expect(
         clippy::cast_possible_truncation,
         reason = "below ten thousand where it counts"

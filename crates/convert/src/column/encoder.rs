@@ -8,7 +8,7 @@ use tracelake_schema::{Column, Kind};
 use super::cache::{FieldCache, Found};
 use super::choice::{self, Body, Candidate, ChunkEncoding};
 use super::chunk::{ChunkBuilder, EncodedChunk, PageFacts};
-use super::compress::{Alignment, Compressor};
+use super::compress::Redundancy;
 use super::dictionary::Dictionary;
 use super::kind::{PhysicalKind, ValueList};
 use super::min_max::MinMax;
@@ -16,6 +16,7 @@ use super::page::PageBuffer;
 use super::phases::{Looking, Unknown};
 use super::{ColumnEncoder, LookUp, Result, SourceField, is_id, page_rows};
 use crate::fault::Fault;
+use crate::options::Codec;
 use crate::split::Records;
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
@@ -24,8 +25,10 @@ pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
 /// A PLAIN page ends after the chunk of text with which its values have this many bytes.
 pub(super) const PLAIN_PAGE_BYTES: usize = 256 << 10;
 
-/// A measured integer, such as a time, that hasn't repeated in its first rows is PLAIN from the start.
+/// A measured integer, such as a time, that has hardly repeated in its first rows is PLAIN from then on: at
+/// most one row in this many had the value of another one.
 pub(super) const UNREPEATED_ROWS: usize = 1024;
+pub(super) const UNREPEATED_BUT_ONE_IN: usize = 16;
 
 /// Ids that repeat fewer times on average have no bloom filter: it would be large beside its rows.
 const BLOOM_FILTER_REPEATS: u64 = 32;
@@ -39,6 +42,7 @@ pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) column: &'static Column,
     pub(super) field: Option<SourceField>,
     descriptor: ColumnDescPtr,
+    codec: Codec,
     pub(super) cache: K::Cache,
     pub(super) dictionary: Dictionary<K>,
     pub(super) encoding: ChunkEncoding,
@@ -60,11 +64,13 @@ impl<K: PhysicalKind> Encoder<K> {
         column: &'static Column,
         field: Option<SourceField>,
         descriptor: ColumnDescPtr,
+        codec: Codec,
     ) -> Self {
         Self {
             column,
             field,
             descriptor,
+            codec,
             cache: K::Cache::default(),
             dictionary: Dictionary::new(),
             encoding: Self::first_encoding(),
@@ -116,7 +122,7 @@ impl<K: PhysicalKind> Encoder<K> {
         self.cache.release();
     }
 
-    /// Whether nothing has repeated in enough rows of a measured integer.
+    /// Whether hardly anything has repeated in enough rows of a measured integer.
     fn is_unrepeated(&self) -> bool {
         let values = self.page.values();
         self.encoding == ChunkEncoding::Undecided
@@ -124,11 +130,11 @@ impl<K: PhysicalKind> Encoder<K> {
             && self.column.kind == Kind::Integer
             && !is_id(self.column)
             && values >= UNREPEATED_ROWS
-            && values == self.dictionary.len()
+            && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
     }
 
     /// Ends what is full after a chunk of text.
-    pub(super) fn end_what_is_full(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(super) fn end_what_is_full(&mut self) -> Result<()> {
         if self.is_unrepeated() {
             let values = self.dictionary.values();
             self.page.make_plain(|index| values.get(index as usize));
@@ -139,11 +145,11 @@ impl<K: PhysicalKind> Encoder<K> {
             || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
         // NULLs alone take no room, and tell nothing about how to encode what follows them.
         if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
-            self.end_page(compressor)?;
+            self.end_page()?;
         }
         // Unless the page chose PLAIN.
         if is_dictionary_full && self.encoding != ChunkEncoding::Plain {
-            self.end_dictionary(self.dictionary.len(), compressor)?;
+            self.end_dictionary(self.dictionary.len())?;
             self.start_plain();
         }
         Ok(())
@@ -151,7 +157,7 @@ impl<K: PhysicalKind> Encoder<K> {
 
     /// Encodes and compresses the page so far. Returns the body of the whole dictionary if choosing an
     /// encoding made it.
-    fn end_page(&mut self, compressor: &mut Compressor) -> Result<Option<Body>> {
+    fn end_page(&mut self) -> Result<Option<Body>> {
         if self.page.rows() == 0 {
             return Ok(None);
         }
@@ -171,23 +177,23 @@ impl<K: PhysicalKind> Encoder<K> {
         let min_max = self.page_min_max();
         let mut encoding = Encoding::PLAIN;
         let body = if self.page.values() == 0 {
-            self.body(raw, Alignment::Bytes, compressor)?
+            self.body(raw, Redundancy::Matches)?
         } else {
             match self.encoding {
                 ChunkEncoding::Dictionary(width) if !self.is_mostly_new() => {
                     encoding = Encoding::RLE_DICTIONARY;
                     self.indexed_values = self.dictionary.len();
-                    let alignment =
+                    let redundancy =
                         width.encode(self.page.indices(), self.indexed_values, &mut raw);
-                    self.body(raw, alignment, compressor)?
+                    self.body(raw, redundancy)?
                 }
                 ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
-                    let first = self.first_page(&raw, compressor)?;
+                    let first = self.first_page(&raw)?;
                     if self.chunk.storage().is_none() {
                         self.chunk.decide(first.storage());
                     }
                     if first.encoding == ChunkEncoding::Plain {
-                        self.end_dictionary(self.indexed_values, compressor)?;
+                        self.end_dictionary(self.indexed_values)?;
                         self.start_plain();
                     } else {
                         encoding = Encoding::RLE_DICTIONARY;
@@ -203,7 +209,7 @@ impl<K: PhysicalKind> Encoder<K> {
                 }
                 ChunkEncoding::Plain => {
                     self.page.encode_plain(&mut raw);
-                    self.body(raw, Alignment::Bytes, compressor)?
+                    self.body(raw, Redundancy::Matches)?
                 }
             }
         };
@@ -226,7 +232,7 @@ impl<K: PhysicalKind> Encoder<K> {
     }
 
     /// A page of a column chunk that is still undecided, in the smallest encoding.
-    fn first_page(&self, levels: &[u8], compressor: &mut Compressor) -> Result<Candidate> {
+    fn first_page(&self, levels: &[u8]) -> Result<Candidate> {
         let (indices, id) = (self.page.indices(), is_id(self.column));
         Ok(choice::smallest(
             levels,
@@ -234,18 +240,13 @@ impl<K: PhysicalKind> Encoder<K> {
             &self.dictionary,
             self.indexed_values,
             id,
-            compressor,
+            self.codec,
         )?)
     }
 
     /// The body of a page whose encoding leaves no choice; the first one decides about compression.
-    fn body(
-        &mut self,
-        raw: Vec<u8>,
-        alignment: Alignment,
-        compressor: &mut Compressor,
-    ) -> Result<Body> {
-        let body = Body::new(raw, alignment, self.chunk.storage(), compressor)?;
+    fn body(&mut self, raw: Vec<u8>, redundancy: Redundancy) -> Result<Body> {
+        let body = Body::new(raw, redundancy, self.chunk.storage(), self.codec)?;
         if self.chunk.storage().is_none() {
             self.chunk.decide(body.storage());
         }
@@ -253,12 +254,12 @@ impl<K: PhysicalKind> Encoder<K> {
     }
 
     /// Encodes and compresses the first values of the dictionary, which finished pages use.
-    fn end_dictionary(&mut self, values: usize, compressor: &mut Compressor) -> Result<()> {
+    fn end_dictionary(&mut self, values: usize) -> Result<()> {
         if values == 0 {
             return Ok(());
         }
         let storage = self.chunk.storage();
-        let body = choice::encode_dictionary(&self.dictionary, 0..values, storage, compressor)?;
+        let body = choice::encode_dictionary(&self.dictionary, 0..values, storage, self.codec)?;
         self.chunk.add_dictionary(body, values)
     }
 
@@ -301,19 +302,19 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         Box::new(Looking::new(self, text, records))
     }
 
-    fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk> {
-        let dictionary = self.end_page(compressor)?;
+    fn finish(&mut self) -> Result<EncodedChunk> {
+        let dictionary = self.end_page()?;
         match dictionary {
             // A column chunk of one page, as in every small part, compresses its dictionary once.
             Some(dictionary) => self.chunk.add_dictionary(dictionary, self.indexed_values)?,
             None if self.encoding == ChunkEncoding::Plain => {}
-            None => self.end_dictionary(self.indexed_values, compressor)?,
+            None => self.end_dictionary(self.indexed_values)?,
         }
         let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
         if let Some(min_max) = chunk.min_max() {
             MinMax::merge(&mut self.min_max, &min_max);
         }
-        let mut encoded = chunk.finish(&self.descriptor, compressor.codec())?;
+        let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
         encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
         self.encoding = Self::first_encoding();
         self.indexed_values = 0;

@@ -41,9 +41,10 @@ use parquet::schema::types::ColumnDescPtr;
 use tracelake_schema::{Column, Kind, Sentinel};
 
 use crate::fault::Fault;
+use crate::options::Codec;
 use crate::split::Records;
 pub(crate) use chunk::EncodedChunk;
-pub(crate) use compress::{Compressor, compression};
+pub(crate) use compress::compression;
 use encoder::Encoder;
 
 type Result<T> = std::result::Result<T, ParquetError>;
@@ -75,7 +76,7 @@ pub(crate) trait ColumnEncoder: Send {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    fn finish(&mut self, compressor: &mut Compressor) -> Result<EncodedChunk>;
+    fn finish(&mut self) -> Result<EncodedChunk>;
 
     /// The size of the encoded values in the column chunk so far, in bytes, or a little less.
     fn bytes(&self) -> usize;
@@ -106,7 +107,7 @@ pub(crate) trait Parsed: Send {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    fn append(self: Box<Self>, faulty: &[usize], compressor: &mut Compressor) -> Result<()>;
+    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()>;
 }
 
 /// The encoder of a column; `field` is `None` if the file lacks it, and then the column is NULL.
@@ -114,13 +115,22 @@ pub(crate) fn encoder(
     column: &'static Column,
     field: Option<SourceField>,
     descriptor: ColumnDescPtr,
+    codec: Codec,
 ) -> Box<dyn ColumnEncoder> {
     match column.kind {
-        Kind::Integer => Box::new(Encoder::<integer::Int64>::new(column, field, descriptor)),
-        Kind::Code => Box::new(Encoder::<integer::Int32>::new(column, field, descriptor)),
-        Kind::Float => Box::new(Encoder::<double::Double>::new(column, field, descriptor)),
-        Kind::Boolean => Box::new(Encoder::<boolean::Boolean>::new(column, field, descriptor)),
-        Kind::Text => Box::new(Encoder::<text::Text>::new(column, field, descriptor)),
+        Kind::Integer => Box::new(Encoder::<integer::Int64>::new(
+            column, field, descriptor, codec,
+        )),
+        Kind::Code => Box::new(Encoder::<integer::Int32>::new(
+            column, field, descriptor, codec,
+        )),
+        Kind::Float => Box::new(Encoder::<double::Double>::new(
+            column, field, descriptor, codec,
+        )),
+        Kind::Boolean => Box::new(Encoder::<boolean::Boolean>::new(
+            column, field, descriptor, codec,
+        )),
+        Kind::Text => Box::new(Encoder::<text::Text>::new(column, field, descriptor, codec)),
         Kind::Struct | Kind::List => {
             unreachable!("tables with structs or lists take the path of `nested`")
         }

@@ -6,7 +6,6 @@ use tracelake_schema::Column;
 
 use super::cache::{FieldCache, Found};
 use super::choice::ChunkEncoding;
-use super::compress::Compressor;
 use super::encoder::Encoder;
 use super::kind::PhysicalKind;
 use super::{LookUp, Parsed, Result, sentinel};
@@ -112,7 +111,7 @@ impl<K: PhysicalKind> Parsed for Ready<'_, K> {
         &self.0.encoder.faults
     }
 
-    fn append(self: Box<Self>, faulty: &[usize], compressor: &mut Compressor) -> Result<()> {
+    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()> {
         let Looking {
             encoder,
             text,
@@ -148,7 +147,7 @@ impl<K: PhysicalKind> Parsed for Ready<'_, K> {
         } else {
             encoder.page.add_rows(found);
         }
-        encoder.end_what_is_full(compressor)
+        encoder.end_what_is_full()
     }
 }
 

@@ -211,6 +211,7 @@ impl Records {
 
     /// The start and end of a field of well-formed record `index`.
     #[must_use]
+    #[inline]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
         between(&self.offsets.room[index * (self.fields + 1) + field..])
     }
