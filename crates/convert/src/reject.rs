@@ -12,7 +12,7 @@ use crate::fault::Fault;
 /// column, the row and the line that these are in.
 ///
 /// # Memory
-/// 56 bytes, because a chunk can consist of 262,144 blank lines.
+/// 56 bytes, because a chunk can consist of 131,072 blank lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reject {
     line: u32,

@@ -27,7 +27,7 @@ pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 const TILE: usize = 128;
 
 /// Columns that one thread takes at a time.
-const GROUP: usize = 5;
+const GROUP: usize = 3;
 
 /// Builds row groups from the records of one table.
 ///
@@ -104,13 +104,9 @@ impl RowGroupBuilder {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let groups = self.columns.par_chunks_mut(GROUP);
-        let finish = |group: &mut [Box<dyn ColumnEncoder>]| {
-            let chunks = group.iter_mut().map(|column| column.finish());
-            chunks.collect::<Result<Vec<_>, _>>()
-        };
-        let groups = groups.map(finish).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(groups.into_iter().flatten().collect()))
+        let columns = self.columns.par_iter_mut();
+        let chunks = columns.map(|column| column.finish());
+        Ok(Some(chunks.collect::<Result<_, _>>()?))
     }
 
     /// Good rows since the beginning.

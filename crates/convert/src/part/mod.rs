@@ -19,7 +19,7 @@ use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 use crate::split::LineEnding;
 use syntax::{ChunkRecords, Ends};
 
-/// Rejects that are written before the next tick: a chunk can have 262,144 of them.
+/// Rejects that are written before the next tick: a chunk can have 131,072 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 
 /// The counts of a part that was converted.

@@ -26,7 +26,7 @@ pub use crate::location::{Interrupt, open_file};
 
 /// The size of a chunk of short lines, in bytes: it stays in the second-level cache while its columns
 /// are read in turn.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 128 << 10;
 
 /// The longest line that is read, in bytes without its ending; published ones are below 300. A longer one
 /// isn't a row of any table, and could fill the memory.
@@ -99,7 +99,7 @@ impl Decoder {
 /// Some of the text of a file, reused from chunk to chunk.
 ///
 /// # Memory
-/// About 256 KiB, or as much as its longest line.
+/// About 128 KiB, or as much as its longest line.
 #[derive(Default)]
 pub struct Chunk {
     /// Longer than the lines: reused room isn't cleared.
