@@ -240,8 +240,10 @@ def digests(lake: Path | str) -> dict[str, str]:
     }
 
 
-def slow_at_first(task: Any) -> Any:
-    """A task that the first attempts at two shards begin late, so that Spark starts copies of them."""
+def slow_at_first(task: Any, copied: Path) -> Any:
+    """A task that the first attempts at two shards begin late, so that Spark starts copies of them. A copy makes
+    the file `copied`, since Spark writes its own log late, and keeps its result until the driver has looked for
+    parts."""
 
     def slow(batches: Any) -> Any:
         import time
@@ -249,9 +251,15 @@ def slow_at_first(task: Any) -> Any:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        if context.partitionId() in (0, 1) and context.attemptNumber() == 0:
+        is_copied = context.partitionId() in (0, 1)
+        if is_copied and context.attemptNumber() == 0:
             time.sleep(30)
-        yield from task(batches)
+        elif is_copied:
+            copied.touch()
+        results = list(task(batches))
+        if is_copied:
+            time.sleep(3 * tracelake.spark._POLL)
+        yield from results
 
     return slow
 
@@ -278,15 +286,15 @@ def test_a_killed_worker_and_speculation_change_no_byte(
     copies_before = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
     lost_before = cluster.events('"Event":"SparkListenerExecutorRemoved"')
     plain = tracelake.spark._task
-    monkeypatch.setattr(tracelake.spark, "_task", lambda *given: slow_at_first(plain(*given)))
+    copied = tmp_path / "copied"
+    monkeypatch.setattr(tracelake.spark, "_task", lambda *given: slow_at_first(plain(*given), copied))
     events: list[tracelake.Event] = []
     killed: list[str] = []
 
     def watch(event: tracelake.Event) -> None:
         events.append(event)
         # In the middle: parts are finished, and copies of tasks are at work.
-        copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
-        if event.kind == "finished" and not killed and copies > copies_before:
+        if event.kind == "finished" and not killed and copied.exists():
             killed.append("worker-1")
             cluster.kill("worker-1")
 
