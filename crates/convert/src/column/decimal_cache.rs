@@ -14,9 +14,10 @@ use super::cache::{Found, Span};
 use crate::split::FieldOffsets;
 use crate::value::{ZEROS, eight_digits};
 
-/// The largest number of digits after the point that a field has, and that its value has, which can be more
-/// if there is an exponent.
+/// The most digits after the point of a field.
 const DIGITS: usize = 8;
+
+/// The most places after the point of a value: the digits, and the exponent.
 const PLACES: usize = 12;
 
 /// Numbers below this one have a slot.
@@ -25,9 +26,9 @@ const NUMBERS: usize = 10_000;
 /// The slots of a table: of no decimal, and of each number by the places after the point.
 const SLOTS: usize = 1 + PLACES * NUMBERS;
 
-/// `e-0` above four digits, in a word of eight digits whose zeros are 0.
-const EXPONENT: u64 = u64::from_le_bytes(*b"0000e-00") ^ ZEROS;
+/// Where a word has the start of an exponent, `e-0`, and what is there if it has one and zeros are 0.
 const EXPONENT_BYTES: u64 = 0x00ff_ffff_0000_0000;
+const EXPONENT: u64 = u64::from_le_bytes(*b"0000e-00") ^ ZEROS;
 
 /// The decimals of one column.
 ///
