@@ -13,7 +13,7 @@ use super::dictionary::Dictionary;
 use super::kind::{PhysicalKind, ValueList};
 use super::min_max::MinMax;
 use super::page::PageBuffer;
-use super::phases::{Looking, Unknown};
+use super::phases::{ColumnFields, Unknown};
 use super::{ColumnEncoder, LookUp, Result, SourceField, is_id, page_rows};
 use crate::fault::Fault;
 use crate::options::Codec;
@@ -299,7 +299,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         self.found.clear();
         self.unknown.clear();
         self.faults.clear();
-        Box::new(Looking::new(self, text, records))
+        Box::new(ColumnFields::new(self, text, records))
     }
 
     fn finish(&mut self) -> Result<EncodedChunk> {

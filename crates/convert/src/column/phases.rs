@@ -20,8 +20,10 @@ pub(super) struct Unknown<K: PhysicalKind> {
     pub(super) is_mapped: bool,
 }
 
-/// Phase one: [`LookUp`].
-pub(super) struct Looking<'a, K: PhysicalKind> {
+/// The fields of one column in a chunk of text, on their way into its page.
+///
+/// Who has one sees the trait of its phase: first [`LookUp`], then [`Parsed`].
+pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],
     records: &'a Records,
@@ -29,10 +31,7 @@ pub(super) struct Looking<'a, K: PhysicalKind> {
     all_found: bool,
 }
 
-/// Phase two: [`Parsed`].
-struct Ready<'a, K: PhysicalKind>(Looking<'a, K>);
-
-impl<'a, K: PhysicalKind> Looking<'a, K> {
+impl<'a, K: PhysicalKind> ColumnFields<'a, K> {
     pub(super) fn new(encoder: &'a mut Encoder<K>, text: &'a [u8], records: &'a Records) -> Self {
         Self {
             encoder,
@@ -43,7 +42,7 @@ impl<'a, K: PhysicalKind> Looking<'a, K> {
     }
 }
 
-impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
+impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
     fn look_up(&mut self, range: Range<usize>) {
         let encoder = &mut *self.encoder;
         let before = encoder.found.len();
@@ -85,7 +84,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
             ..
         } = &mut *self.encoder;
         let Some(field) = field.filter(|_| !self.all_found) else {
-            return Box::new(Ready(*self));
+            return self;
         };
         for (record, _) in found
             .iter()
@@ -102,22 +101,22 @@ impl<'a, K: PhysicalKind> LookUp<'a> for Looking<'a, K> {
                 Err(fault) => faults.push((record, fault)),
             }
         }
-        Box::new(Ready(*self))
+        self
     }
 }
 
-impl<K: PhysicalKind> Parsed for Ready<'_, K> {
+impl<K: PhysicalKind> Parsed for ColumnFields<'_, K> {
     fn faults(&self) -> &[(usize, Fault)] {
-        &self.0.encoder.faults
+        &self.encoder.faults
     }
 
     fn append(self: Box<Self>, faulty: &[usize]) -> Result<()> {
-        let Looking {
+        let Self {
             encoder,
             text,
             records,
             all_found,
-        } = self.0;
+        } = *self;
         let unknown = std::mem::take(&mut encoder.unknown);
         for unknown in &unknown {
             if faulty.binary_search(&unknown.record).is_ok() {
