@@ -489,6 +489,32 @@ fn a_cut_gzip_is_corrupt() {
     }
 }
 
+/// Threads read ahead of the bad row, and find that the file is cut.
+#[test]
+fn the_first_thing_that_is_wrong_is_named_with_any_number_of_threads() {
+    // Some 16 chunks, with a bad row three chunks before the end.
+    let (good, bad_row) = (60_000, 50_000);
+    let mut text = jobs().repeat(good);
+    text.insert(jobs().len() * bad_row, b'x');
+    let bytes = gzip(&text);
+    let scratch = Scratch::new();
+    part(&scratch, &bytes[..bytes.len() - 9]);
+    for threads in ["1", "2", "8"] {
+        let run = convert(&scratch.src(), &scratch.out(), &["--threads", threads]);
+        assert_eq!(run.code, 4, "{threads}: {}", run.stderr);
+        let place = format!(
+            "{}:{}:1: job_events.time",
+            JOBS.trim_end_matches(": "),
+            bad_row + 1
+        );
+        assert!(
+            run.message().contains(&place),
+            "{threads}: {}",
+            run.message()
+        );
+    }
+}
+
 #[test]
 fn a_source_that_is_one_broken_file_is_refused() {
     let scratch = Scratch::new();

@@ -269,7 +269,7 @@ fn the_exit_codes_are_those_of_the_program() {
 }
 
 /// Figures of the docs, and the constants that they are taken from.
-const FIGURES: [(&str, &str, &str, &str); 17] = [
+const FIGURES: [(&str, &str, &str, &str); 20] = [
     (
         LIMITS,
         "more than 99 %",
@@ -311,6 +311,24 @@ const FIGURES: [(&str, &str, &str, &str); 17] = [
         "texts of more than 32 bytes on average",
         "column/choice.rs",
         "LONG_TEXT: usize = 32;",
+    ),
+    (
+        "docs/design.md",
+        "up to four chunks are read ahead",
+        "part/read_ahead.rs",
+        "CHUNKS: usize = 4;",
+    ),
+    (
+        LIMITS,
+        "up to four chunks are read ahead",
+        "part/read_ahead.rs",
+        "CHUNKS: usize = 4;",
+    ),
+    (
+        "docs/design.md",
+        "whenever it is 4 MiB longer",
+        "store/staging.rs",
+        "WRITE_BEHIND: u64 = 4 << 20;",
     ),
     (
         "docs/design.md",

@@ -1,23 +1,23 @@
 //! One part: the path of the data, from the text of a table to an output file.
 
+mod lines;
+mod read_ahead;
 mod syntax;
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tracelake_schema::Syntax;
 
 use crate::bad_row::{BadRow, BadShare};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::field_order::FieldOrder;
 use crate::output::{Block, BlockBuilder, Encoding, OutputFile};
 use crate::reject::Reject;
-use crate::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
-use crate::split::LineEnding;
-use syntax::{ChunkRecords, Ends};
+use crate::source::{Fingerprint, Source};
+use lines::{Lines, SplitChunk};
+use read_ahead::ReadAhead;
 
 /// Rejects that are written before the next tick: a chunk can have 131,072 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
@@ -40,7 +40,7 @@ pub struct Converted {
 /// Converts one part of a text: reads it in chunks, splits them into records, encodes these column by
 /// column and writes row groups to `out`.
 ///
-/// Idle threads read the next chunk, encode some of the columns, or write the previous row group; on one
+/// Idle threads read the next chunks, encode some of the columns, or write the previous row group; on one
 /// thread these steps follow each other. The output is the same either way.
 ///
 /// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets the bytes of
@@ -50,7 +50,7 @@ pub struct Converted {
 /// Those of the file and of the output, and of the two callbacks.
 ///
 /// # Memory
-/// Two chunks of text, the row group being encoded and, on several threads, the one being written; not
+/// Five chunks of text, the row group being encoded and, on several threads, the one being written; not
 /// the size of the file.
 pub fn convert_part<W: Write + Send>(
     text: &mut TableText<'_>,
@@ -80,7 +80,7 @@ pub fn convert_part<W: Write + Send>(
 /// Those of the file and of the callbacks.
 ///
 /// # Memory
-/// Two chunks of text and the batch being made; not the size of the file.
+/// Five chunks of text and the batch being made; not the size of the file.
 pub(crate) fn read_batches(
     text: &mut TableText<'_>,
     order: &FieldOrder,
@@ -123,14 +123,7 @@ impl<'a> TableText<'a> {
     #[must_use]
     pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
-            lines: Lines {
-                source,
-                order,
-                ending: None,
-                header: order.table.syntax == Syntax::QuotedCsv,
-                part_rows,
-                left: part_rows,
-            },
+            lines: Lines::new(source, order, part_rows),
             now: SplitChunk::new(order.table.syntax),
             place: TextPosition::default(),
             is_begun: false,
@@ -142,7 +135,7 @@ impl<'a> TableText<'a> {
     /// # Errors
     /// Those of the file.
     pub fn next_part(&mut self) -> Result<bool> {
-        self.lines.left = self.lines.part_rows;
+        self.lines.start_part();
         self.lines.read(&mut self.now)?;
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         Ok(is_first || self.now.has_lines())
@@ -156,7 +149,7 @@ impl<'a> TableText<'a> {
         while self.now.has_lines() {
             self.place.pass(&self.now);
             self.lines.read(&mut self.now)?;
-            tick(self.lines.source.position())?;
+            tick(self.now.position)?;
         }
         Ok(())
     }
@@ -164,7 +157,7 @@ impl<'a> TableText<'a> {
     /// What was read of the file so far.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        self.lines.source.fingerprint()
+        self.lines.source().fingerprint()
     }
 
     /// Asks whether the file is still the one that was read so far.
@@ -172,21 +165,19 @@ impl<'a> TableText<'a> {
     /// # Errors
     /// As [`Source::confirm`].
     pub fn confirm(&self) -> Result<()> {
-        self.lines.source.confirm()
+        self.lines.source().confirm()
     }
 }
 
 /// Makes blocks of the rows of a part.
 struct Filler<'a, 'b> {
-    text: &'a mut TableText<'b>,
-    /// Where the part starts.
-    before: TextPosition,
-    builder: BlockBuilder,
-    /// The chunk that is read while `text.now` is converted.
-    next: SplitChunk,
-    rejected: u64,
-    on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
-    tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
+    lines: &'a mut Lines<'b>,
+    /// The chunk to convert next.
+    now: &'a mut SplitChunk,
+    ahead: ReadAhead,
+    rows: Rows<'a>,
+    /// The number of rows before the part.
+    before: u64,
 }
 
 impl<'a, 'b> Filler<'a, 'b> {
@@ -196,149 +187,104 @@ impl<'a, 'b> Filler<'a, 'b> {
         on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
         tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
     ) -> Self {
+        let order = text.lines.order();
         Self {
-            before: text.place,
-            builder,
-            next: SplitChunk::new(text.lines.order.table.syntax),
-            rejected: 0,
-            text,
-            on_bad_row,
-            tick,
+            lines: &mut text.lines,
+            now: &mut text.now,
+            ahead: ReadAhead::new(order.table.syntax),
+            before: text.place.rows,
+            rows: Rows {
+                order,
+                place: &mut text.place,
+                builder,
+                rejected: 0,
+                on_bad_row,
+                tick,
+            },
         }
     }
 
     /// The counts, after the last block.
     fn converted(&self) -> Converted {
+        let Rows { builder, .. } = &self.rows;
         Converted {
-            rows_in: self.text.place.rows - self.before.rows,
-            rows_out: self.builder.pushed(),
-            rows_rejected: self.rejected,
-            sentinels_mapped: self.builder.sentinels_mapped(),
-            time: self.builder.time(self.text.lines.order.table),
+            rows_in: self.rows.place.rows - self.before,
+            rows_out: builder.pushed(),
+            rows_rejected: self.rows.rejected,
+            sentinels_mapped: builder.sentinels_mapped(),
+            time: builder.time(self.rows.order.table),
         }
     }
 
     /// The next block; `None` after the last one.
     fn fill(&mut self) -> Result<Option<Block>> {
-        let TableText {
-            lines, now, place, ..
-        } = &mut *self.text;
-        while now.has_lines() && !self.builder.is_full(now.records.rows()) {
-            let order = lines.order;
-            let (read, rejects) = rayon::join(
-                || lines.read(&mut self.next),
-                || syntax::push(&mut self.builder, now.chunk.lines(), &now.records, order),
+        let Self {
+            lines,
+            now,
+            ahead,
+            rows,
+            ..
+        } = self;
+        while rows.have_room_for(now) {
+            let ((), converted) = rayon::join(
+                || ahead.read(|chunk| lines.read(chunk)),
+                || ahead.while_converting(|| rows.convert(now, ahead)),
             );
-            let rejects = rejects?;
-            place.first_chunk = (place.rows == 0).then(|| BadShare {
-                bad: rejects.len() as u64,
-                rows: now.records.count(),
-            });
-            for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
-                for reject in rejects {
-                    (self.on_bad_row)(&place.of(now.chunk.lines(), reject))?;
-                    self.rejected += 1;
-                }
-                (self.tick)(lines.source.position())?;
-            }
-            place.pass(now);
-            (self.tick)(lines.source.position())?;
-            read?;
-            std::mem::swap(now, &mut self.next);
+            converted?;
+            ahead.next(now)?;
         }
-        self.builder.finish()
+        rows.builder.finish()
     }
 }
 
-/// A chunk of text and where its records are.
-struct SplitChunk {
-    chunk: Chunk,
-    records: ChunkRecords,
-}
-
-impl SplitChunk {
-    fn new(syntax: Syntax) -> Self {
-        Self {
-            chunk: Chunk::default(),
-            records: ChunkRecords::new(syntax),
-        }
-    }
-
-    /// Whether it has lines; it has none after the end of a part.
-    fn has_lines(&self) -> bool {
-        !self.chunk.lines().is_empty()
-    }
-}
-
-/// Reads and splits the chunks of a text.
-struct Lines<'a> {
-    source: &'a mut Source,
+/// The rows of a part, chunk by chunk.
+struct Rows<'a> {
     order: &'a FieldOrder,
-    /// How the lines end, once one was read.
-    ending: Option<LineEnding>,
-    /// Whether the header is still to be read.
-    header: bool,
-    /// Rows in a part, and how many more the current part may have; `None` if one part has all.
-    part_rows: Option<u64>,
-    left: Option<u64>,
+    /// Of the next chunk.
+    place: &'a mut TextPosition,
+    builder: BlockBuilder,
+    rejected: u64,
+    on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+    tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
 }
 
-impl Lines<'_> {
-    /// Reads and splits the next chunk, which has no lines at the end of the part.
-    fn read(&mut self, split: &mut SplitChunk) -> Result<()> {
-        let SplitChunk { chunk, records } = split;
-        chunk.clear();
-        while self.left != Some(0) && self.source.next_chunk(chunk)? {
-            let is_first = self.ending.is_none() || self.header;
-            let ending = *self
-                .ending
-                .get_or_insert_with(|| LineEnding::of(chunk.lines()));
-            let most = self
-                .left
-                .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
-            let ends = Ends {
-                is_first,
-                is_last: self.source.is_at_end(),
-            };
-            let fields = self.order.fields.len();
-            let whole = records.split(chunk.lines(), fields, ending, ends, most);
-            let begun = whole..chunk.lines().len();
-            let begun = (records.count() < most).then_some(begun);
-            let mut long = records.longest().into_iter().chain(begun);
-            let length =
-                |record: &Range<usize>| ending.body(&chunk.lines()[record.clone()]).0.len();
-            if let Some(long) = long.find(|record| length(record) > LINE_LIMIT) {
-                return Err(self.source.too_long("record", chunk, long.start));
-            }
-            self.source.give_back(chunk, whole);
-            if whole == 0 {
-                // All of it is the start of one record.
-                continue;
-            }
-            if self.header {
-                let header = records.take_header(chunk.lines(), self.order);
-                header.map_err(|(at, reason)| self.misfit(at, reason))?;
-                self.header = false;
-            }
-            if let Some(left) = &mut self.left {
-                let split = left.checked_sub(records.count());
-                *left = split.expect("a chunk is split into at most this many records");
-            }
-            return Ok(());
-        }
-        if self.header {
-            return Err(self.misfit(0, "there is no header".to_owned()));
+impl Rows<'_> {
+    /// Whether a chunk has rows for this block.
+    fn have_room_for(&self, split: &SplitChunk) -> bool {
+        split.has_lines() && !self.builder.is_full(split.records.rows())
+    }
+
+    /// Converts a chunk, and those that are ready after it.
+    fn convert(&mut self, now: &mut SplitChunk, ahead: &ReadAhead) -> Result<()> {
+        self.push(now)?;
+        while ahead.next_if(now, |next| self.have_room_for(next)) {
+            self.push(now)?;
         }
         Ok(())
     }
 
-    /// The error for a wrong header, at one of its bytes.
-    fn misfit(&self, at: usize, reason: String) -> Error {
-        Error::new(ErrorKind::Misfit, reason)
-            .at(self.source.location())
-            .line(1, Some(at as u64 + 1))
-            .field(self.order.table.name)
-            .hint("the first line has to be the published header: download the file again")
+    /// Adds the rows of a chunk to the block.
+    fn push(&mut self, split: &SplitChunk) -> Result<()> {
+        let SplitChunk {
+            chunk,
+            records,
+            position,
+        } = split;
+        let lines = chunk.lines();
+        let rejects = syntax::push(&mut self.builder, lines, records, self.order)?;
+        self.place.first_chunk = (self.place.rows == 0).then(|| BadShare {
+            bad: rejects.len() as u64,
+            rows: records.count(),
+        });
+        for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
+            for reject in rejects {
+                (self.on_bad_row)(&self.place.of(lines, reject))?;
+                self.rejected += 1;
+            }
+            (self.tick)(*position)?;
+        }
+        self.place.pass(split);
+        (self.tick)(*position)
     }
 }
 

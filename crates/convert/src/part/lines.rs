@@ -1,0 +1,142 @@
+//! A text in chunks of whole lines, split into records, and its parts one after the other.
+
+use std::ops::Range;
+
+use tracelake_schema::Syntax;
+
+use super::syntax::{ChunkRecords, Ends};
+use crate::error::{Error, ErrorKind, Result};
+use crate::field_order::FieldOrder;
+use crate::source::{Chunk, LINE_LIMIT, Source};
+use crate::split::LineEnding;
+
+/// A chunk of text and where its records are.
+pub(super) struct SplitChunk {
+    pub(super) chunk: Chunk,
+    pub(super) records: ChunkRecords,
+    /// Bytes of the file that were read with it and before it.
+    pub(super) position: u64,
+}
+
+impl SplitChunk {
+    pub(super) fn new(syntax: Syntax) -> Self {
+        Self {
+            chunk: Chunk::default(),
+            records: ChunkRecords::new(syntax),
+            position: 0,
+        }
+    }
+
+    /// Whether it has lines; it has none after the end of a part.
+    pub(super) fn has_lines(&self) -> bool {
+        !self.chunk.lines().is_empty()
+    }
+}
+
+/// Reads and splits the chunks of a text.
+pub(super) struct Lines<'a> {
+    source: &'a mut Source,
+    order: &'a FieldOrder,
+    /// How the lines end, once one was read.
+    ending: Option<LineEnding>,
+    /// Whether the header is still to be read.
+    header: bool,
+    /// Rows in a part, and how many more the current part may have; `None` if one part has all.
+    part_rows: Option<u64>,
+    left: Option<u64>,
+}
+
+impl<'a> Lines<'a> {
+    /// Starts at the current position of `source`. A part ends after `part_rows` rows, if given.
+    pub(super) fn new(
+        source: &'a mut Source,
+        order: &'a FieldOrder,
+        part_rows: Option<u64>,
+    ) -> Self {
+        Self {
+            source,
+            order,
+            ending: None,
+            header: order.table.syntax == Syntax::QuotedCsv,
+            part_rows,
+            left: part_rows,
+        }
+    }
+
+    /// The file, as far as it was read.
+    pub(super) fn source(&self) -> &Source {
+        self.source
+    }
+
+    /// The order of the fields.
+    pub(super) fn order(&self) -> &'a FieldOrder {
+        self.order
+    }
+
+    /// Advances to the next part.
+    pub(super) fn start_part(&mut self) {
+        self.left = self.part_rows;
+    }
+
+    /// Reads and splits the next chunk, which has no lines at the end of the part.
+    pub(super) fn read(&mut self, split: &mut SplitChunk) -> Result<()> {
+        self.split(&mut split.chunk, &mut split.records)?;
+        split.position = self.source.position();
+        Ok(())
+    }
+
+    fn split(&mut self, chunk: &mut Chunk, records: &mut ChunkRecords) -> Result<()> {
+        chunk.clear();
+        while self.left != Some(0) && self.source.next_chunk(chunk)? {
+            let is_first = self.ending.is_none() || self.header;
+            let ending = *self
+                .ending
+                .get_or_insert_with(|| LineEnding::of(chunk.lines()));
+            let most = self
+                .left
+                .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
+            let ends = Ends {
+                is_first,
+                is_last: self.source.is_at_end(),
+            };
+            let fields = self.order.fields.len();
+            let whole = records.split(chunk.lines(), fields, ending, ends, most);
+            let begun = whole..chunk.lines().len();
+            let begun = (records.count() < most).then_some(begun);
+            let mut long = records.longest().into_iter().chain(begun);
+            let length =
+                |record: &Range<usize>| ending.body(&chunk.lines()[record.clone()]).0.len();
+            if let Some(long) = long.find(|record| length(record) > LINE_LIMIT) {
+                return Err(self.source.too_long("record", chunk, long.start));
+            }
+            self.source.give_back(chunk, whole);
+            if whole == 0 {
+                // All of it is the start of one record.
+                continue;
+            }
+            if self.header {
+                let header = records.take_header(chunk.lines(), self.order);
+                header.map_err(|(at, reason)| self.misfit(at, reason))?;
+                self.header = false;
+            }
+            if let Some(left) = &mut self.left {
+                let split = left.checked_sub(records.count());
+                *left = split.expect("a chunk is split into at most this many records");
+            }
+            return Ok(());
+        }
+        if self.header {
+            return Err(self.misfit(0, "there is no header".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The error for a wrong header, at one of its bytes.
+    fn misfit(&self, at: usize, reason: String) -> Error {
+        Error::new(ErrorKind::Misfit, reason)
+            .at(self.source.location())
+            .line(1, Some(at as u64 + 1))
+            .field(self.order.table.name)
+            .hint("the first line has to be the published header: download the file again")
+    }
+}
