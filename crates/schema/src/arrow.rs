@@ -56,8 +56,7 @@ pub fn data_type(column: &Column) -> DataType {
 
 /// The metadata of a column's field; Arrow keeps it sorted by key, so its order is always the same.
 ///
-/// Every column has `comment` (the meaning with its unit), `obfuscation` and `content` (the
-/// publisher's name). Some also have `unit`, `codes` (JSON, such as
+/// Every column has `comment` (the meaning with its unit) and `obfuscation`. Some also have `unit`, `codes` (JSON, such as
 /// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`), `ranges` (JSON, the first
 /// value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`; `null` where values without a name
 /// begin) and `invalid` (JSON, such as
@@ -67,7 +66,6 @@ pub fn metadata(column: &Column) -> Metadata {
     let mut metadata = Metadata::from([
         ("comment", column.comment().as_str()),
         ("obfuscation", column.obfuscation.name()),
-        ("content", column.content),
     ]);
     if let Some(unit) = column.unit {
         metadata.insert("unit", unit);
@@ -301,7 +299,7 @@ mod tests {
             .flat_map(|table| table.columns)
         {
             let metadata = metadata(column);
-            assert_eq!(metadata["content"], column.content);
+            assert_eq!(metadata["comment"], column.comment());
             assert_eq!(metadata.get("unit").map(String::as_str), column.unit);
             assert_eq!(
                 metadata.contains_key("sentinels"),
