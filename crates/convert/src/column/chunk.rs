@@ -22,12 +22,13 @@ use super::kind::{PhysicalKind, nan_count};
 use super::min_max::{self, MinMax};
 use crate::options::Codec;
 
-/// Room for the header of a page; most take 20 to 30 bytes.
+/// Room reserved for a page header; most are 20 to 30 bytes long.
 const HEADER_BYTES: usize = 64;
 
 /// The finished pages of a column chunk.
 pub(super) struct ChunkBuilder<K: PhysicalKind> {
-    /// Data pages, each with its header. Moving them to ever larger buffers took 1 to 2 % of a conversion.
+    /// Data pages, each with its header, in buffers of their own: copying them into one growing buffer took 1 to
+    /// 2 % of a conversion.
     pages: Vec<Bytes>,
     facts: Vec<PageFacts<K>>,
     /// The dictionary page with its header; empty if there is none.
@@ -219,7 +220,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
     }
 }
 
-/// A page with its header, and how many bytes both take uncompressed.
+/// Serializes a page with its header; also returns the size of both before compression.
 fn write_page(page: Page, uncompressed: usize) -> Result<(Bytes, usize)> {
     let mut bytes = Vec::with_capacity(page.buffer().len() + HEADER_BYTES);
     let mut sink = TrackedWrite::new(&mut bytes);
@@ -260,7 +261,7 @@ impl ChunkReader for EncodedChunk {
     }
 }
 
-/// Reads pages one after the other.
+/// Reads the bytes of several pages as one stream.
 pub(crate) struct PageReader(VecDeque<Bytes>);
 
 impl Read for PageReader {

@@ -22,7 +22,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
-/// Who has one sees the trait of its phase: first [`LookUp`], then [`Parsed`].
+/// Its holder sees only the trait of the current phase: first [`LookUp`], then [`Parsed`].
 pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],

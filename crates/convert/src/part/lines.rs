@@ -10,6 +10,9 @@ use crate::field_order::FieldOrder;
 use crate::source::{Chunk, LINE_LIMIT, Source};
 use crate::split::LineEnding;
 
+/// A chunk with more records than this, of 16 bytes on average, is dense.
+const DENSE_RECORDS: u64 = 1 << 13;
+
 /// A chunk of text and where its records are.
 pub(super) struct SplitChunk {
     pub(super) chunk: Chunk,
@@ -25,6 +28,12 @@ impl SplitChunk {
             records: ChunkRecords::new(syntax),
             position: 0,
         }
+    }
+
+    /// Whether its records take much more room than its text: up to 200 bytes each, see
+    /// [`quoted::QuotedRecords`](crate::quoted::QuotedRecords).
+    pub(super) fn is_dense(&self) -> bool {
+        self.records.count() > DENSE_RECORDS
     }
 
     /// Whether it has lines; it has none after the end of a part.

@@ -43,8 +43,8 @@ pub struct Converted {
 /// Idle threads read the next chunks, encode some of the columns, or write the previous row group; on one
 /// thread these steps follow each other. The output is the same either way.
 ///
-/// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets the bytes of
-/// the file read so far, often enough to stop within a moment.
+/// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets how many
+/// bytes of the file were read for the rows so far, often enough to stop within a moment.
 ///
 /// # Errors
 /// Those of the file and of the output, and of the two callbacks.
@@ -98,7 +98,8 @@ pub(crate) fn read_batches(
     Ok(filler.converted())
 }
 
-/// The text of a table, from a file or a member of an archive, to be converted part by part.
+/// The text of a table, from a file or a member of an archive, to be converted part by part. After an error it
+/// can't be read on.
 pub struct TableText<'a> {
     lines: Lines<'a>,
     /// The chunk to convert next; it has no lines at the end of a part.

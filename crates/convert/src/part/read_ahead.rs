@@ -1,4 +1,4 @@
-//! Chunks that one thread reads while another one converts those before.
+//! One thread reads chunks ahead while another one converts the earlier ones.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,69 +9,81 @@ use tracelake_schema::Syntax;
 use super::lines::SplitChunk;
 use crate::error::Result;
 
-/// The most chunks that are read ahead. A thread that has read as many helps the one that converts, until
-/// half of them are left. More of them only take more of the cache.
+/// How many chunks may be read ahead. A thread that has read this many helps with converting until only half
+/// of them are left. A higher limit gains nothing and takes more of the cache.
 const CHUNKS: usize = 4;
 
-/// How long a thread waits for a chunk that another one reads, before it looks for other work.
+/// How many chunks are converted in a turn. It may be the turn of a thread that waits to go on with another
+/// part.
+const TURN: usize = 32;
+
+/// How long the converting thread waits for the chunk being read before it looks for other work.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// The chunks of a part that follow the one being converted.
 ///
-/// Reading and converting take about the same time. A thread that waited for the other one after each
-/// chunk would be idle for a fifth of the time, since some chunks end pages and others don't.
+/// Reading and converting a chunk take about equally long, except that a chunk that ends pages takes far
+/// longer to convert. If the threads met after every chunk, they would be idle for a fifth of the time.
 pub(super) struct ReadAhead {
+    syntax: Syntax,
     chunks: Mutex<Chunks>,
-    /// Notified when a chunk was read.
+    /// Signalled when a chunk has been read.
     read: Condvar,
 }
 
 struct Chunks {
-    /// In the order of the text. The last one of a part has no lines, or is an error.
+    /// In the order of the text. The last entry of a part is a chunk without lines, or an error.
     ready: VecDeque<Result<SplitChunk>>,
     free: Vec<SplitChunk>,
     is_reading: bool,
     is_converting: bool,
+    /// Chunks that were taken in this turn.
+    taken: usize,
 }
 
 impl ReadAhead {
     pub(super) fn new(syntax: Syntax) -> Self {
         Self {
+            syntax,
             chunks: Mutex::new(Chunks {
                 ready: VecDeque::new(),
                 free: (0..CHUNKS).map(|_| SplitChunk::new(syntax)).collect(),
                 is_reading: false,
                 is_converting: false,
+                taken: 0,
             }),
             read: Condvar::new(),
         }
     }
 
-    /// Reads a chunk, and then more while there is room and another thread converts. A thread that does both
-    /// in turn reads no more than one, so that two chunks stay in its cache.
+    /// Reads the next chunk if there is room and the part hasn't ended, and further ones while another thread
+    /// is converting. A thread that does both in turn reads only one, so its two chunks stay in its cache.
     pub(super) fn read(&self, mut read: impl FnMut(&mut SplitChunk) -> Result<()>) {
         let mut next = self.lock().start_reading();
         while let Some(mut chunk) = next {
             let done = read(&mut chunk).map(|()| chunk);
             let mut chunks = self.lock();
+            let goes_on = chunks.is_converting && !done.as_ref().is_ok_and(SplitChunk::is_dense);
             chunks.ready.push_back(done);
             chunks.is_reading = false;
             self.read.notify_one();
-            let goes_on = chunks.is_converting;
             next = goes_on.then(|| chunks.start_reading()).flatten();
         }
     }
 
-    /// Runs `convert`, which converts chunks.
+    /// Runs `convert`; meanwhile [`ReadAhead::read`] may read more than one chunk.
     pub(super) fn while_converting<R>(&self, convert: impl FnOnce() -> R) -> R {
-        self.lock().is_converting = true;
+        let mut chunks = self.lock();
+        chunks.is_converting = true;
+        chunks.taken = 0;
+        drop(chunks);
         let converted = convert();
         self.lock().is_converting = false;
         converted
     }
 
-    /// Replaces a chunk that was converted by the next one, if it `fits`. Returns false where it doesn't, and
-    /// where it is time to read again.
+    /// Puts the next chunk in place of `now`, which has been converted, if it `fits`. Returns false if it
+    /// doesn't, or if the turn is over.
     pub(super) fn next_if(
         &self,
         now: &mut SplitChunk,
@@ -82,24 +94,35 @@ impl ReadAhead {
             .read
             .wait_timeout_while(self.lock(), PATIENCE, is_awaited);
         let (mut chunks, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let goes_on = chunks.is_reading || chunks.ready.len() > CHUNKS / 2;
+        let are_enough = chunks.is_reading || chunks.ready.len() > CHUNKS / 2;
+        let goes_on = are_enough && chunks.taken < TURN;
         let fits = |next: &mut Result<_>| goes_on && next.as_ref().is_ok_and(fits);
         let Some(Ok(next)) = chunks.ready.pop_front_if(fits) else {
             return false;
         };
-        chunks.replace(now, next);
+        chunks.taken += 1;
+        self.replace(&mut chunks, now, next);
         true
     }
 
-    /// Replaces a chunk that was converted by the next one, after [`ReadAhead::read`].
+    /// Puts the next chunk in place of `now`, which has been converted. [`ReadAhead::read`] must have returned.
     ///
     /// # Errors
-    /// That of reading it.
+    /// If that chunk could not be read.
     pub(super) fn next(&self, now: &mut SplitChunk) -> Result<()> {
         let mut chunks = self.lock();
         let next = chunks.ready.pop_front().expect("a chunk was read");
-        chunks.replace(now, next?);
+        self.replace(&mut chunks, now, next?);
         Ok(())
+    }
+
+    fn replace(&self, chunks: &mut Chunks, now: &mut SplitChunk, next: SplitChunk) {
+        let mut done = std::mem::replace(now, next);
+        if done.is_dense() {
+            // Its records take more room than the others need.
+            done = SplitChunk::new(self.syntax);
+        }
+        chunks.free.push(done);
     }
 
     fn lock(&self) -> MutexGuard<'_, Chunks> {
@@ -117,9 +140,5 @@ impl Chunks {
         let chunk = self.free.pop();
         self.is_reading = chunk.is_some();
         chunk
-    }
-
-    fn replace(&mut self, now: &mut SplitChunk, next: SplitChunk) {
-        self.free.push(std::mem::replace(now, next));
     }
 }
