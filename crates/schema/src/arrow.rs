@@ -56,11 +56,10 @@ pub fn data_type(column: &Column) -> DataType {
 
 /// The metadata of a column's field; Arrow keeps it sorted by key, so its order is always the same.
 ///
-/// Every column has `comment` (the meaning with its unit) and `obfuscation`. Some also have `unit`, `codes` (JSON, such as
-/// `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`), `ranges` (JSON, the first
-/// value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`; `null` where values without a name
-/// begin) and `invalid` (JSON, such as
-/// `[-1,101]`).
+/// Every column has `comment` (the meaning with its unit) and `obfuscation`. Some also have `unit`, `codes`
+/// (JSON, such as `{"0":"SUBMIT"}`), `sentinels` (JSON, such as `{"0":"BEFORE_TRACE"}`), `ranges` (JSON, the
+/// first value of each, such as `{"0":"FREE","100":"BEST_EFFORT_BATCH"}`; `null` where values without a name
+/// begin) and `invalid` (JSON, such as `[-1,101]`).
 #[must_use]
 pub fn metadata(column: &Column) -> Metadata {
     let mut metadata = Metadata::from([

@@ -98,18 +98,15 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
 
     /// Adds a data page.
     pub(super) fn add_page(&mut self, body: Body, facts: PageFacts<K>) -> Result<()> {
-        let uncompressed = body.raw.len();
-        let bytes = body.stored(self.storage.expect("the first page decides"));
-        let page = Page::DataPage {
-            buf: bytes.into(),
-            num_values: u32::try_from(facts.rows).map_err(too_large)?,
+        let num_values = u32::try_from(facts.rows).map_err(too_large)?;
+        let page = self.write_page(body, |buf| Page::DataPage {
+            buf,
+            num_values,
             encoding: facts.encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
-        };
-        let (page, uncompressed) = write_page(page, uncompressed)?;
-        self.uncompressed += uncompressed;
+        })?;
         self.pages.push(page);
         self.facts.push(facts);
         Ok(())
@@ -117,28 +114,36 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
 
     /// Adds the dictionary page of a dictionary of `values` values.
     pub(super) fn add_dictionary(&mut self, body: Body, values: usize) -> Result<()> {
-        let uncompressed = body.raw.len();
-        let bytes = body.stored(self.storage.expect("the first page decides"));
-        let page = Page::DictionaryPage {
-            buf: bytes.into(),
-            num_values: u32::try_from(values).map_err(too_large)?,
+        let num_values = u32::try_from(values).map_err(too_large)?;
+        self.dictionary = self.write_page(body, |buf| Page::DictionaryPage {
+            buf,
+            num_values,
             encoding: Encoding::PLAIN,
             is_sorted: false,
-        };
-        let (page, uncompressed) = write_page(page, uncompressed)?;
-        self.uncompressed += uncompressed;
-        self.dictionary = page;
+        })?;
         Ok(())
+    }
+
+    /// Writes a page and its header.
+    fn write_page(&mut self, body: Body, page: impl FnOnce(Bytes) -> Page) -> Result<Bytes> {
+        let uncompressed = body.raw.len();
+        let stored = body.stored(self.storage.expect("the first page decides"));
+        let mut bytes = Vec::with_capacity(stored.len() + HEADER_BYTES);
+        let mut sink = TrackedWrite::new(&mut bytes);
+        let page = CompressedPage::new(page(stored.into()), uncompressed);
+        let spec = SerializedPageWriter::new(&mut sink).write_page(page)?;
+        sink.into_inner()?;
+        self.uncompressed += spec.uncompressed_size;
+        Ok(bytes.into())
     }
 
     /// Completes the column chunk; its bloom filter is still missing.
     pub(super) fn finish(self, descriptor: &ColumnDescPtr, codec: Codec) -> Result<EncodedChunk> {
         let dictionary = self.dictionary.len();
-        let data: usize = self.pages.iter().map(Bytes::len).sum();
         let nan_count = nan_count(descriptor.physical_type());
         let mut index = ColumnIndexBuilder::new(descriptor.physical_type());
         let mut offsets = OffsetIndexBuilder::new();
-        let mut start = dictionary;
+        let mut end = dictionary;
         for (facts, page) in self.facts.iter().zip(&self.pages) {
             let bounds = facts.min_max.as_ref().map(K::page_bounds);
             if bounds == Some(None) {
@@ -154,8 +159,8 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
             );
             offsets.append_row_count(signed(facts.rows));
             let bytes = i32::try_from(page.len()).map_err(too_large)?;
-            offsets.append_offset_and_size(signed(start), bytes);
-            start += page.len();
+            offsets.append_offset_and_size(signed(end), bytes);
+            end += page.len();
         }
         let bounds = self.facts.iter().filter_map(|page| page.min_max.as_ref());
         index.set_boundary_order(min_max::boundary_order(bounds));
@@ -170,7 +175,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
             .set_compression(compression(codec))
             .set_encodings(encodings)
             .set_page_encoding_stats(encoding_stats)
-            .set_total_compressed_size(signed(dictionary + data))
+            .set_total_compressed_size(signed(end))
             .set_total_uncompressed_size(signed(self.uncompressed))
             .set_num_values(signed(rows))
             .set_data_page_offset(signed(dictionary))
@@ -178,7 +183,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
             .set_statistics(K::statistics(self.min_max().as_ref(), nulls as u64))
             .build()?;
         let close = ColumnCloseResult {
-            bytes_written: (dictionary + data) as u64,
+            bytes_written: end as u64,
             rows_written: rows as u64,
             metadata,
             bloom_filter: None,
@@ -218,16 +223,6 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         }
         Ok((encodings, stats))
     }
-}
-
-/// Serializes a page with its header; also returns the size of both before compression.
-fn write_page(page: Page, uncompressed: usize) -> Result<(Bytes, usize)> {
-    let mut bytes = Vec::with_capacity(page.buffer().len() + HEADER_BYTES);
-    let mut sink = TrackedWrite::new(&mut bytes);
-    let page = CompressedPage::new(page, uncompressed);
-    let spec = SerializedPageWriter::new(&mut sink).write_page(page)?;
-    sink.into_inner()?;
-    Ok((bytes.into(), spec.uncompressed_size))
 }
 
 /// A number of bytes or rows as the format has it.

@@ -22,6 +22,10 @@ use read_ahead::ReadAhead;
 /// Rejects that are written before the next tick: a chunk can have 131,072 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 
+/// The most chunks that are converted in a turn, which may be a turn of a thread that waits to go on with
+/// another part.
+const CHUNKS_IN_A_TURN: usize = 32;
+
 /// The counts of a part that was converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
@@ -258,7 +262,10 @@ impl Rows<'_> {
     /// Converts a chunk, and those that are ready after it.
     fn convert(&mut self, now: &mut SplitChunk, ahead: &ReadAhead) -> Result<()> {
         self.push(now)?;
-        while ahead.next_if(now, |next| self.have_room_for(next)) {
+        for _ in 1..CHUNKS_IN_A_TURN {
+            if !ahead.next_if(now, |next| self.have_room_for(next)) {
+                break;
+            }
             self.push(now)?;
         }
         Ok(())

@@ -13,10 +13,6 @@ use crate::error::Result;
 /// of them are left. A higher limit gains nothing and takes more of the cache.
 const CHUNKS: usize = 4;
 
-/// How many chunks are converted in a turn. It may be the turn of a thread that waits to go on with another
-/// part.
-const TURN: usize = 32;
-
 /// How long the converting thread waits for the chunk being read before it looks for other work.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -37,8 +33,6 @@ struct Chunks {
     free: Vec<SplitChunk>,
     is_reading: bool,
     is_converting: bool,
-    /// Chunks that were taken in this turn.
-    taken: usize,
 }
 
 impl ReadAhead {
@@ -50,7 +44,6 @@ impl ReadAhead {
                 free: (0..CHUNKS).map(|_| SplitChunk::new(syntax)).collect(),
                 is_reading: false,
                 is_converting: false,
-                taken: 0,
             }),
             read: Condvar::new(),
         }
@@ -71,19 +64,16 @@ impl ReadAhead {
         }
     }
 
-    /// Runs `convert`; meanwhile [`ReadAhead::read`] may read more than one chunk.
+    /// Runs `convert`, during which [`ReadAhead::read`] may read more than one chunk.
     pub(super) fn while_converting<R>(&self, convert: impl FnOnce() -> R) -> R {
-        let mut chunks = self.lock();
-        chunks.is_converting = true;
-        chunks.taken = 0;
-        drop(chunks);
+        self.lock().is_converting = true;
         let converted = convert();
         self.lock().is_converting = false;
         converted
     }
 
-    /// Puts the next chunk in place of `now`, which has been converted, if it `fits`. Returns false if it
-    /// doesn't, or if the turn is over.
+    /// Puts the next chunk in place of `now`, which has been converted. Returns false if it doesn't `fit`,
+    /// or if it is time to look for other work.
     pub(super) fn next_if(
         &self,
         now: &mut SplitChunk,
@@ -94,13 +84,11 @@ impl ReadAhead {
             .read
             .wait_timeout_while(self.lock(), PATIENCE, is_awaited);
         let (mut chunks, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let are_enough = chunks.is_reading || chunks.ready.len() > CHUNKS / 2;
-        let goes_on = are_enough && chunks.taken < TURN;
+        let goes_on = chunks.is_reading || chunks.ready.len() > CHUNKS / 2;
         let fits = |next: &mut Result<_>| goes_on && next.as_ref().is_ok_and(fits);
         let Some(Ok(next)) = chunks.ready.pop_front_if(fits) else {
             return false;
         };
-        chunks.taken += 1;
         self.replace(&mut chunks, now, next);
         true
     }
@@ -131,7 +119,7 @@ impl ReadAhead {
 }
 
 impl Chunks {
-    /// A chunk to read into, if one is free and the part goes on.
+    /// A free chunk to read into, unless the end of the part has been read.
     fn start_reading(&mut self) -> Option<SplitChunk> {
         let is_last = |chunk: &Result<SplitChunk>| !chunk.as_ref().is_ok_and(SplitChunk::has_lines);
         if self.ready.back().is_some_and(is_last) {
