@@ -269,7 +269,7 @@ fn the_exit_codes_are_those_of_the_program() {
 }
 
 /// Figures of the docs, and the constants that they are taken from.
-const FIGURES: [(&str, &str, &str, &str); 20] = [
+const FIGURES: [(&str, &str, &str, &str); 21] = [
     (
         LIMITS,
         "more than 99 %",
@@ -323,6 +323,12 @@ const FIGURES: [(&str, &str, &str, &str); 20] = [
         "up to four chunks are read ahead",
         "part/read_ahead.rs",
         "CHUNKS: usize = 4;",
+    ),
+    (
+        LIMITS,
+        "between one part and the next one, for all parts | 16 MiB",
+        "column/page.rs",
+        "SPARE_INDICES: usize = 4 << 20;",
     ),
     (
         "docs/design.md",

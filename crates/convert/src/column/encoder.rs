@@ -107,7 +107,7 @@ impl<K: PhysicalKind> Encoder<K> {
                 return found;
             }
         }
-        let value = K::value(&unknown.parsed, &text[field.0..field.1]);
+        let value = K::value(&unknown.parsed, || &text[field.0..field.1]);
         let index = self.dictionary.intern(value);
         if !unknown.is_mapped {
             self.cache.insert(text, field, index, self.dictionary.len());

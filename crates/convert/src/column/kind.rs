@@ -45,8 +45,8 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// A sentinel that the column maps a field to; `None` for kinds without sentinels.
     fn from_sentinel(value: i64) -> Option<Self::Parsed>;
 
-    /// The value of a parsed field.
-    fn value<'a>(parsed: &'a Self::Parsed, field: &'a [u8]) -> &'a Self::Value;
+    /// The value of a parsed field; only a text needs its bytes.
+    fn value<'a>(parsed: &'a Self::Parsed, field: impl FnOnce() -> &'a [u8]) -> &'a Self::Value;
 
     /// Appends a value in PLAIN encoding; a boolean as a byte, see [`Self::finish_plain`].
     fn encode_plain(value: &Self::Value, out: &mut Vec<u8>);
@@ -131,7 +131,7 @@ macro_rules! number_kind {
             Some(value)
         }
 
-        fn value<'a>(parsed: &'a Number, _field: &'a [u8]) -> &'a Number {
+        fn value<'a>(parsed: &'a Number, _field: impl FnOnce() -> &'a [u8]) -> &'a Number {
             parsed
         }
     };

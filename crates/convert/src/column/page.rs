@@ -1,9 +1,17 @@
 //! The page that is being filled.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::cache::Found;
 use super::encode;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
+
+/// The indices that spare buffers have room for: 16 MiB.
+const SPARE_INDICES: usize = 4 << 20;
+
+/// Those of all parts: one that ends leaves its buffers to the next one.
+static SPARE: SpareBuffers = SpareBuffers(Mutex::new(Vec::new()));
 
 /// The rows of a page, until it is encoded.
 ///
@@ -28,7 +36,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
             rows: 0,
             nulls: 0,
             definition_levels: Vec::new(),
-            indices: Vec::new(),
+            indices: SPARE.take(),
             plain: Vec::new(),
             plain_min_max: None,
         }
@@ -83,6 +91,10 @@ impl<K: PhysicalKind> PageBuffer<K> {
         }
         self.rows += found.len();
         self.nulls += nulls;
+        let is_plain = found.iter().all(|found| found.index().is_none());
+        if is_plain {
+            return;
+        }
         // Without a branch, because nothing predicts which rows are NULL.
         let mut end = self.indices.len();
         self.indices.resize(end + found.len(), 0);
@@ -107,9 +119,11 @@ impl<K: PhysicalKind> PageBuffer<K> {
     where
         K::Value: 'v,
     {
-        for index in std::mem::take(&mut self.indices) {
+        let mut indices = std::mem::take(&mut self.indices);
+        for index in indices.drain(..) {
             self.add_plain(value(index));
         }
+        self.indices = indices;
     }
 
     /// Appends the definition levels to the body of the page.
@@ -133,5 +147,57 @@ impl<K: PhysicalKind> PageBuffer<K> {
         self.indices.clear();
         self.plain.clear();
         self.plain_min_max = None;
+    }
+}
+
+impl<K: PhysicalKind> Drop for PageBuffer<K> {
+    fn drop(&mut self) {
+        SPARE.give(std::mem::take(&mut self.indices));
+    }
+}
+
+/// Empty buffers of indices. When each part grew its own, parts of 200,000 rows took 3 % more time.
+struct SpareBuffers(Mutex<Vec<Vec<u32>>>);
+
+impl SpareBuffers {
+    fn take(&self) -> Vec<u32> {
+        self.lock().pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer, unless there are enough.
+    fn give(&self, mut buffer: Vec<u32>) {
+        buffer.clear();
+        let mut buffers = self.lock();
+        let room: usize = buffers.iter().map(Vec::capacity).sum();
+        if room + buffer.capacity() <= SPARE_INDICES {
+            buffers.push(buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u32>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spare_buffer_is_empty_and_has_room() {
+        let spare = SpareBuffers(Mutex::default());
+        spare.give(vec![7; 1000]);
+        let buffer = spare.take();
+        assert!(buffer.is_empty() && buffer.capacity() >= 1000);
+        assert_eq!(spare.take().capacity(), 0);
+    }
+
+    #[test]
+    fn spare_buffers_have_a_limit() {
+        let spare = SpareBuffers(Mutex::default());
+        for _ in 0..3 {
+            spare.give(Vec::with_capacity(SPARE_INDICES / 2));
+        }
+        assert_eq!(spare.lock().len(), 2);
     }
 }

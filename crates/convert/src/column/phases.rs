@@ -124,12 +124,15 @@ impl<K: PhysicalKind> Parsed for ColumnFields<'_, K> {
             }
             encoder.sentinels_mapped += u64::from(unknown.is_mapped);
             let field = encoder.field.expect("only a field can be unknown");
-            let (start, end) = records.field(unknown.record, field.position);
+            let field = || records.field(unknown.record, field.position);
             if encoder.encoding == ChunkEncoding::Plain {
-                let value = K::value(&unknown.parsed, &text[start..end]);
-                encoder.page.add_plain(value);
+                let bytes = || {
+                    let (start, end) = field();
+                    &text[start..end]
+                };
+                encoder.page.add_plain(K::value(&unknown.parsed, bytes));
             } else {
-                encoder.found[unknown.record] = encoder.intern(unknown, text, (start, end));
+                encoder.found[unknown.record] = encoder.intern(unknown, text, field());
             }
         }
         encoder.unknown = unknown;
@@ -151,6 +154,7 @@ impl<K: PhysicalKind> Parsed for ColumnFields<'_, K> {
 }
 
 /// Parses a field; says whether it is another spelling of a sentinel.
+#[inline(always)]
 fn parse<K: PhysicalKind>(
     column: &'static Column,
     field: &[u8],

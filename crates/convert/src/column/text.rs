@@ -38,8 +38,8 @@ impl PhysicalKind for Text {
         None
     }
 
-    fn value<'a>(_parsed: &'a (), field: &'a [u8]) -> &'a [u8] {
-        field
+    fn value<'a>(_parsed: &'a (), field: impl FnOnce() -> &'a [u8]) -> &'a [u8] {
+        field()
     }
 
     fn encode_plain(value: &[u8], out: &mut Vec<u8>) {

@@ -209,7 +209,7 @@ impl Records {
 
     /// The start and end of a field of well-formed record `index`.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
         between(&self.offsets.all()[index * (self.fields + 1) + field..])
     }
