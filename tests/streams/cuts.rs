@@ -5,7 +5,11 @@ use std::fs;
 use serde_json::Value;
 
 use crate::streams::two_tables;
-use crate::support::{Run, Scratch, assert_same_tree, gzip, manifest, rows, run, seal, tree};
+use crate::support::{
+    Run, Scratch, assert_same_tree, ended, gzip, manifest, rows, run, seal, tree,
+};
+use crate::urls::server::{Answer, Server};
+use crate::urls::with_stores;
 
 /// The rows of the parts of one table, in order.
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
@@ -232,5 +236,27 @@ fn a_row_of_another_part_is_found() {
             run.stderr
         );
         assert!(run.stderr.contains("1 wrong"), "{}", run.stderr);
+    }
+}
+
+/// Until its file has been read to the end, a part is identified by the digest of what was read.
+#[test]
+fn a_part_before_the_end_of_its_file_has_the_same_source_on_disk_and_in_a_bucket() {
+    let [table, _] = two_tables();
+    let source = Scratch::new();
+    let file = gzip(rows::sample(table, 0, 200_000).as_bytes());
+    assert!(file.len() > 5 << 20, "several blocks of a download");
+    source.file(&format!("{}.csv.gz", table.name), &file);
+    let server = Server::of(&source.src(), "bucket/trace/", |_| Answer::Well);
+    for part in ["0", "4", "8"] {
+        let cut = ["--part-rows", "20000", "--parts", part, "--allow-missing"];
+        source.convert_well(&cut);
+        let bucket = Scratch::new();
+        let mut command = with_stores(&server.url());
+        command.args(["convert", "s3://bucket/trace"]);
+        let run = ended(command.arg(bucket.out()).args(cut).output().unwrap());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_same_tree(&tree(&bucket.out()), &tree(&source.out()), part);
+        fs::remove_dir_all(source.out()).unwrap();
     }
 }

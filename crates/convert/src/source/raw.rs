@@ -46,13 +46,21 @@ impl Raw {
             .map_or(Ok(()), |interrupt| interrupt())
     }
 
-    /// Reads some bytes; returns 0 at the end. The error lacks the path.
+    /// Fills a buffer, or as much of it as the file still has. So how far a part was read never depends on the
+    /// sizes in which a server delivers the file. The error lacks the path.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        self.ask()?;
-        let read = self.reader.read_some(into, self.interrupt.as_ref())?;
-        self.digest.update(&into[..read]);
-        self.bytes += read as u64;
-        Ok(read)
+        let mut filled = 0;
+        while filled < into.len() {
+            self.ask()?;
+            let room = &mut into[filled..];
+            match self.reader.read_some(room, self.interrupt.as_ref())? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        self.digest.update(&into[..filled]);
+        self.bytes += filled as u64;
+        Ok(filled)
     }
 
     /// See [`super::Source::confirm`].
