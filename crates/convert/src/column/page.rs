@@ -10,7 +10,7 @@ use super::min_max::MinMax;
 /// The indices that spare buffers have room for: 16 MiB.
 const SPARE_INDICES: usize = 4 << 20;
 
-/// Those of all parts: one that ends leaves its buffers to the next one.
+/// The spare buffers of all parts: one that ends leaves its buffers to the next one.
 static SPARE: SpareBuffers = SpareBuffers(Mutex::new(Vec::new()));
 
 /// The rows of a page, until it is encoded.
@@ -91,8 +91,8 @@ impl<K: PhysicalKind> PageBuffer<K> {
         }
         self.rows += found.len();
         self.nulls += nulls;
-        let is_plain = found.iter().all(|found| found.index().is_none());
-        if is_plain {
+        // As in a column chunk whose values are PLAIN.
+        if found.iter().all(|found| found.index().is_none()) {
             return;
         }
         // Without a branch, because nothing predicts which rows are NULL.

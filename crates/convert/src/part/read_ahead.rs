@@ -72,7 +72,7 @@ impl ReadAhead {
         converted
     }
 
-    /// Puts the next chunk in place of `now`, which has been converted. Returns false if it doesn't `fit`,
+    /// Puts the next chunk in place of `now`, which has been converted. Returns false if that one doesn't fit,
     /// or if it is time to look for other work.
     pub(super) fn next_if(
         &self,
