@@ -2,19 +2,24 @@
 //!
 //! A turn is bound by what the next code waits for: a look-up, a shift, the look-up of a distance,
 //! another shift. So the next code is looked up before more bits are read and before the match is
-//! copied, and a table's entry has up to two literals, or a literal and a length. Together they took a
-//! part of task_usage from 0.51 to 0.40 s; shifts and masks of BMI2, where the processor has them, to
-//! 0.35 s. libdeflate, which does not stream, took 0.36 s, CRC included (medians of one thread).
+//! copied, and a table's entry has up to two literals, or a literal and a length. Without these a part of
+//! task_usage takes 1.3 times as long, and without the shifts and masks of BMI2 1.15 times. libdeflate,
+//! which does not stream, takes 1.2 times as long, and as long on real job_events, which are mostly hashes
+//! (CRC included; medians of one thread).
 
 use super::table::{
-    DISTANCE_BITS, END_OF_BLOCK, LITERAL, LITERAL_BITS, ODD, SECOND, TableEntry, length,
-    literal_before, look_up, low, more_literals, take, value, with_extra,
+    DISTANCE_BITS, END_OF_BLOCK, LITERAL, ODD, SECOND, TableEntry, distance, length, literals,
+    look_up, low, take,
 };
 use super::{Block, Inflate, Result, Stop, TextBuffer, WINDOW};
 use crate::source::input::Input;
 
 /// Where the text that is decoded at once ends.
 const FULL: usize = WINDOW + super::ROOM;
+
+/// Bytes of a match that are copied in one step. Few matches of a table's text need two, and a branch
+/// that is not predicted costs more than the bytes: 16 take 5 % longer.
+pub(super) const COPIED: usize = 32;
 
 impl Inflate {
     /// Decodes while eight bytes are ahead and there is room; true at the end of the block.
@@ -41,6 +46,7 @@ impl Inflate {
     fn decode_codes(&mut self, input: &mut Input) -> Result<bool> {
         let ahead = input.ahead();
         let (literals, distances) = (&*self.literals, &*self.distances);
+        let literal_bits = self.literal_bits;
         let (text, mut end) = (&mut *self.text, self.end);
         let mut bits = Bits {
             bits: self.bits,
@@ -51,21 +57,20 @@ impl Inflate {
             if !bits.refill(ahead) {
                 break 'turns Ok(false);
             }
-            let mut entry = literals[low(bits.bits, LITERAL_BITS)];
+            let mut entry = literals[low(bits.bits, literal_bits)];
             loop {
                 if entry & (LITERAL | ODD) == 0 {
                     // A length, its extra bits, a distance and its extra bits: at most 48 bits.
-                    text[end] = literal_before(entry);
-                    end += more_literals(entry);
+                    end += write_literals(text, end, entry);
                     let length = length(entry, bits.bits);
                     bits.take(entry);
                     let entry_of_distance = look_up(&distances[..], DISTANCE_BITS, bits.bits);
                     if entry_of_distance & ODD != 0 {
                         break 'turns Err(Stop::Broken("an invalid code for a distance"));
                     }
-                    let distance = with_extra(entry_of_distance, bits.bits);
+                    let distance = distance(entry_of_distance, bits.bits);
                     bits.take(entry_of_distance);
-                    entry = literals[low(bits.bits, LITERAL_BITS)];
+                    entry = literals[low(bits.bits, literal_bits)];
                     if distance > end {
                         break 'turns Err(Stop::Broken(
                             "a match that reaches back before the text",
@@ -74,17 +79,17 @@ impl Inflate {
                     copy_match(text, end, distance, length);
                     end += length;
                 } else if entry & LITERAL != 0 {
-                    // Three codes of at most 15 bits, and the first 11 of another one, are ahead.
+                    // Three codes of at most 15 bits, and the first 12 of another one, are ahead.
                     for _ in 0..3 {
                         if entry & LITERAL == 0 {
                             break;
                         }
                         end += write_literals(text, end, entry);
                         bits.take(entry);
-                        entry = literals[low(bits.bits, LITERAL_BITS)];
+                        entry = literals[low(bits.bits, literal_bits)];
                     }
                 } else if entry & SECOND == SECOND {
-                    entry = look_up(&literals[..], LITERAL_BITS, bits.bits);
+                    entry = look_up(&literals[..], literal_bits, bits.bits);
                     continue;
                 } else if entry & END_OF_BLOCK == END_OF_BLOCK {
                     bits.take(entry);
@@ -97,7 +102,7 @@ impl Inflate {
                 }
             }
         };
-        (self.bits, self.count, self.end) = (bits.bits, bits.count, end);
+        (self.bits, self.count, self.end) = (bits.bits, bits.count(), end);
         input.pass(bits.at);
         if let Ok(true) = outcome {
             self.block = Block::Header;
@@ -109,12 +114,18 @@ impl Inflate {
 /// The bits ahead while the inner loop runs, and how many bytes of the input they come from.
 struct Bits {
     bits: u64,
+    /// How many they are, in the lowest six bits. Entries are subtracted whole, because a mask would be
+    /// one more step before the next look-up.
     count: u32,
     at: usize,
 }
 
 impl Bits {
-    /// Makes at least 56 bits be ahead; those above `count` are right, too, so there are 64 to look at.
+    fn count(&self) -> u32 {
+        self.count % 64
+    }
+
+    /// Makes at least 56 bits be ahead; those above the count are right, too, so there are 64 to look at.
     /// False where the input has no eight bytes left.
     #[inline(always)]
     fn refill(&mut self, input: &[u8]) -> bool {
@@ -122,8 +133,8 @@ impl Bits {
         let Some(word) = word.and_then(|word| word.first_chunk()) else {
             return false;
         };
-        self.bits |= u64::from_le_bytes(*word) << self.count;
-        self.at += (63 - self.count as usize) >> 3;
+        self.bits |= u64::from_le_bytes(*word) << self.count();
+        self.at += (63 - self.count() as usize) >> 3;
         self.count |= 56;
         true
     }
@@ -131,29 +142,29 @@ impl Bits {
     #[inline(always)]
     fn take(&mut self, entry: TableEntry) {
         self.bits >>= take(entry);
-        self.count -= take(entry);
+        self.count = self.count.wrapping_sub(entry);
     }
 }
 
-/// Writes the one literal or two of an entry, and returns how many.
+/// Writes the literals of an entry, and returns how many. Two are always written; what follows
+/// overwrites those that don't count.
 #[inline(always)]
 pub(super) fn write_literals(text: &mut TextBuffer, end: usize, entry: TableEntry) -> usize {
-    // Two are always written; where there is one, what follows overwrites the second.
-    let both = value(entry).to_le_bytes();
-    text[end..end + 2].copy_from_slice(&both[..2]);
-    1 + more_literals(entry)
+    let (both, count) = literals(entry);
+    text[end..end + 2].copy_from_slice(&both);
+    count
 }
 
-/// Copies a match of up to 258 bytes to `end`; it may write up to 16 bytes more.
+/// Copies a match of up to 258 bytes to `end`; it may write up to [`COPIED`] bytes more.
 #[inline(always)]
 pub(super) fn copy_match(text: &mut TextBuffer, end: usize, distance: usize, length: usize) {
     let from = end - distance;
-    if distance >= 16 {
+    if distance >= COPIED {
         // What is read in one step was written in an earlier one; most matches take one.
         let mut done = 0;
         loop {
-            text.copy_within(from + done..from + done + 16, end + done);
-            done += 16;
+            text.copy_within(from + done..from + done + COPIED, end + done);
+            done += COPIED;
             if done >= length {
                 break;
             }

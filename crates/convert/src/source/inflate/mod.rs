@@ -10,11 +10,11 @@ mod table;
 
 use super::input::Input;
 use crate::error::Error;
-use fast::{copy_match, write_literals};
+use fast::{COPIED, copy_match, write_literals};
 use table::{
-    DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, INVALID, LITERAL, LITERAL_BITS, LITERAL_ENTRIES,
-    ODD, TableEntry, build, code_length, combine_literals, distance, length, literal,
-    literal_before, look_up, more_literals, take, value, with_extra,
+    Codes, DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, INVALID, LITERAL, LITERAL_BITS,
+    LITERAL_ENTRIES, ODD, TableEntry, code_length_symbol, distance, distance_symbol, length,
+    literal_symbol, look_up, take, value,
 };
 
 /// How far back a match may reach, in bytes.
@@ -24,8 +24,8 @@ const WINDOW: usize = 32 << 10;
 const ROOM: usize = 64 << 10;
 
 /// What one turn of the inner loop may write past `WINDOW + ROOM`: six literals, or a literal and the
-/// longest match, rounded up to whole 16-byte copies.
-const SLACK: usize = 6 + 258 + 16;
+/// longest match, rounded up to whole copies.
+const SLACK: usize = 6 + 258 + COPIED;
 
 /// The window, the room and the slack; of a known size, so that few accesses need a check.
 type TextBuffer = [u8; WINDOW + ROOM + SLACK];
@@ -56,7 +56,7 @@ type Result<T> = std::result::Result<T, Stop>;
 /// A decoder and the text that it decoded last.
 ///
 /// # Memory
-/// About 110 KiB.
+/// About 120 KiB.
 pub(super) struct Inflate {
     /// The window, then the text not handed out yet.
     text: Box<TextBuffer>,
@@ -69,6 +69,8 @@ pub(super) struct Inflate {
     block: Block,
     last: bool,
     literals: Box<[TableEntry; LITERAL_ENTRIES]>,
+    /// Bits that literals are looked up with.
+    literal_bits: u32,
     distances: Box<[TableEntry; DISTANCE_ENTRIES]>,
     /// Whether the tables are those of the fixed codes, which a file of small members asks for again
     /// and again.
@@ -96,6 +98,7 @@ impl Inflate {
             block: Block::Header,
             last: false,
             literals: Box::new([INVALID; LITERAL_ENTRIES]),
+            literal_bits: LITERAL_BITS,
             distances: Box::new([INVALID; DISTANCE_ENTRIES]),
             is_fixed: false,
         }
@@ -237,9 +240,10 @@ impl Inflate {
             lengths[symbol] = length;
         }
         let mut table = [INVALID; 128];
-        build(&mut table, 7, &lengths, code_length)
-            .filter(|complete| *complete)
-            .ok_or(Stop::Broken("an invalid code for code lengths"))?;
+        Codes::new(&lengths)
+            .filter(|codes| codes.is_complete)
+            .ok_or(Stop::Broken("an invalid code for code lengths"))?
+            .fill(&mut table, 7, code_length_symbol);
         let mut lengths = [0_u8; 320];
         let mut at = 0;
         while at < literals + distances {
@@ -281,11 +285,14 @@ impl Inflate {
     /// Makes both tables and enters the block.
     fn tables(&mut self, literals: &[u8], distances: &[u8]) -> Result<()> {
         self.is_fixed = false;
-        build(&mut self.literals[..], LITERAL_BITS, literals, literal)
-            .ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
-        combine_literals(&mut self.literals[..], LITERAL_BITS);
-        build(&mut self.distances[..], DISTANCE_BITS, distances, distance)
-            .ok_or(Stop::Broken("an invalid code for distances"))?;
+        let codes =
+            Codes::new(literals).ok_or(Stop::Broken("an invalid code for literals and lengths"))?;
+        self.literal_bits = codes.literal_bits();
+        codes.fill(&mut self.literals[..], self.literal_bits, literal_symbol);
+        codes.combine_literals(&mut self.literals[..], self.literal_bits);
+        Codes::new(distances)
+            .ok_or(Stop::Broken("an invalid code for distances"))?
+            .fill(&mut self.distances[..], DISTANCE_BITS, distance_symbol);
         self.block = Block::Codes;
         Ok(())
     }
@@ -314,7 +321,7 @@ impl Inflate {
         }
         // Above `count` there may be no bits at all, so a code is one only if it is all there.
         self.bits &= (1 << self.count) - 1;
-        let entry = look_up(&self.literals[..], LITERAL_BITS, self.bits);
+        let entry = look_up(&self.literals[..], self.literal_bits, self.bits);
         let (entry, ahead) = self.whole(entry, "an invalid code for a literal or a length")?;
         if entry & LITERAL != 0 {
             self.end += write_literals(&mut self.text, self.end, entry);
@@ -324,12 +331,11 @@ impl Inflate {
             self.block = Block::Header;
             return Ok(true);
         }
-        self.text[self.end] = literal_before(entry);
-        self.end += more_literals(entry);
+        self.end += write_literals(&mut self.text, self.end, entry);
         let length = length(entry, ahead);
         let entry = look_up(&self.distances[..], DISTANCE_BITS, self.bits);
         let (entry, ahead) = self.whole(entry, "an invalid code for a distance")?;
-        let distance = with_extra(entry, ahead);
+        let distance = distance(entry, ahead);
         if distance > self.end {
             return Err(Stop::Broken("a match that reaches back before the text"));
         }
