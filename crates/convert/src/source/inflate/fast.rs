@@ -141,6 +141,7 @@ impl Bits {
 
     #[inline(always)]
     fn take(&mut self, entry: TableEntry) {
+        debug_assert!(take(entry) <= self.count(), "a turn takes what is ahead");
         self.bits >>= take(entry);
         self.count = self.count.wrapping_sub(entry);
     }
