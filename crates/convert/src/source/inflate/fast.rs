@@ -60,7 +60,7 @@ impl Inflate {
             let mut entry = literals[low(bits.bits, literal_bits)];
             loop {
                 if entry & (LITERAL | ODD) == 0 {
-                    // A length, its extra bits, a distance and its extra bits: at most 48 bits.
+                    // At most 48 bits for the match, and 12 to look up what follows: of the 64 ahead.
                     end += write_literals(text, end, entry);
                     let length = length(entry, bits.bits);
                     bits.take(entry);
@@ -79,7 +79,8 @@ impl Inflate {
                     copy_match(text, end, distance, length);
                     end += length;
                 } else if entry & LITERAL != 0 {
-                    // Three codes of at most 15 bits, and the first 12 of another one, are ahead.
+                    // Only the first code can have more than 12 bits: at most 15 + 12 + 12, and 12 to look
+                    // up what follows.
                     for _ in 0..3 {
                         if entry & LITERAL == 0 {
                             break;
@@ -125,8 +126,8 @@ impl Bits {
         self.count % 64
     }
 
-    /// Makes at least 56 bits be ahead; those above the count are right, too, so there are 64 to look at.
-    /// False where the input has no eight bytes left.
+    /// Reads on until at least 56 bits are counted. Those above the count are right, too, so 64 can be
+    /// looked at. False where the input has no eight bytes left.
     #[inline(always)]
     fn refill(&mut self, input: &[u8]) -> bool {
         let word = input.get(self.at..self.at + 8);

@@ -6,7 +6,7 @@ pub(super) const LITERAL_BITS: u32 = 12;
 pub(super) const DISTANCE_BITS: u32 = 9;
 
 /// Entries with all second-level tables. One with 8 entries has at least 4 of the 288 codes, one with 64
-/// has at least 7 of the 32.
+/// has at least 7 of the 32. With 11 bits there is more space than any code needs.
 pub(super) const LITERAL_ENTRIES: usize = (1 << LITERAL_BITS) + 288 / 4 * 8;
 pub(super) const DISTANCE_ENTRIES: usize = 1024;
 
@@ -17,13 +17,13 @@ const LONGEST: usize = 15;
 ///
 /// - bits 0 to 5: how many bits to take, with all extra bits
 /// - 6 to 9: how many of them are the code's
-/// - 10 to 25: a distance, a length of a code, or where a second-level table starts; or a literal from 10
-///   on, and from 18 on the second one, or the length of the match after it
+/// - 10 to 25: a distance, the length of a code, or where a second-level table starts
+/// - or 10 to 17: the first literal; 18 to 25: the second one, or 18 to 26: the length of a match
 /// - 27 and 28: how many literals there are
-/// - 28 to 31: the kind, where there is one of those below
+/// - 28 to 31: the kind. Bit 28 is part of it only where [`ODD`] is set
 pub(super) type TableEntry = u32;
 
-/// One literal, or two.
+/// One literal or two, and no length.
 pub(super) const LITERAL: TableEntry = 1 << 31;
 /// Neither literals nor a length or distance: one of the three below.
 pub(super) const ODD: TableEntry = 1 << 30;
@@ -301,11 +301,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lengths of a complete code: one code of no bits, split again and again. With `deep`, the longest
-    /// one that can be split is, so there are as many second-level tables as there can be.
+    /// Lengths of a complete code, which one code of no bits becomes by splits. With `deep`, the longest
+    /// code that can be split mostly is, so there are long codes.
     fn lengths() -> impl Strategy<Value = Vec<u8>> {
-        let splits = prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..287);
-        (splits, any::<bool>()).prop_map(|(splits, deep)| {
+        let split = || (any::<prop::sample::Index>(), any::<bool>());
+        let splits = prop_oneof![
+            prop::collection::vec(split(), 1..257),
+            // Symbols from 257 on are lengths of matches.
+            prop::collection::vec(split(), 257..287),
+        ];
+        let lengths = (splits, any::<bool>()).prop_map(|(splits, deep)| {
             let mut lengths = vec![0];
             for (at, is_random) in splits {
                 let short = |length: &u8| usize::from(*length) < LONGEST;
@@ -322,7 +327,8 @@ mod tests {
                 }
             }
             lengths
-        })
+        });
+        lengths.prop_shuffle()
     }
 
     /// The plain twin: the symbol whose code the bits start with, and the code's length.
@@ -374,15 +380,27 @@ mod tests {
         }
     }
 
+    /// Fills a table of just these entries with the code that needs the most: lengths, and how many
+    /// symbols have each.
+    fn fits(bits: u32, lengths: &[(u8, usize)], entries: usize, room: usize) {
+        let lengths = lengths.iter();
+        let lengths = lengths.flat_map(|&(length, times)| vec![length; times]);
+        let codes = Codes::new(&lengths.collect::<Vec<_>>()).unwrap();
+        assert!(codes.is_complete && entries <= room);
+        codes.fill(&mut vec![INVALID; entries], bits, distance_symbol);
+    }
+
     #[test]
-    fn as_many_second_level_tables_as_there_can_be_fit() {
-        // Each has codes of 13, 14, 15 and 15 bits; six short codes have the rest.
-        let mut lengths = vec![1, 2, 3, 4, 5, 6];
-        lengths.extend([13, 14, 15, 15].repeat(64));
-        let codes = Codes::new(&lengths).unwrap();
-        assert!(codes.is_complete);
-        let mut table = [INVALID; LITERAL_ENTRIES];
-        codes.fill(&mut table, LITERAL_BITS, literal_symbol);
-        codes.fill(&mut table, LITERAL_BITS - 1, literal_symbol);
+    #[rustfmt::skip]
+    fn the_codes_that_need_the_most_entries_fit() {
+        let most = [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (12, 1), (13, 243), (14, 5), (15, 34)];
+        fits(12, &most, 4382, LITERAL_ENTRIES);
+        let most = [(1, 1), (2, 1), (3, 1), (4, 1), (11, 1), (12, 247), (13, 1), (14, 17), (15, 18)];
+        fits(11, &most, 2342, LITERAL_ENTRIES);
+        let most = [
+            (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (7, 1), (8, 1), (10, 19), (11, 1), (12, 1), (13, 1), (14, 1),
+            (15, 2),
+        ];
+        fits(DISTANCE_BITS, &most, 594, DISTANCE_ENTRIES);
     }
 }
