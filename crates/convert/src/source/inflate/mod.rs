@@ -456,18 +456,24 @@ mod tests {
         }
     }
 
+    /// The same random bytes in every run.
+    fn random_bytes() -> impl Iterator<Item = u8> {
+        let step = |state: &u64| {
+            Some(
+                state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1),
+            )
+        };
+        std::iter::successors(Some(1_u64), step).map(|state| state.to_le_bytes()[7])
+    }
+
     #[test]
     fn equals_zlib_on_random_headers_of_dynamic_blocks() {
         // Random bits reach the rules for the header; hardly any get past the code for code lengths.
-        let mut state = 1_u64;
+        let mut bytes = random_bytes();
         for _ in 0..20_000 {
-            let mut stream = Vec::new();
-            for _ in 0..12 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                stream.extend((state >> 32).to_le_bytes());
-            }
+            let mut stream: Vec<u8> = bytes.by_ref().take(96).collect();
             stream[0] = stream[0] & !7 | 5;
             assert!(ours(&stream, 64) == plain(&stream), "{stream:?}");
         }
@@ -476,46 +482,42 @@ mod tests {
     /// Codes with too few bits that are allowed all the same, which no encoder at hand writes.
     #[test]
     fn equals_zlib_on_codes_that_are_not_complete() {
-        let streams = [
-            // One code for a distance of one bit, and its other bit.
-            ("0de041922449922441bc15ffff0922b400", Some("aaaa")),
-            ("0de041922449922441bc15ffff0922f400", None),
-            // No code for a distance, and a match all the same.
-            ("0de041922449922441bc15ffff092210", Some("a")),
-            ("0de041922449922441bc15ffff0922b000", None),
-            // One code for a distance of two bits.
-            ("0de041922449922441bc15ffff092212", None),
-            // The end of the block is the only code, and its other bit.
-            ("05e041922449922441fcffd70800", Some("")),
-            ("05e041922449922441fcffd70801", None),
+        // Headers up to where the code for distances is written.
+        const LITERAL_MATCH_END: [u8; 14] = [
+            0x0d, 0xe0, 0x41, 0x92, 0x24, 0x49, 0x92, 0x24, 0x41, 0xbc, 0x15, 0xff, 0xff, 0x09,
         ];
-        for (hex, text) in streams {
-            let digits = hex.as_bytes().as_chunks::<2>().0.iter();
-            let digits = digits.map(|two| std::str::from_utf8(two).unwrap());
-            let stream = digits.map(|two| u8::from_str_radix(two, 16).unwrap());
-            let mut stream: Vec<u8> = stream.collect();
+        const END: [u8; 10] = [0x05, 0xe0, 0x41, 0x92, 0x24, 0x49, 0x92, 0x24, 0x41, 0xfc];
+        let streams: [(&[u8], &[u8], Option<&str>); _] = [
+            // One code for a distance of one bit, and its other bit.
+            (&LITERAL_MATCH_END, &[0x22, 0xb4, 0], Some("aaaa")),
+            (&LITERAL_MATCH_END, &[0x22, 0xf4, 0], None),
+            // No code for a distance, and a match all the same.
+            (&LITERAL_MATCH_END, &[0x22, 0x10], Some("a")),
+            (&LITERAL_MATCH_END, &[0x22, 0xb0, 0], None),
+            // One code for a distance of two bits.
+            (&LITERAL_MATCH_END, &[0x22, 0x12], None),
+            // The end of the block is the only code, and its other bit.
+            (&END, &[0xff, 0xd7, 8, 0], Some("")),
+            (&END, &[0xff, 0xd7, 8, 1], None),
+        ];
+        for (header, rest, text) in streams {
+            let mut stream = [header, rest].concat();
             // Near the end of the input, and in the inner loop.
             for rest in [0, 12] {
                 stream.extend(&b"rest1234rest"[..rest]);
                 let whole = text.map(|text| (text.into(), rest));
-                assert!(ours(&stream, 64) == whole, "{hex} {rest}");
-                assert!(plain(&stream) == whole, "{hex} {rest}");
+                assert!(ours(&stream, 64) == whole, "{stream:x?}");
+                assert!(plain(&stream) == whole, "{stream:x?}");
             }
         }
     }
 
     #[test]
     fn the_longest_matches_may_end_anywhere() {
-        let mut state = 1_u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()[4]
-        };
+        let mut bytes = random_bytes();
         for start in 0..300 {
-            let mut text: Vec<u8> = (0..start).map(|_| random()).collect();
-            let block: Vec<u8> = (0..64).map(|_| random()).collect();
+            let mut text: Vec<u8> = bytes.by_ref().take(start).collect();
+            let block: Vec<u8> = bytes.by_ref().take(64).collect();
             text.extend(block.iter().cycle().take(100_000));
             assert!(
                 ours(&deflate(&text, 9), 1 << 20) == Some((text, 0)),

@@ -48,7 +48,7 @@ const fn code_bits(entry: TableEntry) -> u32 {
     entry >> 6 & 0xf
 }
 
-/// A distance, a length of a code, or where a second-level table starts.
+/// A distance, the length of a code, or where a second-level table starts.
 pub(super) const fn value(entry: TableEntry) -> usize {
     (entry >> VALUE_SHIFT & 0xffff) as usize
 }
@@ -151,7 +151,7 @@ struct Code {
     symbol: u32,
 }
 
-/// A canonical code: the codes of its symbols in their order, the shortest first.
+/// A canonical code: the codes of its symbols, the shortest first.
 pub(super) struct Codes {
     codes: [Code; 320],
     count: usize,
@@ -204,6 +204,10 @@ impl Codes {
         })
     }
 
+    fn codes(&self) -> &[Code] {
+        &self.codes[..self.count]
+    }
+
     /// Fills a table: first `1 << bits` entries, then the second-level tables.
     ///
     /// # Panics
@@ -214,7 +218,7 @@ impl Codes {
         bits: u32,
         entry_of: impl Fn(u32) -> TableEntry,
     ) {
-        let codes = &self.codes[..self.count];
+        let codes = self.codes();
         let (short, long) = codes.split_at(codes.partition_point(|code| code.length <= bits));
         let (first, mut rest) = table.split_at_mut(1 << bits);
         fill(first, short, 0, &entry_of);
@@ -235,9 +239,7 @@ impl Codes {
     /// It pays where literals fill more than half of it, as in text that is mostly hashes: real job_events
     /// take 0.82 of the time, while task_usage would take 5 % longer.
     pub(super) fn literal_bits(&self) -> u32 {
-        let literals = self.codes[..self.count]
-            .iter()
-            .filter(|code| code.symbol < 256);
+        let literals = self.codes().iter().filter(|code| code.symbol < 256);
         let all = 1_usize << LONGEST;
         let share: usize = literals.map(|code| all >> code.length).sum();
         if share > all / 2 {
@@ -255,7 +257,7 @@ impl Codes {
         let mut single = [INVALID; 1 << (LITERAL_BITS - 1)];
         let single = &mut single[..1 << (bits - 1)];
         single.copy_from_slice(&table[..1 << (bits - 1)]);
-        let codes = self.codes[..self.count].iter();
+        let codes = self.codes().iter();
         for code in codes.filter(|code| code.symbol < 256 && code.length < bits) {
             let left = bits - code.length;
             let literal = 1 << COUNT_SHIFT | code.symbol << VALUE_SHIFT;
@@ -273,7 +275,8 @@ impl Codes {
     }
 }
 
-/// Fills a table with codes in their order. Their first `before` bits lead to it.
+/// Fills a table with `codes`, the shortest first. Its indices leave out their first `before` bits, which
+/// chose the table.
 fn fill(
     table: &mut [TableEntry],
     codes: &[Code],
@@ -282,7 +285,7 @@ fn fill(
 ) {
     table[0] = INVALID;
     let mut filled = 1;
-    // A code is followed by any bits, so what is filled repeats.
+    // An index is a code and whatever bits follow it, so the entries repeat.
     let mut repeat_until = |table: &mut [TableEntry], size| {
         while filled < size {
             table.copy_within(..filled, filled);
@@ -301,8 +304,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lengths of a complete code, which one code of no bits becomes by splits. With `deep`, the longest
-    /// code that can be split mostly is, so there are long codes.
+    /// Lengths of a complete code, made by splitting codes in two, from one of no bits. With `deep`, most
+    /// splits are of the longest code that can still be split, so that there are long codes.
     fn lengths() -> impl Strategy<Value = Vec<u8>> {
         let split = || (any::<prop::sample::Index>(), any::<bool>());
         let splits = prop_oneof![
@@ -333,7 +336,7 @@ mod tests {
 
     /// The plain twin: the symbol whose code the bits start with, and the code's length.
     fn plain(codes: &Codes, bits: u64) -> (u32, u32) {
-        let mut codes = codes.codes[..codes.count].iter();
+        let mut codes = codes.codes().iter();
         let starts = |code: &&Code| low(bits, code.length) == code.bits as usize;
         let code = codes.find(starts).expect("the code is complete");
         (code.symbol, code.length)
@@ -380,8 +383,8 @@ mod tests {
         }
     }
 
-    /// Fills a table of just these entries with the code that needs the most: lengths, and how many
-    /// symbols have each.
+    /// Fills a table of `entries`, just enough, with the code that needs the most: its lengths, and how
+    /// many symbols have each.
     fn fits(bits: u32, lengths: &[(u8, usize)], entries: usize, room: usize) {
         let lengths = lengths.iter();
         let lengths = lengths.flat_map(|&(length, times)| vec![length; times]);
