@@ -115,8 +115,8 @@ fn tables(root: &Path) -> Result<String> {
     let first_rows = first.billion_rows.context("the rows of the first trace")?;
     let mut text = format!(
         "A core takes {rate:.3} s for a million rows of `task_usage` ([growth.md](growth.md)).\n\n\
-         | | download | rows | core hours | shards for one hour | their memory | lake | reads | writes |\n\
-         |---|---|---|---|---|---|---|---|---|\n"
+         | | download | rows | core hours | a core reads | shards for one hour | their memory | lake | reads | writes |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n"
     );
     let costs: Vec<Cost> = model
         .trace
@@ -128,12 +128,13 @@ fn tables(root: &Path) -> Result<String> {
         let memory = shards * MEMORY_GB * (1.0 + model.shards.threads);
         writeln!(
             text,
-            "| {} | {:.0} GB | {:.1} billion | {:.1} | {shards:.0} of {:.0} threads | {memory:.1} GB | \
+            "| {} | {:.0} GB | {:.1} billion | {:.1} | {:.0} MB/s | {shards:.0} of {:.0} threads | {memory:.1} GB | \
              {:.0} GB | {} | {} |",
             trace.name,
             trace.source_gb,
             cost.billion_rows,
             cost.core_hours,
+            trace.source_gb * 1_000.0 / (cost.core_hours * 3_600.0),
             model.shards.threads,
             cost.lake_gb,
             thousands(cost.gets),

@@ -20,7 +20,7 @@ SOURCES = [
     ("Google, task events, parts 12 and 13", "google-2011-task-events", {}),
     ("Google, first 600 rows", "google-2011-heads", {}),
     ("Alibaba, samples", "alibaba-2018", {}),
-    ("Alibaba, container usage", "alibaba-2018-head", {}),
+    ("Alibaba, 2,000 rows of container usage", "alibaba-2018-head", {}),
     (
         "Borg, Kaggle file",
         "borg-2019",

@@ -171,7 +171,7 @@ pub(crate) struct CommitArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Refuse if the lake has more rejected rows than this [default: as the first shard was asked]
+    /// Refuse if the lake has more rejected rows than this [default: the limit that the first shard was given]
     #[arg(long, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,
     /// Number of threads [default: one per processor]
@@ -217,10 +217,10 @@ pub(crate) struct ReleaseArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Release the lake even if rows were rejected; the card says how many
+    /// Release the lake even if rows were rejected; its README.md says how many
     #[arg(long)]
     allow_rejects: bool,
-    /// Release the lake even if parts or tables of the trace are missing; the card says which
+    /// Release the lake even if parts or tables of the trace are missing; its README.md says which
     #[arg(long)]
     allow_missing: bool,
 }
