@@ -29,6 +29,15 @@ fn wide(length: usize) -> Vec<u8> {
     format!("{row}\n").into_bytes()
 }
 
+/// Rows of job events, each with another short text.
+fn short_texts(rows: usize) -> Vec<u8> {
+    let row = |number: usize| {
+        let user = format!("u{number}");
+        good_row("job_events").replace("usr=", &user) + "\n"
+    };
+    gzip((0..rows).map(row).collect::<String>().as_bytes())
+}
+
 /// A name, the file, the exit codes without and with `--on-bad-row reject --max-rejects 1000`.
 fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
     let good = format!("{}\n", good_row("job_events"));
@@ -90,6 +99,12 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
         (
             "200 good rows with a text of nearly 1 MiB",
             members(&wide(MIB - 64), 200),
+            0,
+            0,
+        ),
+        (
+            "1500 short texts before 2990 times one of 100 KiB",
+            [short_texts(1500), members(&wide(100 << 10), 2990)].concat(),
             0,
             0,
         ),

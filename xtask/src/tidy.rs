@@ -296,13 +296,13 @@ const FIGURES: [(&str, &str, &str, &str); 21] = [
     ),
     (
         "docs/design.md",
-        "its first 1,024 values",
+        "has at least 1,024 values",
         "column/encoder.rs",
         "UNREPEATED_ROWS: usize = 1024;",
     ),
     (
         "docs/design.md",
-        "at most one in 16 of",
+        "at most one in 16 repeats",
         "column/encoder.rs",
         "UNREPEATED_BUT_ONE_IN: usize = 16;",
     ),

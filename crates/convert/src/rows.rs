@@ -5,7 +5,7 @@ use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_schema::Column;
 
-use crate::column::{self, ColumnEncoder, EncodedChunk, Parsed, SourceField};
+use crate::column::{self, Append, ColumnEncoder, EncodedChunk, SourceField};
 use crate::fault::Fault;
 use crate::field_order::{Field, FieldOrder};
 use crate::options::Codec;
@@ -18,8 +18,8 @@ pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// The most bytes that a chunk of text adds to them: a chunk can be one line of 1 MiB, in which every two
-/// bytes become eight.
+/// The most bytes that a chunk of text adds to them. A chunk can be one line of 1 MiB. An empty field, one byte
+/// with its comma, takes eight in an Arrow array; a digit, two bytes, takes twelve with its index.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
 
 /// Records that are looked up in one column before the next one: their text stays in the first-level
@@ -133,7 +133,7 @@ fn look_up<'a>(
     columns: &'a mut [Box<dyn ColumnEncoder>],
     chunk: &'a [u8],
     records: &'a Records,
-) -> Vec<Box<dyn Parsed + 'a>> {
+) -> Vec<Box<dyn Append + 'a>> {
     let columns = columns.iter_mut();
     let mut columns: Vec<_> = columns.map(|column| column.start(chunk, records)).collect();
     for start in (0..records.len()).step_by(TILE) {

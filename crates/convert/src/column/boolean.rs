@@ -2,10 +2,10 @@
 
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
-use super::cache::NoCache;
 use super::encode;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
+use super::text_cache::TextCache;
 use crate::fault::Fault;
 use crate::value;
 
@@ -14,7 +14,7 @@ pub(super) struct Boolean;
 
 impl PhysicalKind for Boolean {
     number_kind!();
-    type Cache = NoCache;
+    type Cache = TextCache;
     const HAS_DICTIONARY: bool = false;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {

@@ -8,7 +8,6 @@ use super::dictionary::Dictionary;
 use super::double::Double;
 use super::key::Key;
 use super::kind::PhysicalKind;
-use super::text::Text;
 use super::text_cache::TextCache;
 use crate::split::FieldOffsets;
 
@@ -52,7 +51,7 @@ pub(super) type Span = (usize, usize);
 
 /// Finds indices by the bytes of fields.
 pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
-    /// Looks up fields of a chunk; `found` has a place for each, which says [`Found::UNKNOWN`].
+    /// Looks up fields of a chunk; `found` has an element for each, [`Found::UNKNOWN`].
     fn find_all(
         &mut self,
         text: &[u8],
@@ -76,61 +75,30 @@ pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
     }
 }
 
-/// The cache of integers and codes.
-#[derive(Default)]
-pub(super) struct IntegerCache(TextCache);
-
-impl<K: PhysicalKind> FieldCache<K> for IntegerCache {
+/// The cache of all kinds but floats. What is too long for it is left to the kind.
+impl<K: PhysicalKind> FieldCache<K> for TextCache {
     fn find_all(
         &mut self,
         text: &[u8],
         fields: FieldOffsets<'_>,
-        _dictionary: &Dictionary<K>,
+        dictionary: &Dictionary<K>,
         found: &mut [Found],
     ) {
-        let long = |_: &[u8]| Found::UNKNOWN;
-        self.0.find_all(text, fields, found, long);
+        self.find_column(text, fields, found, |field| K::find_long(dictionary, field));
     }
 
-    fn find(&self, text: &[u8], field: Span) -> Found {
-        self.0.find_field(text, field)
+    fn find(&self, text: &[u8], (start, end): Span) -> Found {
+        Key::new(text, start, end).map_or(Found::UNKNOWN, |key| self.find_key(key))
     }
 
-    fn insert(&mut self, text: &[u8], field: Span, index: u32, _values: usize) {
-        self.0.insert_field(text, field, index);
+    fn insert(&mut self, text: &[u8], (start, end): Span, index: u32, _values: usize) {
+        if let Some(key) = Key::new(text, start, end) {
+            self.insert_key(key, index);
+        }
     }
 
     fn clear(&mut self) {
-        self.0.clear();
-    }
-}
-
-/// The cache of texts: short ones as integers, of longer ones the dictionary knows.
-#[derive(Default)]
-pub(super) struct TextFieldCache(TextCache);
-
-impl FieldCache<Text> for TextFieldCache {
-    fn find_all(
-        &mut self,
-        text: &[u8],
-        fields: FieldOffsets<'_>,
-        dictionary: &Dictionary<Text>,
-        found: &mut [Found],
-    ) {
-        let long = |field: &[u8]| dictionary.find(field).map_or(Found::UNKNOWN, Found::at);
-        self.0.find_all(text, fields, found, long);
-    }
-
-    fn find(&self, text: &[u8], field: Span) -> Found {
-        self.0.find_field(text, field)
-    }
-
-    fn insert(&mut self, text: &[u8], field: Span, index: u32, _values: usize) {
-        self.0.insert_field(text, field, index);
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
+        self.clear();
     }
 }
 
@@ -139,7 +107,7 @@ impl FieldCache<Text> for TextFieldCache {
 pub(super) struct FloatCache {
     decimals: DecimalCache,
     texts: TextCache,
-    /// The fields that aren't short decimals, with their places in `found`.
+    /// The fields that aren't short decimals, with their rows in `found`.
     others: Vec<(usize, Span)>,
 }
 
@@ -148,12 +116,11 @@ impl FieldCache<Double> for FloatCache {
         &mut self,
         text: &[u8],
         fields: FieldOffsets<'_>,
-        _dictionary: &Dictionary<Double>,
+        dictionary: &Dictionary<Double>,
         found: &mut [Found],
     ) {
         if !self.decimals.has_begun() {
-            self.texts.find_all(text, fields, found, |_| Found::UNKNOWN);
-            return;
+            return self.texts.find_all(text, fields, dictionary, found);
         }
         self.decimals
             .find_all(text, fields, found, &mut self.others);
@@ -163,7 +130,7 @@ impl FieldCache<Double> for FloatCache {
     fn find(&self, text: &[u8], (start, end): Span) -> Found {
         let found = self.decimals.find(decimal_cache::slot(text, start, end));
         if found == Found::UNKNOWN {
-            return self.texts.find_field(text, (start, end));
+            return FieldCache::<Double>::find(&self.texts, text, (start, end));
         }
         found
     }
@@ -175,47 +142,12 @@ impl FieldCache<Double> for FloatCache {
         }
         let slot = decimal_cache::slot(text, start, end);
         if !self.decimals.insert(slot, index) {
-            self.texts.insert_field(text, (start, end), index);
+            FieldCache::<Double>::insert(&mut self.texts, text, (start, end), index, values);
         }
     }
 
     fn clear(&mut self) {
         self.decimals.clear();
         self.texts.clear();
-    }
-}
-
-/// The cache of a kind that has no dictionary.
-#[derive(Default)]
-pub(super) struct NoCache;
-
-impl<K: PhysicalKind> FieldCache<K> for NoCache {
-    fn find_all(
-        &mut self,
-        _text: &[u8],
-        _fields: FieldOffsets<'_>,
-        _dictionary: &Dictionary<K>,
-        _found: &mut [Found],
-    ) {
-    }
-
-    fn find(&self, _text: &[u8], _field: Span) -> Found {
-        Found::UNKNOWN
-    }
-
-    fn insert(&mut self, _text: &[u8], _field: Span, _index: u32, _values: usize) {}
-
-    fn clear(&mut self) {}
-}
-
-impl TextCache {
-    fn find_field(&self, text: &[u8], (start, end): Span) -> Found {
-        Key::new(text, start, end).map_or(Found::UNKNOWN, |key| self.find(key))
-    }
-
-    fn insert_field(&mut self, text: &[u8], (start, end): Span, index: u32) {
-        if let Some(key) = Key::new(text, start, end) {
-            self.insert(key, index);
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! How the values of a column chunk are encoded: what is smaller on its first page decides.
+//! How the values of a column chunk are encoded: what is smaller on the first page that is large enough, and
+//! again on a later page whose values are mostly new.
 //!
 //! A page depends on the rows alone, so the choice is the same on every machine.
 
@@ -11,7 +12,7 @@ use super::encode;
 use super::kind::{PhysicalKind, ValueList};
 use crate::options::Codec;
 
-/// PLAIN isn't tried for a page of more values than this in bytes, which takes too much memory.
+/// PLAIN isn't tried for a page whose values take more bytes than this, because it would need them in memory.
 const TRY_PLAIN_BYTES: usize = 2 << 20;
 
 /// Indices of at most this many bits are never padded: on no column of the traces did it help.
@@ -37,7 +38,8 @@ pub(super) enum ChunkEncoding {
     Undecided,
     /// Indices into a dictionary.
     Dictionary(IndexWidth),
-    /// PLAIN, from now on: pages before may be indices into a dictionary that grew too large.
+    /// PLAIN, from now on. Pages before may be indices: then the dictionary grew too large, or PLAIN became the
+    /// smaller one.
     Plain,
 }
 
@@ -127,8 +129,7 @@ impl Body {
     }
 }
 
-/// The first page of a column chunk in one of the encodings, with the dictionary so far if it needs
-/// one.
+/// A page in one of the encodings, with what its values add to the dictionary if it needs one.
 pub(super) struct Candidate {
     pub(super) encoding: ChunkEncoding,
     pub(super) page: Body,
@@ -159,9 +160,9 @@ impl Candidate {
     }
 }
 
-/// Encodes the first page of a column chunk in each way that may be the smallest, and returns the
-/// smallest. `levels` are its definition levels, if it has any. Pages before it paid for the `known` first
-/// values of the dictionary. The indices of ids are on whole bytes.
+/// Encodes a page in each way that may be the smallest, and returns the smallest. `levels` are its definition
+/// levels, if it has any. Pages before it paid for the `known` first values of the dictionary. The indices of
+/// ids are on whole bytes.
 ///
 /// # Errors
 /// When the codec has no memory left.
@@ -199,14 +200,16 @@ pub(super) fn smallest<K: PhysicalKind>(
         page,
         dictionary: Some(encode_dictionary(dictionary, known..values, None, codec)?),
     };
-    let plain_bytes = dictionary.plain_bytes() / values.max(1) * indices.len();
-    let repeats_often = (values - known) * K::TRY_PLAIN_BELOW_REPEATS < indices.len();
-    if repeats_often || plain_bytes > TRY_PLAIN_BYTES {
+    if (values - known) * K::TRY_PLAIN_BELOW_REPEATS < indices.len() {
         return Ok(best);
     }
-    let mut plain = Vec::with_capacity(plain_bytes);
+    let mut plain = Vec::new();
     for &index in indices {
         K::encode_plain(dictionary.values().get(index as usize), &mut plain);
+        // One long text may come again in many rows.
+        if plain.len() > TRY_PLAIN_BYTES {
+            return Ok(best);
+        }
     }
     let mut raw = levels.to_vec();
     K::finish_plain(&plain, &mut raw);

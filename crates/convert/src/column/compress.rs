@@ -24,8 +24,8 @@ pub(crate) fn compression(codec: Codec) -> Compression {
 pub(super) enum Redundancy {
     /// Bytes that repeat: values on whole bytes.
     Matches,
-    /// That some bytes are frequent, and little else. Of packed bits a repetition looks the same only every
-    /// few values, and hashes do not repeat in a dictionary.
+    /// Bytes that are more frequent than others, while hardly anything repeats. Of packed bits a repetition looks
+    /// the same only every few values, and hashes do not repeat in a dictionary.
     Frequencies,
 }
 

@@ -26,8 +26,9 @@ const NUMBERS: usize = 10_000;
 /// The slots of a table: of no decimal, and of each number by the places after the point.
 const SLOTS: usize = 1 + PLACES * NUMBERS;
 
-/// Where a word has the start of an exponent, `e-0`, and what is there if it has one and zeros are 0.
+/// The bytes of a word that are `e-0` where it ends in an exponent.
 const EXPONENT_BYTES: u64 = 0x00ff_ffff_0000_0000;
+/// These bytes of such a word, XORed with [`ZEROS`].
 const EXPONENT: u64 = u64::from_le_bytes(*b"0000e-00") ^ ZEROS;
 
 /// The decimals of one column.
@@ -47,8 +48,8 @@ pub(super) struct DecimalCache {
 ///
 /// Decimals have the same slot only if they have the same value: that number by its places after the point.
 #[inline(always)]
-pub(super) fn slot(chunk: &[u8], start: usize, end: usize) -> usize {
-    let Some(bytes) = chunk.get(start..start + 2 + DIGITS) else {
+pub(super) fn slot(text: &[u8], start: usize, end: usize) -> usize {
+    let Some(bytes) = text.get(start..start + 2 + DIGITS) else {
         return 0;
     };
     let Some(word) = bytes.last_chunk().map(|word| u64::from_le_bytes(*word)) else {
@@ -131,7 +132,7 @@ impl DecimalCache {
         known(self.indices.get(slot).copied().unwrap_or_default().into())
     }
 
-    /// Looks up fields of a chunk; `others` gets those that weren't found, with their places in `found`.
+    /// Looks up fields of a chunk; `others` gets those that weren't found, with their rows in `found`.
     pub(super) fn find_all(
         &self,
         text: &[u8],
@@ -147,10 +148,10 @@ impl DecimalCache {
         let mut unknown = others.len();
         others.resize(unknown + found.len() - done, (0, (0, 0)));
         let fields = fields.after(done).iter();
-        for ((place, found), field) in found.iter_mut().enumerate().skip(done).zip(fields) {
+        for ((row, found), field) in found.iter_mut().enumerate().skip(done).zip(fields) {
             *found = self.find(slot(text, field.0, field.1));
             // Without a branch, because nothing predicts which fields these are.
-            others[unknown] = (place, field);
+            others[unknown] = (row, field);
             unknown += usize::from(*found == Found::UNKNOWN);
         }
         others.truncate(unknown);
@@ -208,6 +209,18 @@ mod tests {
         } else {
             0
         }
+    }
+
+    #[test]
+    fn nothing_is_known_before_there_is_room() {
+        let text = "0.5,\n".repeat(20);
+        let mut records = Records::default();
+        records.split(text.as_bytes(), 2, LineEnding::Lf);
+        let mut found = vec![Found::UNKNOWN; 20];
+        let mut others = Vec::new();
+        let fields = records.column(0, 0..20);
+        DecimalCache::default().find_all(text.as_bytes(), fields, &mut found, &mut others);
+        assert_eq!((found, others.len()), (vec![Found::UNKNOWN; 20], 20));
     }
 
     #[test]
@@ -285,11 +298,11 @@ mod tests {
             let mut others = vec![(1, (2, 3))];
             decimals.find_all(text.as_bytes(), fields, &mut found, &mut others);
             let mut unknown = Vec::new();
-            for (place, (found, field)) in found.iter().zip(fields.iter()).enumerate() {
+            for (row, (found, field)) in found.iter().zip(fields.iter()).enumerate() {
                 prop_assert_eq!(*found, decimals.find(slot(text.as_bytes(), field.0, field.1)));
-                prop_assert_eq!(fields.get(place), field);
+                prop_assert_eq!(fields.get(row), field);
                 if *found == Found::UNKNOWN {
-                    unknown.push((place, field));
+                    unknown.push((row, field));
                 }
             }
             prop_assert_eq!(others, unknown);

@@ -10,7 +10,7 @@ use super::min_max::MinMax;
 /// The distinct values of a column.
 ///
 /// # Memory
-/// About 16 bytes a number; of a text its bytes and 12 more.
+/// About 16 bytes a value, and the bytes of a text.
 pub(super) struct Dictionary<K: PhysicalKind> {
     values: K::Values,
     min_max: Option<MinMax<K::Value>>,

@@ -9,8 +9,8 @@ pub(super) fn width(values: usize) -> u8 {
 
 /// Appends the RLE and bit-packing hybrid of values below `1 << width`; `width` is at most 32.
 ///
-/// Eight or more equal values become a run. Everything else is packed, with as few headers as
-/// possible.
+/// Eight or more equal values that begin a group of eight become a run. Everything else is packed, with as few
+/// headers as possible.
 pub(super) fn hybrid<T: Copy + Eq + Into<u32>>(values: &[T], width: u8, out: &mut Vec<u8>) {
     let mut packed = 0;
     let mut at = 0;

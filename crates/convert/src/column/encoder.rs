@@ -22,15 +22,17 @@ use crate::split::Records;
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
 
-/// A PLAIN page ends after the chunk of text with which its values have this many bytes.
+/// A PLAIN page ends after the chunk of text that brings its values to this many bytes; a boolean counts as
+/// one byte.
 pub(super) const PLAIN_PAGE_BYTES: usize = 256 << 10;
 
-/// A measured integer, such as a time, that has hardly repeated in its first rows is PLAIN from then on: at
-/// most one row in this many had the value of another one.
+/// A measured integer, such as a time, becomes PLAIN after a chunk of text of its first page if it has at least
+/// this many values, and hardly any of them repeats.
 pub(super) const UNREPEATED_ROWS: usize = 1024;
+/// At most one value in this many repeats another one.
 pub(super) const UNREPEATED_BUT_ONE_IN: usize = 16;
 
-/// Ids that repeat fewer times on average have no bloom filter: it would be large beside its rows.
+/// Ids that repeat fewer times on average have no bloom filter: it would be large compared with its rows.
 const BLOOM_FILTER_REPEATS: u64 = 32;
 
 /// One column of a table.
@@ -143,7 +145,7 @@ impl<K: PhysicalKind> Encoder<K> {
         let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
         let is_page_full = self.page.rows() >= page_rows(self.column)
             || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
-        // NULLs alone take no room, and tell nothing about how to encode what follows them.
+        // NULLs alone take no room, and say nothing about how to encode what follows them.
         if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
             self.end_page()?;
         }
@@ -188,24 +190,24 @@ impl<K: PhysicalKind> Encoder<K> {
                     self.body(raw, redundancy)?
                 }
                 ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
-                    let first = self.first_page(&raw)?;
+                    let chosen = self.smallest_page(&raw)?;
                     if self.chunk.storage().is_none() {
-                        self.chunk.decide(first.storage());
+                        self.chunk.decide(chosen.storage());
                     }
-                    if first.encoding == ChunkEncoding::Plain {
+                    if chosen.encoding == ChunkEncoding::Plain {
                         self.end_dictionary(self.indexed_values)?;
                         self.start_plain();
                     } else {
                         encoding = Encoding::RLE_DICTIONARY;
-                        if first.is_telling() {
-                            self.encoding = first.encoding;
+                        if chosen.is_telling() {
+                            self.encoding = chosen.encoding;
                         }
                         if self.indexed_values == 0 {
-                            dictionary = first.dictionary;
+                            dictionary = chosen.dictionary;
                         }
                         self.indexed_values = self.dictionary.len();
                     }
-                    first.page
+                    chosen.page
                 }
                 ChunkEncoding::Plain => {
                     self.page.encode_plain(&mut raw);
@@ -231,8 +233,8 @@ impl<K: PhysicalKind> Encoder<K> {
         new * K::TRY_PLAIN_BELOW_REPEATS >= self.page.values()
     }
 
-    /// A page of a column chunk that is still undecided, in the smallest encoding.
-    fn first_page(&self, levels: &[u8]) -> Result<Candidate> {
+    /// The page in the smallest encoding.
+    fn smallest_page(&self, levels: &[u8]) -> Result<Candidate> {
         let (indices, id) = (self.page.indices(), is_id(self.column));
         Ok(choice::smallest(
             levels,

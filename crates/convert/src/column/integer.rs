@@ -3,9 +3,9 @@
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
-use super::cache::IntegerCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
+use super::text_cache::TextCache;
 use crate::fault::Fault;
 use crate::value;
 
@@ -14,10 +14,14 @@ pub(super) struct Int64;
 
 impl PhysicalKind for Int64 {
     number_kind!();
-    type Cache = IntegerCache;
+    type Cache = TextCache;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::integer(field)
+    }
+
+    fn from_sentinel(value: i64) -> Option<Number> {
+        Some(value)
     }
 
     fn encode_plain(value: &Number, out: &mut Vec<u8>) {
@@ -63,7 +67,7 @@ impl Int32 {
 
 impl PhysicalKind for Int32 {
     number_kind!();
-    type Cache = IntegerCache;
+    type Cache = TextCache;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::code(field).map(Number::from)

@@ -48,16 +48,16 @@ impl Key {
         rest: u64::MAX,
     };
 
-    /// The key of `chunk[start..end]`; `None` for a text longer than [`LONGEST`].
+    /// The key of the field `text[start..end]`; `None` if it is longer than [`LONGEST`].
     #[inline(always)]
-    pub(super) fn new(chunk: &[u8], start: usize, end: usize) -> Option<Self> {
+    pub(super) fn new(text: &[u8], start: usize, end: usize) -> Option<Self> {
         let length = end - start;
         if length > LONGEST {
             return None;
         }
-        let word = match chunk.get(start..start + 16).and_then(<[u8]>::first_chunk) {
+        let word = match text.get(start..start + 16).and_then(<[u8]>::first_chunk) {
             Some(word) => u128::from_le_bytes(*word),
-            None => Self::at_the_end(chunk, start),
+            None => Self::at_the_end(text, start),
         };
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
         let (low, high) = (word as u64, (word >> 64) as u64);
@@ -67,10 +67,10 @@ impl Key {
         Some(Self { mixed, rest })
     }
 
-    /// The last bytes of a chunk, where there are no sixteen to read.
+    /// The last bytes of the text, where there are no sixteen to read.
     #[cold]
-    fn at_the_end(chunk: &[u8], start: usize) -> u128 {
-        let rest = &chunk[start..];
+    fn at_the_end(text: &[u8], start: usize) -> u128 {
+        let rest = &text[start..];
         let mut word = [0; 16];
         let length = rest.len().min(16);
         word[..length].copy_from_slice(&rest[..length]);

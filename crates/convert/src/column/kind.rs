@@ -7,7 +7,8 @@ use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::Statistics;
 
-use super::cache::FieldCache;
+use super::cache::{FieldCache, Found};
+use super::dictionary::Dictionary;
 use super::min_max::MinMax;
 use crate::fault::Fault;
 
@@ -43,7 +44,15 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     fn parse(field: &[u8]) -> Result<Self::Parsed, Fault>;
 
     /// A sentinel that the column maps a field to; `None` for kinds without sentinels.
-    fn from_sentinel(value: i64) -> Option<Self::Parsed>;
+    fn from_sentinel(_value: i64) -> Option<Self::Parsed> {
+        None
+    }
+
+    /// The index of a field that is too long for [`TextCache`](super::text_cache::TextCache). Only texts are
+    /// looked up; other kinds parse such a field again.
+    fn find_long(_dictionary: &Dictionary<Self>, _field: &[u8]) -> Found {
+        Found::UNKNOWN
+    }
 
     /// The value of a parsed field; only a text needs its bytes.
     fn value<'a>(parsed: &'a Self::Parsed, field: impl FnOnce() -> &'a [u8]) -> &'a Self::Value;
@@ -126,10 +135,6 @@ macro_rules! number_kind {
         type Value = Number;
         type Parsed = Number;
         type Values = Vec<Number>;
-
-        fn from_sentinel(value: i64) -> Option<Number> {
-            Some(value)
-        }
 
         fn value<'a>(parsed: &'a Number, _field: impl FnOnce() -> &'a [u8]) -> &'a Number {
             parsed

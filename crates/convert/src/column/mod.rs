@@ -2,7 +2,7 @@
 //!
 //! This is the way of one value. [`LookUp`] takes its field and asks a [`cache`] whether the row group
 //! had one with the same bytes: then the index of the value is known, and nothing is parsed. Otherwise
-//! [`kind`] parses it. Once the faults of all columns are known, [`Parsed`] adds the row: a new value
+//! [`kind`] parses it. Once the faults of all columns are known, [`Append`] adds the row: a new value
 //! gets the next index of the [`dictionary`], and the index goes into the [`page`]. When the page is
 //! full, [`choice`] encodes it, as indices or as PLAIN values, and compresses it. [`chunk`] collects
 //! the pages and what the footer says about them. [`encoder`] holds all of this together. On processors
@@ -49,7 +49,7 @@ use encoder::Encoder;
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// A page ends after the chunk of text with which it has this many rows.
+/// A page ends after the chunk of text that brings it to this many rows.
 ///
 /// Smaller pages let readers skip more of what they don't want. The page of an id is the whole row
 /// group, so that what repeats every five minutes is in one page: a part of task_usage of 2.4 million
@@ -78,7 +78,8 @@ pub(crate) trait ColumnEncoder: Send {
     /// When a page cannot be encoded.
     fn finish(&mut self) -> Result<EncodedChunk>;
 
-    /// The size of the encoded values in the column chunk so far, in bytes, or a little less.
+    /// The size of the column chunk so far, in bytes: its pages before they were compressed, the dictionary, and
+    /// the values of the open page as they are kept.
     fn bytes(&self) -> usize;
 
     /// How many values were mapped to a sentinel because they were spelled differently, since the
@@ -95,11 +96,11 @@ pub(crate) trait LookUp<'a>: Send {
     fn look_up(&mut self, range: Range<usize>);
 
     /// Parses the fields that weren't found. Nothing that lasts is changed yet.
-    fn parse(self: Box<Self>) -> Box<dyn Parsed + 'a>;
+    fn parse(self: Box<Self>) -> Box<dyn Append + 'a>;
 }
 
 /// Phase two of a chunk of text: the faults of the column are known.
-pub(crate) trait Parsed: Send {
+pub(crate) trait Append: Send {
     /// The records whose field is faulty, in order.
     fn faults(&self) -> &[(usize, Fault)];
 
@@ -142,7 +143,8 @@ pub(crate) fn is_id(column: &Column) -> bool {
     column.kind == Kind::Integer && column.unit.is_none()
 }
 
-/// The rows of a page of a column. Booleans are small enough for large pages.
+/// The rows of a page of a column. A page of booleans ends earlier, unless many are NULL:
+/// [`encoder::PLAIN_PAGE_BYTES`] is 32 KiB of bits.
 fn page_rows(column: &Column) -> usize {
     if is_id(column) || column.kind == Kind::Boolean {
         ID_PAGE_ROWS

@@ -36,7 +36,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
             rows: 0,
             nulls: 0,
             definition_levels: Vec::new(),
-            indices: SPARE.take(),
+            indices: Vec::new(),
             plain: Vec::new(),
             plain_min_max: None,
         }
@@ -95,23 +95,33 @@ impl<K: PhysicalKind> PageBuffer<K> {
         if found.iter().all(|found| found.index().is_none()) {
             return;
         }
+        let indices = self.begun_indices();
         // Without a branch, because nothing predicts which rows are NULL.
-        let mut end = self.indices.len();
-        self.indices.resize(end + found.len(), 0);
+        let mut end = indices.len();
+        indices.resize(end + found.len(), 0);
         for &found in found {
-            self.indices[end] = found.raw();
+            indices[end] = found.raw();
             end += usize::from(found.index().is_some());
         }
-        self.indices.truncate(end);
+        indices.truncate(end);
     }
 
     /// Adds rows that all have an index.
     pub(super) fn add_indices(&mut self, found: &[Found]) {
-        self.indices.extend(found.iter().map(|found| found.raw()));
+        let indices = found.iter().map(|found| found.raw());
+        self.begun_indices().extend(indices);
         self.rows += found.len();
         if self.nulls > 0 {
             self.definition_levels.resize(self.rows, 1);
         }
+    }
+
+    /// The indices so far; the first ones go into a spare buffer.
+    fn begun_indices(&mut self) -> &mut Vec<u32> {
+        if self.indices.capacity() == 0 {
+            self.indices = SPARE.take();
+        }
+        &mut self.indices
     }
 
     /// Turns the indices into values in PLAIN encoding.
@@ -119,11 +129,11 @@ impl<K: PhysicalKind> PageBuffer<K> {
     where
         K::Value: 'v,
     {
-        let mut indices = std::mem::take(&mut self.indices);
-        for index in indices.drain(..) {
+        let indices = std::mem::take(&mut self.indices);
+        for &index in &indices {
             self.add_plain(value(index));
         }
-        self.indices = indices;
+        SPARE.give(indices);
     }
 
     /// Appends the definition levels to the body of the page.
@@ -169,7 +179,7 @@ impl SpareBuffers {
         buffer.clear();
         let mut buffers = self.lock();
         let room: usize = buffers.iter().map(Vec::capacity).sum();
-        if room + buffer.capacity() <= SPARE_INDICES {
+        if buffer.capacity() > 0 && room + buffer.capacity() <= SPARE_INDICES {
             buffers.push(buffer);
         }
     }

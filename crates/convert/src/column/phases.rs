@@ -1,4 +1,4 @@
-//! The phases of a chunk of text in one column: look-up, parsing, appending.
+//! The phases of a chunk of text in one column: its fields are looked up and parsed, then appended.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::cache::{FieldCache, Found};
 use super::choice::ChunkEncoding;
 use super::encoder::Encoder;
 use super::kind::PhysicalKind;
-use super::{LookUp, Parsed, Result, sentinel};
+use super::{Append, LookUp, Result, sentinel};
 use crate::fault::Fault;
 use crate::split::Records;
 
@@ -22,7 +22,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
-/// Its holder sees only the trait of the current phase: first [`LookUp`], then [`Parsed`].
+/// Its holder sees only the trait of the current phase: first [`LookUp`], then [`Append`].
 pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],
@@ -74,7 +74,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         }
     }
 
-    fn parse(self: Box<Self>) -> Box<dyn Parsed + 'a> {
+    fn parse(self: Box<Self>) -> Box<dyn Append + 'a> {
         let Encoder {
             column,
             field,
@@ -105,7 +105,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
     }
 }
 
-impl<K: PhysicalKind> Parsed for ColumnFields<'_, K> {
+impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
     fn faults(&self) -> &[(usize, Fault)] {
         &self.encoder.faults
     }

@@ -3,9 +3,11 @@
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
-use super::cache::TextFieldCache;
+use super::cache::Found;
+use super::dictionary::Dictionary;
 use super::kind::{PhysicalKind, ValueList};
 use super::min_max::MinMax;
+use super::text_cache::TextCache;
 use crate::fault::Fault;
 use crate::value;
 
@@ -26,7 +28,7 @@ impl PhysicalKind for Text {
     type Value = [u8];
     type Parsed = ();
     type Values = Texts;
-    type Cache = TextFieldCache;
+    type Cache = TextCache;
     /// A text that repeats costs PLAIN a match of some bytes, and the dictionary an index.
     const TRY_PLAIN_BELOW_REPEATS: usize = 3;
 
@@ -34,8 +36,8 @@ impl PhysicalKind for Text {
         value::text(field).map(|_| ())
     }
 
-    fn from_sentinel(_value: i64) -> Option<()> {
-        None
+    fn find_long(dictionary: &Dictionary<Self>, field: &[u8]) -> Found {
+        dictionary.find(field).map_or(Found::UNKNOWN, Found::at)
     }
 
     fn value<'a>(_parsed: &'a (), field: impl FnOnce() -> &'a [u8]) -> &'a [u8] {

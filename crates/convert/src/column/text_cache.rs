@@ -52,7 +52,7 @@ impl TextCache {
 
     /// The index of a text. The empty text is never known.
     #[inline(always)]
-    pub(super) fn find(&self, key: Key) -> Found {
+    pub(super) fn find_key(&self, key: Key) -> Found {
         if self.buckets.is_empty() || key.rest == 0 {
             return Found::UNKNOWN;
         }
@@ -99,7 +99,7 @@ impl TextCache {
     /// Fields are taken in blocks. Of equal neighbours only the first is looked up. All buckets of a
     /// block are touched before the first one is searched, so that the processor fetches them at the
     /// same time.
-    pub(super) fn find_all(
+    pub(super) fn find_column(
         &self,
         text: &[u8],
         mut fields: FieldOffsets<'_>,
@@ -109,12 +109,12 @@ impl TextCache {
         let mut block = FieldBlock::default();
         for found in found.chunks_mut(BLOCK) {
             block.read(text, fields, found.len());
-            self.touch(block.distinct().map(|place| block.key(place)));
+            self.touch(block.distinct().map(|row| block.key(row)));
             let mut known: Option<(&[u8], Found)> = None;
-            for place in block.distinct() {
-                let key = block.key(place);
+            for row in block.distinct() {
+                let key = block.key(row);
                 let index = if key == Key::LONG {
-                    let (start, end) = fields.get(place);
+                    let (start, end) = fields.get(row);
                     let field = &text[start..end];
                     let index = match known {
                         Some((above, index)) if above == field => index,
@@ -123,16 +123,16 @@ impl TextCache {
                     known = Some((field, index));
                     index
                 } else {
-                    self.find(key)
+                    self.find_key(key)
                 };
-                let end = block.next_distinct(place, found.len());
-                found[place..end].fill(index);
+                let end = block.next_distinct(row, found.len());
+                found[row..end].fill(index);
             }
             fields = fields.after(found.len());
         }
     }
 
-    /// Looks up single fields, each with its place in `found`; long ones stay unknown.
+    /// Looks up single fields, each with its row in `found`; long ones stay unknown.
     pub(super) fn find_each(&self, text: &[u8], fields: &[(usize, Span)], found: &mut [Found]) {
         for fields in fields.chunks(BLOCK) {
             let mut keys = [Key::LONG; BLOCK];
@@ -140,9 +140,9 @@ impl TextCache {
                 *key = Key::new(text, start, end).unwrap_or(Key::LONG);
             }
             self.touch(keys[..fields.len()].iter().copied());
-            for (key, &(place, _)) in keys.iter().zip(fields) {
+            for (key, &(row, _)) in keys.iter().zip(fields) {
                 if *key != Key::LONG {
-                    found[place] = self.find(*key);
+                    found[row] = self.find_key(*key);
                 }
             }
         }
@@ -159,7 +159,7 @@ impl TextCache {
     }
 
     /// Remembers the index of a text that is not known.
-    pub(super) fn insert(&mut self, key: Key, index: u32) {
+    pub(super) fn insert_key(&mut self, key: Key, index: u32) {
         if index >= INDICES {
             return;
         }
@@ -221,8 +221,8 @@ mod tests {
     fn nothing_is_known_at_first_and_the_empty_text_never() {
         let mut texts = TextCache::default();
         for _ in 0..2 {
-            assert_eq!(texts.find(key("b").unwrap()), Found::UNKNOWN);
-            texts.insert(key("a").unwrap(), 7);
+            assert_eq!(texts.find_key(key("b").unwrap()), Found::UNKNOWN);
+            texts.insert_key(key("a").unwrap(), 7);
         }
     }
 
@@ -237,10 +237,10 @@ mod tests {
                 let key = key(field).unwrap();
                 let next = u32::try_from(plain.len()).unwrap();
                 let index = *plain.entry(field.clone()).or_insert(next);
-                match texts.find(key) {
+                match texts.find_key(key) {
                     Found::UNKNOWN => {
                         forgotten += usize::from(index != next);
-                        texts.insert(key, index);
+                        texts.insert_key(key, index);
                     }
                     found => prop_assert_eq!(found, Found::at(index)),
                 }

@@ -2,8 +2,8 @@
 //!
 //! Looking up fields is most of what a conversion does, and most of that is fetching and comparing a
 //! few bytes of each. On a part of task_usage, eight at a time take 0.6 of the time for measurements
-//! and for ids. What makes it faster is reading from eight places at once, which is unsafe: each
-//! function here checks all places first.
+//! and for ids. What makes it faster is reading from eight addresses at once, which is unsafe: each
+//! function here checks all offsets first.
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{self as x86, __m512i};
@@ -36,20 +36,20 @@ impl<'a> EightFields<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn new(text: &'a [u8], fields: FieldOffsets<'_>) -> Option<Self> {
-        let places = fields.offsets.get(fields.field..)?;
+        let offsets = fields.offsets.get(fields.field..)?;
         let step = i32::try_from(fields.step).ok()?;
         let last = usize::try_from(step.checked_mul(7)?).ok()?;
-        if places.len() < last + 2 {
+        if offsets.len() < last + 2 {
             return None;
         }
         let last_start = i64::try_from(text.len().checked_sub(READABLE)?).ok()?;
         let all = |number: i64| x86::_mm512_set1_epi64(number);
         let eights = x86::_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         let records = x86::_mm256_mullo_epi32(eights, x86::_mm256_set1_epi32(step));
-        // SAFETY: the last of the eight pairs of places ends within `places`, see above.
+        // SAFETY: the last pair is `offsets[last..last + 2]`, which is there, see above.
         #[expect(unsafe_code, reason = "measured above")]
-        let pairs = unsafe { x86::_mm512_i32gather_epi64::<4>(records, places.as_ptr().cast()) };
-        // A place is before a field or at its end; the one before the chunk wraps around.
+        let pairs = unsafe { x86::_mm512_i32gather_epi64::<4>(records, offsets.as_ptr().cast()) };
+        // An offset is that of the byte before a field or after it; the one before the text wraps around.
         let start = x86::_mm512_and_si512(x86::_mm512_add_epi64(pairs, all(1)), all(0xffff_ffff));
         let length = x86::_mm512_sub_epi64(x86::_mm512_srli_epi64::<32>(pairs), start);
         let is_far = x86::_mm512_cmpgt_epu64_mask(start, all(last_start)) != 0;
@@ -74,20 +74,22 @@ impl<'a> EightFields<'a> {
     }
 }
 
-/// The numbers of 16 bits at eight places of `table`, which has one more after each of them; and a bit
-/// for each that is 0.
+/// The numbers of 16 bits in eight slots of `table`, which has one more after each of them; and a bit for
+/// each that is 0.
 ///
 /// # Panics
-/// When a place isn't below the last one of the table.
+/// When a slot isn't below the last one of the table.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn look_up(table: &[u16], places: __m512i) -> ([u32; 8], u8) {
-    let last = i64::try_from(table.len()).expect("a table in memory") - 1;
-    let is_far = x86::_mm512_cmpge_epu64_mask(places, x86::_mm512_set1_epi64(last)) != 0;
+pub(super) fn look_up(table: &[u16], slots: __m512i) -> ([u32; 8], u8) {
+    let last = table.len().checked_sub(1);
+    let last = last.and_then(|last| i64::try_from(last).ok());
+    let last = last.expect("a table has at least one number");
+    let is_far = x86::_mm512_cmpge_epu64_mask(slots, x86::_mm512_set1_epi64(last)) != 0;
     assert!(!is_far, "each slot is followed by another one");
-    // SAFETY: two numbers are in the table from each place on, see above.
+    // SAFETY: two numbers are in the table from each slot on, see above.
     #[expect(unsafe_code, reason = "measured above")]
-    let pairs = unsafe { x86::_mm512_i64gather_epi32::<2>(places, table.as_ptr().cast()) };
+    let pairs = unsafe { x86::_mm512_i64gather_epi32::<2>(slots, table.as_ptr().cast()) };
     let firsts = x86::_mm256_and_si256(pairs, x86::_mm256_set1_epi32(0xffff));
     let mut numbers = [0; 8];
     // SAFETY: eight numbers of 32 bits are written.

@@ -327,20 +327,23 @@ mod tests {
     }
 
     #[test]
-    fn splits_records_and_keeps_the_odd_ones_apart() {
+    fn splits_records_and_keeps_malformed_ones_apart() {
         let chunk = b"a,b\n\nc\nd,\nx,y,z\n,\ncut,";
         let mut records = Records::default();
         records.split(chunk, 2, LineEnding::Lf);
         assert_eq!(records.len(), 3);
         assert_eq!(fields(chunk, &records, 1), [&b"d"[..], b""]);
         assert_eq!(fields(chunk, &records, 2), [&b""[..], b""]);
-        let odd: Vec<_> = records
+        let malformed: Vec<_> = records
             .malformed()
             .iter()
             .map(|reject| (reject.line(), reject.fault))
             .collect();
         let count = |found| Fault::FieldCount { found, expected: 2 };
-        assert_eq!(odd, [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]);
+        assert_eq!(
+            malformed,
+            [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]
+        );
     }
 
     #[test]
@@ -351,8 +354,8 @@ mod tests {
         for _ in 0..2 {
             records.refuse_first(Fault::ByteOrderMark);
             assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
-            let odd: Vec<_> = records.malformed().iter().map(Reject::line).collect();
-            assert_eq!(odd, [0, 2]);
+            let malformed: Vec<_> = records.malformed().iter().map(Reject::line).collect();
+            assert_eq!(malformed, [0, 2]);
         }
     }
 

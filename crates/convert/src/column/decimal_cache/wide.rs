@@ -16,7 +16,7 @@ impl DecimalCache {
         found: &mut [Found],
         others: &mut Vec<(usize, Span)>,
     ) -> usize {
-        if !is_able() {
+        if !is_able() || !self.has_begun() {
             return 0;
         }
         // SAFETY: the processor has what the function is compiled for.
@@ -45,8 +45,8 @@ impl DecimalCache {
                 *found = known(index);
             }
             while unknown != 0 {
-                let place = unknown.trailing_zeros() as usize;
-                others.push((done + place, fields.get(place)));
+                let row = unknown.trailing_zeros() as usize;
+                others.push((done + row, fields.get(row)));
                 unknown &= unknown - 1;
             }
             done += 8;

@@ -37,20 +37,20 @@ impl FieldBlock {
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         let rest = fields.after(done).iter().take(count - done);
-        for (place, (start, end)) in (done..).zip(rest) {
+        for (row, (start, end)) in (done..).zip(rest) {
             let key = Key::new(text, start, end).unwrap_or(Key::LONG);
-            (self.mixed[place], self.rest[place]) = (key.mixed, key.rest);
-            let is_same = place > 0 && key == self.key(place - 1) && key != Key::LONG;
-            self.distinct |= u64::from(!is_same) << place;
+            (self.mixed[row], self.rest[row]) = (key.mixed, key.rest);
+            let is_same = row > 0 && key == self.key(row - 1) && key != Key::LONG;
+            self.distinct |= u64::from(!is_same) << row;
         }
     }
 
     /// The key of a field; [`Key::LONG`] if it is long.
     #[inline(always)]
-    pub(super) fn key(&self, place: usize) -> Key {
+    pub(super) fn key(&self, row: usize) -> Key {
         Key {
-            mixed: self.mixed[place],
-            rest: self.rest[place],
+            mixed: self.mixed[row],
+            rest: self.rest[row],
         }
     }
 
@@ -59,17 +59,17 @@ impl FieldBlock {
     pub(super) fn distinct(&self) -> impl Iterator<Item = usize> {
         let mut left = self.distinct;
         std::iter::from_fn(move || {
-            let place = left.trailing_zeros() as usize;
+            let row = left.trailing_zeros() as usize;
             left &= left.checked_sub(1)?;
-            Some(place)
+            Some(row)
         })
     }
 
     /// The first of [`Self::distinct`] after a field; `count` if it is the last one.
     #[inline(always)]
-    pub(super) fn next_distinct(&self, place: usize, count: usize) -> usize {
-        let after = self.distinct >> place >> 1;
-        count.min(place + 1 + after.trailing_zeros() as usize)
+    pub(super) fn next_distinct(&self, row: usize, count: usize) -> usize {
+        let after = self.distinct >> row >> 1;
+        count.min(row + 1 + after.trailing_zeros() as usize)
     }
 }
 
@@ -96,11 +96,11 @@ mod tests {
             let mut block = FieldBlock::default();
             block.read(text.as_bytes(), fields, records.len());
             let mut distinct = Vec::new();
-            for (place, (start, end)) in fields.iter().enumerate() {
+            for (row, (start, end)) in fields.iter().enumerate() {
                 let key = Key::new(text.as_bytes(), start, end).unwrap_or(Key::LONG);
-                prop_assert!(block.key(place) == key);
-                if place == 0 || key == Key::LONG || key != block.key(place - 1) {
-                    distinct.push(place);
+                prop_assert!(block.key(row) == key);
+                if row == 0 || key == Key::LONG || key != block.key(row - 1) {
+                    distinct.push(row);
                 }
             }
             prop_assert_eq!(block.distinct().collect::<Vec<_>>(), &*distinct);

@@ -8,7 +8,7 @@
 //! (CRC included; medians of one thread).
 
 use super::table::{
-    DISTANCE_BITS, END_OF_BLOCK, LITERAL, ODD, SECOND, TableEntry, distance, length, literals,
+    DISTANCE_BITS, END_OF_BLOCK, LITERAL, SECOND, SPECIAL, TableEntry, distance, length, literals,
     look_up, low, take,
 };
 use super::{Block, Inflate, Result, Stop, TextBuffer, WINDOW};
@@ -59,13 +59,13 @@ impl Inflate {
             }
             let mut entry = literals[low(bits.bits, literal_bits)];
             loop {
-                if entry & (LITERAL | ODD) == 0 {
+                if entry & (LITERAL | SPECIAL) == 0 {
                     // At most 48 bits for the match, and 12 to look up what follows: of the 64 ahead.
                     end += write_literals(text, end, entry);
                     let length = length(entry, bits.bits);
                     bits.take(entry);
                     let entry_of_distance = look_up(&distances[..], DISTANCE_BITS, bits.bits);
-                    if entry_of_distance & ODD != 0 {
+                    if entry_of_distance & SPECIAL != 0 {
                         break 'turns Err(Stop::Broken("an invalid code for a distance"));
                     }
                     let distance = distance(entry_of_distance, bits.bits);

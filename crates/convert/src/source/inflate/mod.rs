@@ -3,7 +3,7 @@
 //! It is here because inflating is the largest share of a conversion, and no decoder at hand is
 //! fast, streams, and builds with cargo alone: `docs/design.md` has the measurement. It wins by
 //! never stopping inside of a symbol: the input keeps a few bytes ahead and the output a few of
-//! slack, so the inner loop has no such checks. Tests hold it equal to flate2's zlib-rs.
+//! slack, so the inner loop checks both once a turn. Tests hold it equal to flate2's zlib-rs.
 
 mod fast;
 mod table;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use fast::{COPIED, copy_match, write_literals};
 use table::{
     Codes, DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, INVALID, LITERAL, LITERAL_BITS,
-    LITERAL_ENTRIES, ODD, TableEntry, code_length_symbol, distance, distance_symbol, length,
+    LITERAL_ENTRIES, SPECIAL, TableEntry, code_length_symbol, distance, distance_symbol, length,
     literal_symbol, look_up, take, value,
 };
 
@@ -254,7 +254,7 @@ impl Inflate {
                 self.count += 8;
             }
             let entry = table[(self.bits & 0x7f) as usize];
-            if entry & ODD != 0 {
+            if entry & SPECIAL != 0 {
                 return Err(Stop::Broken("an invalid code for code lengths"));
             }
             if take(entry) > self.count {
@@ -320,8 +320,8 @@ impl Inflate {
             self.bits |= u64::from(byte) << self.count;
             self.count += 8;
         }
-        // An entry counts only if all of its bits were read: above `count`, zeros may stand for the end of
-        // the input.
+        // An entry counts only if all of its bits were read: the bits above `count` are zeros, and may be past the
+        // end of the input.
         self.bits &= (1 << self.count) - 1;
         let entry = look_up(&self.literals[..], self.literal_bits, self.bits);
         let (entry, ahead) = self.whole(entry, "an invalid code for a literal or a length")?;
@@ -329,7 +329,7 @@ impl Inflate {
             self.end += write_literals(&mut self.text, self.end, entry);
             return Ok(false);
         }
-        if entry & ODD != 0 {
+        if entry & SPECIAL != 0 {
             self.block = Block::Header;
             return Ok(true);
         }
@@ -348,7 +348,7 @@ impl Inflate {
 
     /// Takes the bits of an entry if all were read; also returns the bits as they were before.
     fn whole(&mut self, entry: TableEntry, invalid: &'static str) -> Result<(TableEntry, u64)> {
-        let is_invalid = entry & ODD != 0 && entry & END_OF_BLOCK != END_OF_BLOCK;
+        let is_invalid = entry & SPECIAL != 0 && entry & END_OF_BLOCK != END_OF_BLOCK;
         if take(entry) > self.count || (is_invalid && self.count < 15) {
             return Err(Stop::Truncated);
         }

@@ -20,18 +20,18 @@ const LONGEST: usize = 15;
 /// - 10 to 25: a distance, the length of a code, or where a second-level table starts
 /// - or 10 to 17: the first literal; 18 to 25: the second one, or 18 to 26: the length of a match
 /// - 27 and 28: how many literals there are
-/// - 28 to 31: the kind. Bit 28 is part of it only where [`ODD`] is set
+/// - 28 to 31: the kind. Bit 28 is part of it only where [`SPECIAL`] is set
 pub(super) type TableEntry = u32;
 
 /// One literal or two, and no length.
 pub(super) const LITERAL: TableEntry = 1 << 31;
-/// Neither literals nor a length or distance: one of the three below.
-pub(super) const ODD: TableEntry = 1 << 30;
-pub(super) const END_OF_BLOCK: TableEntry = ODD | 1 << 29;
+/// Neither a literal nor a length or distance, but one of the three below.
+pub(super) const SPECIAL: TableEntry = 1 << 30;
+pub(super) const END_OF_BLOCK: TableEntry = SPECIAL | 1 << 29;
 /// The value is where a second-level table starts; its size is where other entries have the code's bits.
-pub(super) const SECOND: TableEntry = ODD | 1 << 28;
+pub(super) const SECOND: TableEntry = SPECIAL | 1 << 28;
 /// No code is spelled like this.
-pub(super) const INVALID: TableEntry = ODD;
+pub(super) const INVALID: TableEntry = SPECIAL;
 
 /// Where an entry has its value or its first literal, its length, and its number of literals.
 const VALUE_SHIFT: u32 = 10;
@@ -162,9 +162,8 @@ pub(super) struct Codes {
 impl Codes {
     /// The codes of symbols by their lengths, where 0 is a symbol without a code.
     ///
-    /// `None` where zlib refuses the code: too many codes for their lengths, or too few. As in zlib, a
-    /// single code of one bit may stand alone, and there may be no code at all; only these two are not
-    /// complete.
+    /// `None` where zlib refuses the code: too many codes for their lengths, or too few. As in zlib, there
+    /// may be a single code of one bit, or none at all; only these two are not complete.
     pub(super) fn new(lengths: &[u8]) -> Option<Self> {
         let mut of_length = [0_u32; LONGEST + 1];
         for &length in lengths {
@@ -267,7 +266,7 @@ impl Codes {
                 let second = after & 0xff << VALUE_SHIFT;
                 let moved = after - second + (second << (LENGTH_SHIFT - VALUE_SHIFT));
                 // A branch would go either way at random.
-                let combines = (after & ODD == 0) & (code_bits(after) <= left);
+                let combines = (after & SPECIAL == 0) & (code_bits(after) <= left);
                 let combined = with_code(literal + moved, code.length);
                 *entry = if combines { combined } else { *entry };
             }
@@ -361,7 +360,7 @@ mod tests {
                 prop_assert_eq!(look_up(&single, bits, text), entry);
                 let (after, length_after) = plain(&codes, text >> length);
                 let after = with_code(literal_symbol(after), length_after);
-                let combines = entry & LITERAL != 0 && after & ODD == 0;
+                let combines = entry & LITERAL != 0 && after & SPECIAL == 0;
                 let combined = look_up(&table, bits, text);
                 if !combines || length + length_after > bits {
                     prop_assert_eq!(combined, entry);
