@@ -301,7 +301,7 @@ class Bench:
             ratio = min(others) / ours
             # A tenth less may be noise.
             if ratio < 0.9:
-                self.lost.append(f"{name}: {query} takes {ratio:.2f} of our time on the files of another one")
+                self.lost.append(f"reading {name}, {query}: the fastest files take {ratio:.2f} of the time of ours")
         return [[system, *(f"{time:.0f}" for time in times)] for system, times in taken.items()]
 
 
