@@ -97,8 +97,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
             0,
         ),
         (
-            "200 good rows with a text of nearly 1 MiB",
-            members(&wide(MIB - 64), 200),
+            "400 good rows with a text of nearly 1 MiB",
+            members(&wide(MIB - 64), 400),
             0,
             0,
         ),
@@ -149,6 +149,17 @@ fn what_inflates_without_end_stays_within_the_bound() {
                 })
             });
             score.count(&format!("{name} {more:?}"), outcome);
+            if run.code == 0 {
+                let mut command = program();
+                command.arg("verify").arg(scratch.out());
+                command.arg("--source").arg(scratch.src());
+                let (run, peak) = measured(command);
+                most = most.max(peak);
+                let outcome = ensure(run.code == 0 && peak < BOUND, || {
+                    format!("exit {}, {} MiB", run.code, peak / MIB as u64)
+                });
+                score.count(&format!("verify {name} {more:?}"), outcome);
+            }
         }
     }
     eprintln!("peak memory: {} MiB", most / MIB as u64);
