@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_convert::source::hex;
+use tracelake_convert::seal::hex;
 use tracelake_convert::store::read_manifest;
 use tracelake_convert::verify::verify;
 use tracelake_schema::Syntax;

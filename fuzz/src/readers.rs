@@ -14,9 +14,10 @@ use super::{directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
 use tracelake_convert::discover::schema_csv::SchemaCsv;
 use tracelake_convert::error::ErrorKind;
-use tracelake_convert::manifest::{Manifest, with_digest};
+use tracelake_convert::manifest::Manifest;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
+use tracelake_convert::seal;
 use tracelake_convert::store::{Lake, LakeProgress, read_manifest};
 use tracelake_convert::verify::verify;
 use tracelake_schema::TRACES;
@@ -75,9 +76,20 @@ fn manifest(root: &Path, bytes: &[u8]) {
     assert_eq!(manifest.check_counts().is_ok(), lawful);
 }
 
+/// Gives each line that may be an object the digest of its content, so that more than that is read.
+fn sealed_lines(journal: &[u8]) -> Vec<u8> {
+    let lines = journal.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.map(|line| match line.strip_suffix(b"}\n") {
+        Some(_) => seal::line(line[..line.len() - 1].to_vec()),
+        None => line.to_vec(),
+    });
+    lines.collect::<Vec<_>>().concat()
+}
+
 fn journal(root: &Path, bytes: &[u8]) {
     let lake = Lake::open(&root.into()).unwrap();
     let path = root.join("_tracelake/journal.ndjson");
+    let bytes = &sealed_lines(bytes)[..];
     fs::write(&path, bytes).unwrap();
     let progress = match lake.progress() {
         Ok(progress) => progress,
@@ -202,9 +214,10 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     ] {
         tampered = replace(&tampered, token.as_bytes(), value.as_bytes());
     }
-    if name == "manifest.json" {
-        tampered = sealed(&tampered);
-    }
+    tampered = match name {
+        "manifest.json" => sealed(&tampered),
+        _ => sealed_lines(&tampered),
+    };
     fs::write(home.join(name), &tampered).unwrap();
     // A journal means that there is no manifest yet.
     if name != "manifest.json" {
@@ -233,7 +246,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let json = bytes.trim_ascii_end();
     let json = json.strip_suffix(b"}").unwrap_or(json).trim_ascii_end();
-    with_digest([json, b",\n"].concat())
+    seal::document([json, b",\n"].concat())
 }
 
 fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::crash::child::within_time;
 use crate::support::{
-    Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
-    tree, write_manifest,
+    Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, journal_line, manifest,
+    output_path, tree, write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -142,7 +142,7 @@ fn a_manifest_cannot_name_what_lies_outside() {
         part["output"]["path"] = Value::from(&*path);
         let part = json!({"part": {"table": "job_events", "facts": part}});
         json.as_object_mut().unwrap().remove("tables");
-        let journal = format!("{}\n{part}\n", json!({ "origin": json }));
+        let journal = journal_line(&json!({ "origin": json })) + &journal_line(&part);
         fs::write(out.join("_tracelake/journal.ndjson"), journal).unwrap();
         fs::remove_file(out.join(MANIFEST)).unwrap();
         score.count(

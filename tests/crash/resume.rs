@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tracelake_convert::seal;
 
 use crate::support::{
     Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, tree,
@@ -256,7 +257,6 @@ fn edit(out: &Path, pointer: &str, value: &str) {
 /// What of a lake's identity changed, and how the refusal names it.
 const IDENTITIES: &[(&str, &str, &str)] = &[
     ("/tool", "other", "tool was other and is now tracelake"),
-    ("/version", "0.0.9", "version was 0.0.9 and is now "),
     (
         "/trace",
         "google-2011-v2",
@@ -293,8 +293,10 @@ fn another_identity_is_refused_with_the_reason() {
                 let journal = fs::read_to_string(out.join(JOURNAL)).unwrap();
                 let (first, rest) = journal.split_once('\n').unwrap();
                 let mut origin: Value = serde_json::from_str(first).unwrap();
+                origin.as_object_mut().unwrap().remove("sha256");
                 *origin.pointer_mut(&format!("/origin{pointer}")).unwrap() = Value::from(*value);
-                fs::write(out.join(JOURNAL), format!("{origin}\n{rest}")).unwrap();
+                let first = seal::line(origin.to_string().into());
+                fs::write(out.join(JOURNAL), [&first[..], rest.as_bytes()].concat()).unwrap();
             } else {
                 copy(&scratch.out(), &out);
                 edit(&out, pointer, value);

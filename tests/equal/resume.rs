@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Run, Scratch, assert_same_tree, convert, manifest, output_path, tree};
+use crate::support::{
+    Run, Scratch, assert_same_tree, convert, journal_line, manifest, output_path, tree,
+};
 
 fn finished() -> Scratch {
     let scratch = Scratch::with_sample(3, 60);
@@ -27,11 +29,11 @@ fn journal_of(out: &Path) -> String {
     let manifest = manifest(out);
     let mut origin = manifest.as_object().unwrap().clone();
     origin.remove("tables");
-    let mut lines = format!("{}\n", serde_json::json!({ "origin": origin }));
+    let mut lines = journal_line(&serde_json::json!({ "origin": origin }));
     for table in manifest["tables"].as_array().unwrap() {
         for facts in table["parts"].as_array().unwrap() {
             let part = serde_json::json!({"part": {"table": table["name"], "facts": facts}});
-            lines += &format!("{part}\n");
+            lines += &journal_line(&part);
         }
     }
     lines

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tracelake_convert::origin::{ENCODING, FORMAT};
+use tracelake_convert::seal;
 
 use super::{assert_same, commit, shard, start};
 use crate::support::{
@@ -73,26 +75,69 @@ fn another_plan_is_refused_before_anything_is_written() {
     commit(&out).well();
 }
 
-/// Replaces the version in the plan.
-fn forge_version(out: &Path) {
+/// Replaces a line of the plan, and seals it again.
+fn forge_plan(out: &Path, from: &str, to: &str) {
     let path = out.join("_tracelake/plan.json");
-    let mut plan: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    plan["version"] = "0.0.9".into();
-    fs::write(&path, serde_json::to_vec(&plan).unwrap()).unwrap();
+    let plan = fs::read_to_string(&path).unwrap();
+    let forged = plan.replacen(from, to, 1);
+    assert_ne!(plan, forged);
+    let (body, _) = forged.split_once("  \"sha256\": ").unwrap();
+    fs::write(&path, seal::document(body.into())).unwrap();
+}
+
+fn of_version(version: &str) -> String {
+    format!("\"version\": \"{version}\"")
 }
 
 #[test]
-fn another_version_is_refused_by_workers_and_by_the_commit() {
+fn another_encoding_or_format_is_refused_by_workers_and_by_the_commit() {
+    for (field, known, says) in [
+        ("encoding", ENCODING, "encoding was 1000 and is now"),
+        ("format", FORMAT, "wrote it, in format 1000"),
+    ] {
+        let scratch = begun();
+        let out = scratch.out();
+        shard(&scratch.src(), &out, 1, 2, &[]).well();
+        let line = |value: u32| format!("\"{field}\": {value}");
+        forge_plan(&out, &line(known), &line(1000));
+        let before = tree(&out);
+        refused(&shard(&scratch.src(), &out, 1, 2, &[]), says);
+        refused(&commit(&out), says);
+        refused(&convert(&scratch.src(), &out, &[]), says);
+        assert_same_tree(&tree(&out), &before, "refused");
+    }
+}
+
+#[test]
+fn another_version_with_the_same_encoding_goes_on_and_commits() {
     let scratch = begun();
     let out = scratch.out();
+    forge_plan(
+        &out,
+        &of_version(env!("CARGO_PKG_VERSION")),
+        &of_version("0.0.9"),
+    );
     shard(&scratch.src(), &out, 1, 2, &[]).well();
-    forge_version(&out);
-    let before = tree(&out);
-    let says = format!("version was 0.0.9 and is now {}", env!("CARGO_PKG_VERSION"));
-    refused(&shard(&scratch.src(), &out, 1, 2, &[]), &says);
-    refused(&commit(&out), &says);
-    refused(&convert(&scratch.src(), &out, &[]), &says);
-    assert_same_tree(&tree(&out), &before, "refused");
+    commit(&out).well();
+    let manifest = fs::read_to_string(out.join("_tracelake/manifest.json")).unwrap();
+    assert!(manifest.contains(&of_version("0.0.9")));
+}
+
+#[test]
+fn a_plan_that_is_gone_is_taken_over() {
+    let scratch = begun();
+    let out = scratch.out();
+    let narrower = ["--tables", "job_events"];
+    let run = convert(&scratch.src(), &out, &narrower);
+    refused(&run, "--take-over");
+    convert(
+        &scratch.src(),
+        &out,
+        &[&narrower[..], &["--take-over"]].concat(),
+    )
+    .well();
+    assert!(!out.join("_tracelake/plan.json").exists());
+    convert(&scratch.src(), &out, &[]).well();
 }
 
 #[test]
@@ -169,7 +214,7 @@ fn unknown_files_are_refused_by_the_commit() {
         ("job_events/notes.txt", "isn't part of the lake"),
         (
             "job_events/file_number=7/part-00007-of-00008.parquet",
-            "but no shard made it",
+            "no run noted them: job_events/file_number=7/part-00007-of-00008.parquet",
         ),
     ] {
         let path = out.join(name);

@@ -467,3 +467,9 @@ impl Score {
 pub(crate) fn ensure(holds: bool, says: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(says()) }
 }
+
+/// A line of a journal, with its digest.
+pub(crate) fn journal_line(content: &serde_json::Value) -> String {
+    let line = tracelake_convert::seal::line(content.to_string().into());
+    String::from_utf8(line).unwrap()
+}

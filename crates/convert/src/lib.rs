@@ -83,6 +83,8 @@ mod report;
 mod rows;
 pub mod run;
 #[doc(hidden)]
+pub mod seal;
+#[doc(hidden)]
 pub mod source;
 #[doc(hidden)]
 pub mod split;

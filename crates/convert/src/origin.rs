@@ -1,7 +1,10 @@
 //! What a lake was made by and from, and with which options: its identity.
 
+use std::io::Read;
+
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, ErrorKind, Result, escape};
 use crate::options::{Codec, Format, Layout, OnBadRow};
 
 /// Defines the content of a file that has the fields of an [`Origin`] next to its own.
@@ -31,6 +34,10 @@ macro_rules! with_origin {
         struct Fields {
             tool: String,
             version: String,
+            #[serde(default = "crate::origin::first")]
+            format: u32,
+            #[serde(default = "crate::origin::first")]
+            encoding: u32,
             trace: String,
             #[serde(default)]
             synthetic: bool,
@@ -44,6 +51,8 @@ macro_rules! with_origin {
                     origin: $crate::origin::Origin {
                         tool: fields.tool,
                         version: fields.version,
+                        format: fields.format,
+                        encoding: fields.encoding,
                         trace: fields.trace,
                         synthetic: fields.synthetic,
                         options: fields.options,
@@ -56,6 +65,19 @@ macro_rules! with_origin {
 }
 
 pub(crate) use with_origin;
+
+/// What the fields of manifest, plan and journal mean. Raised when one of them changes its meaning; a program
+/// refuses what a later one wrote.
+pub const FORMAT: u32 = 1;
+
+/// What the bytes of outputs are. Raised when the same rows and options give other bytes than before, and
+/// compared in place of the program's version: a lake may be finished by any version with this encoding.
+pub const ENCODING: u32 = 1;
+
+/// The format and the encoding of files that were written before they were recorded.
+pub(crate) fn first() -> u32 {
+    1
+}
 
 /// What two runs must have in common to work on the same lake.
 ///
@@ -78,8 +100,14 @@ pub(crate) use with_origin;
 pub struct Origin {
     /// `tracelake`.
     pub tool: String,
-    /// Its version.
+    /// The version of the program that began it. Versions with the same encoding work on the same lakes.
     pub version: String,
+    /// See [`FORMAT`].
+    #[serde(default = "first")]
+    pub format: u32,
+    /// See [`ENCODING`].
+    #[serde(default = "first")]
+    pub encoding: u32,
     /// The name of the trace.
     pub trace: String,
     /// Whether `tracelake generate` made the source.
@@ -112,6 +140,8 @@ impl Origin {
         Self {
             tool: "tracelake".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            encoding: ENCODING,
             trace: trace.to_owned(),
             synthetic: false,
             options,
@@ -146,11 +176,21 @@ impl Origin {
         then.difference(now)
     }
 
-    /// Every field with its name. A new field doesn't compile until it is listed here.
+    /// The error if a later program wrote this.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if its format is newer than this program's.
+    pub fn check_format(&self) -> Result<()> {
+        check_format(self.format, &self.version)
+    }
+
+    /// Every field that must agree, with its name. A new field doesn't compile until it is listed here.
     fn named(&self) -> [(&'static str, String); 9] {
         let Self {
             tool,
-            version,
+            version: _,
+            format: _,
+            encoding,
             trace,
             synthetic,
             options,
@@ -167,7 +207,7 @@ impl Origin {
         [
             ("part-rows", rows),
             ("tool", tool.clone()),
-            ("version", version.clone()),
+            ("encoding", encoding.to_string()),
             ("trace", trace.clone()),
             ("source", source.to_owned()),
             ("layout", layout.to_string()),
@@ -176,4 +216,33 @@ impl Origin {
             ("on-bad-row", on_bad_row.to_string()),
         ]
     }
+}
+
+/// The format and the version that a file names, whatever else is in it.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    version: String,
+    #[serde(default = "first")]
+    format: u32,
+}
+
+/// Explains why a file whose digest is right can't be read: by its format, if a later program wrote it.
+pub(crate) fn unreadable(what: &str, json: impl Read, error: serde_json::Error) -> Error {
+    let named = serde_json::from_reader::<_, Named>(json).ok();
+    let newer = named.and_then(|named| check_format(named.format, &named.version).err());
+    newer.unwrap_or_else(|| {
+        Error::new(ErrorKind::Refused, format!("not {what}: {error}")).because(error)
+    })
+}
+
+fn check_format(format: u32, version: &str) -> Result<()> {
+    if format <= FORMAT {
+        return Ok(());
+    }
+    let version = escape(version.as_bytes(), 40);
+    let reason = format!(
+        "tracelake {version} wrote it, in format {format}; this program reads up to {FORMAT}"
+    );
+    Err(Error::new(ErrorKind::Refused, reason).hint("use that version or a later one"))
 }

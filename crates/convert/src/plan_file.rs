@@ -5,12 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::PartFacts;
-use crate::origin::with_origin;
+use crate::origin::{unreadable, with_origin};
 use crate::part_key::{CellName, PartKey, read_cell};
+use crate::seal;
+use crate::words;
 
 with_origin! {
     /// The content of `_tracelake/plan.json`.
@@ -18,7 +22,11 @@ with_origin! {
         /// What makes the lake, and with which options. `on_bad_row` is that of the first worker: it
         /// doesn't matter until a row is rejected.
         pub origin: Origin,
-        /// How many shards there are.
+        /// The SHA-256 of the finished manifest that the plan adds to, if it adds to one; in a bucket,
+        /// `base-<digest>.json` has a copy of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub base: Option<String>,
+        /// How many shards there are; 1 if a run without `--shard` put the plan.
         pub shards: u32,
         /// The most rows that may be rejected in the whole lake, as the first worker was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,25 +123,35 @@ impl PlanFile {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if `json` isn't one.
+    /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        serde_json::from_slice(json).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("not a plan: {error}"))
-                .because(error)
-                .hint(
-                    "use the version of tracelake that wrote it, or remove the lake's directory and \
-                     start all shards again",
-                )
-        })
+        if !seal::is_whole(json) {
+            let reason = "the plan is damaged: its content doesn't match the digest at its end";
+            return Err(Error::new(ErrorKind::Refused, reason).hint(
+                "if nothing else works on this lake, run the same command with --take-over",
+            ));
+        }
+        let plan: Self = serde_json::from_slice(json).map_err(|error| {
+            unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
+        })?;
+        plan.origin.check_format()?;
+        if let Some(base) = &plan.base
+            && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                "not a plan: base is no SHA-256",
+            ));
+        }
+        Ok(plan)
     }
 
     /// The bytes of `plan.json`.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut json =
-            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
-        json.push(b'\n');
-        json
+        seal::pretty(
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON"),
+        )
     }
 
     /// How many files a shard reads, and their size in bytes.
@@ -182,11 +200,13 @@ impl PlanFile {
     }
 
     /// The first difference to another worker's plan: `shards was 4 and is now 3`. What doesn't decide
-    /// the lake, such as `on_bad_row` and `max_rejects`, is left out.
+    /// the lake, such as `on_bad_row`, `max_rejects` and `base`, is left out, and so is the number of shards
+    /// where one of the two is a run without shards.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<String> {
         let Self {
             origin,
+            base: _,
             shards,
             max_rejects: _,
             tables,
@@ -197,7 +217,7 @@ impl PlanFile {
         if let Some(difference) = origin.difference_but_policy(&now.origin) {
             return Some(difference);
         }
-        if *shards != now.shards {
+        if *shards != now.shards && *shards != 1 && now.shards != 1 {
             return Some(format!("shards was {shards} and is now {}", now.shards));
         }
         let parts_differ = first_difference(parts, &now.parts, |part| {
@@ -209,9 +229,40 @@ impl PlanFile {
         if let Some(difference) = parts_differ.or(streams_differ) {
             return Some(difference);
         }
-        let same = (tables, parts, streams, derived)
-            == (&now.tables, &now.parts, &now.streams, &now.derived);
+        // The shard of each follows from its size and the number of shards.
+        let selected = |streams: &[PlannedStream]| -> Vec<_> {
+            let streams = streams.iter();
+            streams
+                .map(|stream| (stream.tables.clone(), stream.selected.clone()))
+                .collect()
+        };
+        let same = (tables, derived) == (&now.tables, &now.derived)
+            && selected(streams) == selected(&now.streams);
         (!same).then(|| "the tables, their fields, --parts or --derive changed".to_owned())
+    }
+}
+
+/// The tables for people, with the number of their parts: `job_events (2 parts) in 4 shards`.
+impl fmt::Display for PlanFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts_of = |name: &str| self.parts.iter().filter(|part| part.table == name).count();
+        let whole = self.streams.iter().flat_map(|stream| &stream.tables);
+        let whole = whole.map(String::as_str).collect::<Vec<_>>().join(", ");
+        let cut = self
+            .tables
+            .iter()
+            .map(|table| (&table.name[..], parts_of(&table.name)));
+        let cut = words::tables(cut.filter(|(_, parts)| *parts > 0));
+        let separator = if whole.is_empty() || cut.is_empty() {
+            ""
+        } else {
+            ", "
+        };
+        write!(f, "{cut}{separator}{whole}")?;
+        match self.shards {
+            1 => Ok(()),
+            shards => write!(f, " in {shards} shards"),
+        }
     }
 }
 
@@ -310,27 +361,57 @@ fn first_difference<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origin::FORMAT;
 
-    const PLAN: &str = r#"{
-        "tool": "tracelake", "version": "9.0.0", "trace": "some-trace", "later": [[]],
-        "options": {"layout": "hive", "format": "parquet", "compression": "zstd", "on_bad_row": "fail"},
-        "shards": 4, "tables": [], "parts": [],
-        "derived": [{"table": "edges", "from": "edges"}]
-    }"#;
+    /// A plan with fields that only another version knows.
+    fn plan(compression: &str) -> Result<PlanFile> {
+        let json = r#"{
+  "tool": "tracelake", "version": "9.0.0", "format": FORMAT, "trace": "some-trace", "later": [[]],
+  "options": {"layout": "hive", "format": "parquet", "compression": "CODEC", "on_bad_row": "fail"},
+  "shards": 4, "tables": [], "parts": [],
+  "derived": [{"table": "edges", "from": "edges"}],
+"#;
+        let format = if compression == "later" {
+            FORMAT + 1
+        } else {
+            FORMAT
+        };
+        let json = json.replace("FORMAT", &format.to_string());
+        PlanFile::from_json(&seal::document(json.replace("CODEC", compression).into()))
+    }
 
     #[test]
     fn a_plan_of_another_version_is_refused_by_the_option() {
-        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
-        assert_eq!(PlanFile::from_json(&plan.to_json()).unwrap(), plan);
-        let error = PlanFile::from_json(PLAN.replace("zstd", "lz4").as_bytes()).unwrap_err();
+        let read = plan("zstd").unwrap();
+        assert_eq!(PlanFile::from_json(&read.to_json()).unwrap(), read);
+        let error = plan("lz4").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         let says = "not a plan: unknown compression 'lz4', expected zstd";
         assert!(error.to_string().starts_with(says), "{error}");
     }
 
     #[test]
+    fn a_plan_in_a_newer_format_is_refused_by_its_version() {
+        let error = plan("later").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = format!("tracelake 9.0.0 wrote it, in format {}", FORMAT + 1);
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+
+    #[test]
+    fn every_flip_of_a_plan_is_refused() {
+        let json = plan("zstd").unwrap().to_json();
+        for at in 0..json.len() {
+            let mut flipped = json.clone();
+            flipped[at] ^= 4;
+            let error = PlanFile::from_json(&flipped).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "byte {at}");
+        }
+    }
+
+    #[test]
     fn a_table_that_is_derived_from_itself_has_a_shard() {
-        let plan = PlanFile::from_json(PLAN.as_bytes()).unwrap();
+        let plan = plan("zstd").unwrap();
         assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
     }
 }

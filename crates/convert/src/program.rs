@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::location::Location;
 use crate::plan::{Plan, Request, Shard};
 use crate::run::{self, Commit, CommitOptions, Outcome, RunOptions};
+use crate::store::Unnamed;
 use crate::verify::{Verdict, Verification};
 use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
@@ -104,6 +105,8 @@ pub struct Conversion {
     pub parts: usize,
     /// Whether an existing lake is replaced.
     pub overwrite: bool,
+    /// Whether a plan that another run has left is replaced.
+    pub take_over: bool,
     /// The most rows that may be rejected in the whole lake.
     pub max_rejects: Option<u64>,
     /// The shard to convert, without a commit.
@@ -130,6 +133,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         threads: args.threads(),
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
+        take_over: args.take_over,
         max_rejects: args.max_rejects,
         shard: args.shard,
         out: args.out()?,
@@ -184,6 +188,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         threads: args.threads(),
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
+        take_over: args.take_over,
         max_rejects: args.max_rejects,
         shard: args.shard,
         stop: &stop,
@@ -245,6 +250,10 @@ fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
     let options = CommitOptions {
         threads: args.threads(),
         max_rejects: args.max_rejects,
+        unnamed: match args.remove_unnamed {
+            true => Unnamed::Remove,
+            false => Unnamed::Refuse,
+        },
         stop: &stop,
     };
     let outcome = commit.finish(options, &|event| reporter.show(event))?;

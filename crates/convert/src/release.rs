@@ -1,8 +1,9 @@
 //! Makes a finished lake publishable: verifies it and writes the files of a release.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::EventSink;
 use crate::location::Location;
+use crate::origin::ENCODING;
 use crate::part_key::of_cell;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
@@ -40,9 +41,13 @@ pub fn release(
     // What was read before the lock may have been another run's.
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
-    let version = &manifest.origin.version;
-    if *version != env!("CARGO_PKG_VERSION") {
-        return Err(refused(format!("made by version {version}"))
+    let encoding = manifest.origin.encoding;
+    if encoding != ENCODING {
+        let version = escape(manifest.origin.version.as_bytes(), 40);
+        let reason = format!(
+            "version {version} made it, in encoding {encoding}; the encoding of this program is {ENCODING}"
+        );
+        return Err(refused(reason)
             .at(root)
             .hint("release it with that version, or convert again with this one"));
     }
@@ -72,7 +77,7 @@ fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) ->
         let reason = format!("rejected rows: {}", completeness.rejected);
         return Err(refused(reason)
             .at(root)
-            .hint("mend them, or pass --allow-rejects, and the card says so"));
+            .hint("fix them, or pass --allow-rejects, and the card says so"));
     }
     Ok(())
 }

@@ -51,3 +51,11 @@ pub fn numbers(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     ranges(runs.filter_map(|run| Some((*run.first()?, *run.last()?))))
 }
+
+/// Tables with their numbers of parts, such as `job_events (2 parts), task_usage (1 part)`.
+#[must_use]
+pub fn tables<'a>(tables: impl IntoIterator<Item = (&'a str, usize)>) -> String {
+    let tables = tables.into_iter();
+    let tables = tables.map(|(name, parts)| format!("{name} ({})", several(parts as u64, "part")));
+    tables.collect::<Vec<_>>().join(", ")
+}

@@ -138,6 +138,10 @@ pub(crate) struct ConvertArgs {
     /// Replace the lake in OUT. A directory that isn't a lake is still refused
     #[arg(long, help_heading = OUTPUT, conflicts_with = "shard")]
     pub(crate) overwrite: bool,
+    /// Replace a plan that a run which is gone has left in OUT. Finished parts made with equal settings are
+    /// kept. Only if no other run works on this lake
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) take_over: bool,
     /// Print what would be done, and check OUT, without changing anything
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
@@ -171,6 +175,10 @@ pub(crate) struct CommitArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
+    /// Remove outputs that no shard noted, as a killed run or a plan that was taken over leaves them, instead
+    /// of refusing to finish the lake
+    #[arg(long)]
+    pub(crate) remove_unnamed: bool,
     /// Refuse if the lake has more rejected rows than this [default: the limit that the first shard was given]
     #[arg(long, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,

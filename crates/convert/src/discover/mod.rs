@@ -104,6 +104,8 @@ pub struct FoundFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
+    /// What its store names its content by, if it does.
+    pub etag: Option<String>,
 }
 
 /// One input file of a table.
@@ -331,6 +333,7 @@ fn one_file(
     let file = FoundFile {
         path: name.to_owned(),
         bytes,
+        etag: source.etag()?,
     };
     let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
     let (table, files, number, total) = match FileName::of(name, trace) {
@@ -394,7 +397,7 @@ impl Search<'_> {
     }
 
     fn take_one(&mut self, cell: Option<CellName>, path: String, entry: &Entry) -> Result<()> {
-        let Entry { name, kind } = entry;
+        let Entry { name, kind, .. } = entry;
         let below = cell_of(&self.source.join(&path), self.trace);
         if is_table(name, self.trace) && *kind == LocationKind::Directory {
             self.stay_inside(&path)?;
@@ -510,7 +513,8 @@ impl Search<'_> {
                 .at(self.source.join(&path))
                 .hint("move it away"));
         };
-        Ok(FoundFile { path, bytes })
+        let etag = entry.etag.clone();
+        Ok(FoundFile { path, bytes, etag })
     }
 }
 

@@ -12,6 +12,10 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     Err(absent().at(url.to_string()))
 }
 
+pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+    Err(absent().at(url.to_string()))
+}
+
 pub(super) fn has_object(_: &Url) -> bool {
     false
 }

@@ -35,6 +35,8 @@ pub struct Entry {
     pub name: String,
     /// What it is; a link on disk is what it points to.
     pub kind: LocationKind,
+    /// What a store names its content by; on disk and on web servers there is no such name.
+    pub etag: Option<String>,
 }
 
 /// A directory whose names can be listed.
@@ -82,7 +84,8 @@ impl Listing {
                         Ok(found) if found.is_file() => LocationKind::File { bytes: found.len() },
                         _ => LocationKind::Other,
                     };
-                    Entry { name, kind }
+                    let etag = None;
+                    Entry { name, kind, etag }
                 };
                 names.map(entry).collect()
             }
@@ -133,11 +136,13 @@ fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<En
     let sizes = remote::sizes(names.iter().map(|name| url.join(name)).collect())?;
     let files = names.into_iter().zip(sizes).filter_map(|(name, bytes)| {
         let kind = LocationKind::File { bytes: bytes? };
-        Some(Entry { name, kind })
+        let etag = None;
+        Some(Entry { name, kind, etag })
     });
     let directories = directories.into_iter().map(|name| Entry {
         name,
         kind: LocationKind::Directory,
+        etag: None,
     });
     Ok(files.chain(directories).collect())
 }

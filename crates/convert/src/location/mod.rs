@@ -154,6 +154,17 @@ impl Location {
         }
     }
 
+    /// What a store names the content of this object by; `None` on disk and on web servers.
+    ///
+    /// # Errors
+    /// If there is no such object, or its store doesn't answer.
+    pub fn etag(&self) -> Result<Option<String>> {
+        match self {
+            Self::Url(url) if url.is_bucket() => remote::etag(url),
+            Self::Url(_) | Self::Disk(_) => Ok(None),
+        }
+    }
+
     /// Whether there is a file here. What can't be found out counts as no.
     #[must_use]
     pub fn is_file(&self) -> bool {
@@ -226,6 +237,16 @@ impl Url {
     /// Reads small objects below this one, in this order; those that are gone are left out.
     pub(crate) fn read_all(&self, paths: Vec<String>, limit: u64) -> Result<Vec<Vec<u8>>> {
         remote::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)
+    }
+
+    /// Reads this object if it is small; `None` if there is none.
+    pub(crate) fn read_if_there(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+        Ok(remote::read_all(vec![self.clone()], limit)?.pop())
+    }
+
+    /// Removes this object; that there is none is no error.
+    pub(crate) fn remove(&self) -> Result<()> {
+        remote::remove(vec![self.clone()])
     }
 
     /// Removes objects below this one; that there are none is no error.

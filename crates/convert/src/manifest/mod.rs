@@ -1,7 +1,6 @@
 //! What a lake records about itself: its origin, its parts, and the counting law they keep.
 //!
-//! A manifest protects itself. Its last two lines are its own digest and the closing brace, and the
-//! digest covers every byte before them, so `head -n -2 manifest.json | sha256sum` checks it by hand.
+//! A manifest carries a digest of itself; see [`seal`].
 
 mod tests;
 
@@ -14,8 +13,9 @@ use sha2::{Digest, Sha256};
 use tracelake_schema::Table;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::origin::with_origin;
+use crate::origin::{unreadable, with_origin};
 use crate::part_key::{CellName, PartKey, read_cell};
+use crate::seal;
 
 /// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
 /// traces. A run checks it before it starts work, so nothing is written that can't be read back.
@@ -201,7 +201,7 @@ impl Manifest {
         let damaged = |reason: &str| Error::new(ErrorKind::Corrupt, reason);
         let bytes = file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
         file.rewind().map_err(failed)?;
-        let body = bytes.checked_sub(SEAL_BYTES);
+        let body = bytes.checked_sub(seal::END_BYTES);
         let body = body.ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
         let mut digest = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
@@ -214,17 +214,23 @@ impl Manifest {
         }
         let mut found = Vec::new();
         file.read_to_end(&mut found).map_err(failed)?;
-        if found != seal(&digest.finalize()).into_bytes() {
+        if found != seal::end(&digest.finalize()).into_bytes() {
             return Err(damaged(
                 "the manifest is damaged: its content doesn't match the digest at its end",
             ));
         }
         file.rewind().map_err(failed)?;
-        serde_json::from_reader(BufReader::new(file)).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("not a manifest: {error}"))
-                .because(error)
-                .hint("use the version of tracelake that made it, or convert with --overwrite")
-        })
+        let read = serde_json::from_reader::<_, Self>(BufReader::new(&mut file));
+        let manifest = match read {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                file.rewind().map_err(failed)?;
+                let hint = "use the version of tracelake that made it";
+                return Err(unreadable("a manifest", BufReader::new(file), error).or_hint(hint));
+            }
+        };
+        manifest.origin.check_format()?;
+        Ok(manifest)
     }
 
     /// Checks the counting law, `rows_in = rows_out + rows_rejected`, per part and in total.
@@ -295,32 +301,12 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let mut json =
+        let json =
             serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
-        json.truncate(json.len() - "\n}".len());
-        json.extend(b",\n");
-        let json = with_digest(json);
+        let json = seal::pretty(json);
         check_bytes(json.len() as u64)?;
         Ok(json)
     }
-}
-
-/// Ends a manifest with the digest of `body`: a JSON object up to the comma and the newline after its
-/// last field.
-#[must_use]
-pub fn with_digest(mut body: Vec<u8>) -> Vec<u8> {
-    let seal = seal(&Sha256::digest(&body));
-    body.extend(seal.into_bytes());
-    body
-}
-
-/// The length of [`seal`] in bytes.
-const SEAL_BYTES: u64 = "  \"sha256\": \"\"\n}\n".len() as u64 + 64;
-
-/// The end of a manifest: the digest of everything before it.
-fn seal(digest: &[u8]) -> String {
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("  \"sha256\": \"{hex}\"\n}}\n")
 }
 
 /// The most bytes that a part with these paths takes in a manifest or a journal.

@@ -150,14 +150,14 @@ fn unknown_fields_are_skipped() {
     let json = String::from_utf8(serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
     let json = json.replacen('{', "{\n  \"later\": [{}],", 1);
     let body = json.strip_suffix("\n}").unwrap().to_owned() + ",\n";
-    assert_eq!(read(&with_digest(body.into_bytes())).unwrap(), manifest);
+    assert_eq!(read(&seal::document(body.into_bytes())).unwrap(), manifest);
 }
 
 /// As another version may write them.
 #[test]
 fn unknown_options_are_refused_by_name() {
     let json = String::from_utf8(manifest(1, 9).to_json().unwrap()).unwrap();
-    let (body, _) = json.split_at(json.len() - usize::try_from(SEAL_BYTES).unwrap());
+    let (body, _) = json.split_at(json.len() - usize::try_from(seal::END_BYTES).unwrap());
     for (known, unknown, says) in [
         (
             "hive",
@@ -177,7 +177,7 @@ fn unknown_options_are_refused_by_name() {
         ),
     ] {
         let body = body.replacen(&format!("\"{known}\""), &format!("\"{unknown}\""), 1);
-        let error = read(&with_digest(body.into_bytes())).unwrap_err();
+        let error = read(&seal::document(body.into_bytes())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         let message = error.to_string();
         assert!(

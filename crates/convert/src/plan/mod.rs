@@ -81,6 +81,8 @@ pub struct StreamPlan {
     pub source: String,
     /// The size of the input.
     pub bytes: u64,
+    /// What the store of the input names its content by, if it does.
+    pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<String>,
     /// What it holds, in order. Of an archive of all tables, what it may hold.
@@ -101,6 +103,8 @@ pub struct PartPlan {
     pub recorded: String,
     /// The size of the input.
     pub bytes: u64,
+    /// What the store of the input names its content by, if it does.
+    pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<String>,
     /// The output, relative to the lake.
@@ -166,6 +170,7 @@ impl Plan {
         let file = FoundFile {
             path: stream.source.clone(),
             bytes: stream.bytes,
+            etag: stream.etag.clone(),
         };
         let part = FoundPart {
             file,
@@ -491,6 +496,7 @@ fn stream(
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
+        etag: file.etag.clone(),
         sha256: listed.map(str::to_owned),
         tables,
         part_rows: request.part_rows(),

@@ -93,6 +93,7 @@ pub(super) fn part_plan(
         source: part.file.path.clone(),
         recorded: recorded.to_owned(),
         bytes: part.file.bytes,
+        etag: part.file.etag.clone(),
         sha256: sha256.map(str::to_owned),
         output: format!("{folder}/{stem}.{format}"),
         rejects: format!("{rejects}/{stem}.ndjson"),
@@ -181,6 +182,7 @@ mod tests {
             file: FoundFile {
                 path: String::new(),
                 bytes: 0,
+                etag: None,
             },
             key: PartKey::from(number),
             total: Some(10),

@@ -67,7 +67,7 @@ impl Plan {
             cell: part.key.cell,
             file_number: part.key.file_number,
             shard: 0,
-            source: source(&part.recorded, part.bytes),
+            source: source(&part.recorded, part.bytes, part.etag.as_ref()),
         });
         let streams = self
             .streams
@@ -79,6 +79,7 @@ impl Plan {
         });
         let mut file = PlanFile {
             origin: self.origin.clone(),
+            base: None,
             shards,
             max_rejects,
             tables: tables.collect(),
@@ -108,16 +109,16 @@ impl Plan {
             tables: tables.collect(),
             selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),
             shard: 0,
-            source: source(&stream.source, stream.bytes),
+            source: source(&stream.source, stream.bytes, stream.etag.as_ref()),
         }
     }
 }
 
-fn source(path: &str, bytes: u64) -> PlannedSource {
+fn source(path: &str, bytes: u64, etag: Option<&String>) -> PlannedSource {
     PlannedSource {
         path: path.to_owned(),
         bytes,
-        etag: None,
+        etag: etag.cloned(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
 use crate::options::{Format, Layout};
 use crate::origin::{Origin, Settings};
-use crate::source::hex;
+use crate::seal::hex;
 use crate::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
 
 pub use completeness::{Completeness, Gap, TableGap, completeness};
@@ -197,6 +197,8 @@ fn check_origin(origin: &Origin) -> Result<()> {
     let Origin {
         tool,
         version,
+        format: _,
+        encoding: _,
         trace,
         synthetic: _,
         options: _,
@@ -206,9 +208,8 @@ fn check_origin(origin: &Origin) -> Result<()> {
         if text.is_empty() || !text.bytes().all(plain) {
             let text = escape(text.as_bytes(), 80);
             let reason = format!("the manifest says '{text}', which tracelake never writes");
-            return Err(
-                Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew")
-            );
+            return Err(Error::new(ErrorKind::Corrupt, reason)
+                .hint("convert the trace again, into a new directory"));
         }
     }
     Ok(())
@@ -232,7 +233,8 @@ fn check_digest(sha256: &str) -> Result<()> {
         return Ok(());
     }
     let reason = "the manifest has a digest that is none";
-    Err(Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew"))
+    Err(Error::new(ErrorKind::Corrupt, reason)
+        .hint("convert the trace again, into a new directory"))
 }
 
 fn misplaced(path: &str) -> Error {

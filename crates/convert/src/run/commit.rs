@@ -1,6 +1,5 @@
 //! The last step of a lake: facts to a manifest, once everything that it names is there.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -9,8 +8,10 @@ use rayon::prelude::*;
 use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
+use super::bucket::{committed, two_lakes};
 use super::keep::is_whole;
-use super::left::{incomplete, left_with};
+use super::left::{has_all, incomplete, left_with};
+use super::recheck::{contradiction, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,7 +23,7 @@ use crate::options::Format;
 use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
-use crate::store::{Lake, LakeProgress, files, inside, read_manifest};
+use crate::store::{Lake, LakeProgress, Unnamed, inside, read_manifest};
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,8 @@ pub struct CommitOptions<'a> {
     pub threads: usize,
     /// The most rows that may be rejected in the whole lake; `None` for what the shards were asked.
     pub max_rejects: Option<u64>,
+    /// What becomes of outputs that no shard noted.
+    pub unnamed: Unnamed,
     /// Read often: the number of the signal that asks the commit to stop, or 0.
     pub stop: &'a Arc<AtomicUsize>,
 }
@@ -75,13 +78,56 @@ impl Commit {
     /// [`ErrorKind::Refused`] if a part is missing or damaged, a file is unknown, or another version
     /// converted the shards; [`ErrorKind::Misfit`] if too many rows are rejected; when the disk fails.
     pub fn finish(self, options: CommitOptions<'_>, watch: EventSink<'_>) -> Result<Outcome> {
+        let finished = self.finish_unless_raced(options, watch);
+        let (Err(error), Location::Url(root)) = (&finished, self.lake.root()) else {
+            return finished;
+        };
+        // Another process on this plan may have been faster.
+        let trace = self.progress.origin.as_ref();
+        let trace = trace.and_then(|origin| tracelake_schema::trace(&origin.trace));
+        let raced = match (trace, &self.progress.plan) {
+            (Some(trace), Some(plan)) if error.kind() == ErrorKind::Refused => {
+                committed(root, trace, plan)?
+            }
+            _ => None,
+        };
+        match raced {
+            Some(manifest) => Ok(Outcome {
+                manifest,
+                converted: 0,
+                is_committed: true,
+            }),
+            None => finished,
+        }
+    }
+
+    fn finish_unless_raced(
+        &self,
+        options: CommitOptions<'_>,
+        watch: EventSink<'_>,
+    ) -> Result<Outcome> {
         let pool = threads(options.threads)?;
         super::report_leftovers(&self.lake, watch);
         let root = self.lake.root();
+        if let Some(digest) = &self.progress.plan_digest {
+            self.lake.work_by(digest);
+        }
         if self.progress.complete {
-            self.lake.tidy()?;
+            let manifest = read_manifest(root)?;
+            if let (Some(plan), Some(trace)) = (
+                &self.progress.plan,
+                tracelake_schema::trace(&manifest.origin.trace),
+            ) && !has_all(trace, plan, &manifest)
+            {
+                return Err(two_lakes(&manifest, plan).at(root));
+            }
+            if options.unnamed == Unnamed::Remove {
+                let removed = self.lake.remove_unnamed(&manifest, &table_names())?;
+                report_removed(&removed, watch);
+            }
+            self.lake.tidy(&manifest)?;
             return Ok(Outcome {
-                manifest: read_manifest(root)?,
+                manifest,
                 converted: 0,
                 is_committed: true,
             });
@@ -104,13 +150,10 @@ impl Commit {
         let committer = Committer {
             lake: &self.lake,
             trace,
-            origin: match rejected {
-                0 => origin.clone(),
-                _ => origin.rejecting(),
-            },
+            origin: origin_of(origin, &parts),
+            unnamed: options.unnamed,
             watch,
         };
-        nothing_unnamed(root, &parts)?;
         let manifest = committer.publish(parts, false)?;
         Ok(Outcome {
             converted: 0,
@@ -172,7 +215,13 @@ impl Commit {
             let whole = files.try_fold(true, |whole, file| {
                 Ok(whole && is_whole(root, file, &interrupt)?)
             })?;
-            if whole {
+            let wrong = match whole {
+                true => {
+                    contradiction(root, plan.origin.options.format, key.0.table(trace), &facts)?
+                }
+                false => Some("is damaged"),
+            };
+            if wrong.is_none() {
                 watch(Event::Read {
                     bytes: facts.output.bytes,
                 });
@@ -191,11 +240,14 @@ impl Commit {
                 .at(root.join(&facts.output.path))
                 .hint("make a new lake, or restore the file"));
             }
-            watch(Event::Warning(format!("{} is damaged", facts.output.path)));
+            let wrong = wrong.unwrap_or_default();
+            watch(Event::Warning(format!("{}: {wrong}", facts.output.path)));
             Ok(None)
         });
-        let checked = checked.collect::<Result<Vec<_>>>()?;
-        Ok(checked.into_iter().flatten().collect())
+        let checked = checked.collect::<Result<Vec<_>>>()?.into_iter().flatten();
+        let checked = checked.collect();
+        no_file_twice(root, &checked)?;
+        Ok(checked)
     }
 }
 
@@ -216,22 +268,19 @@ fn is_planned_source(
     })
 }
 
-/// Refuses files that look like parts of the lake, but that no facts name.
-fn nothing_unnamed(root: &Location, parts: &Parts) -> Result<()> {
-    let files = files(root, &table_names())?;
-    let facts = parts.values();
-    let named: BTreeSet<&str> = facts
-        .flat_map(|facts| std::iter::once(&facts.output).chain(&facts.rejects))
-        .map(|file| file.path.as_str())
-        .collect();
-    match files.iter().find(|file| !named.contains(file.as_str())) {
-        None => Ok(()),
-        Some(file) => {
-            let reason = "is in a table's directory, but no shard made it";
-            Err(Error::new(ErrorKind::Refused, reason)
-                .at(root.join(file))
-                .hint("move it away: readers would take it for data"))
-        }
+/// The origin of a lake that was made by a plan: with the policy under which rows were rejected, if any were.
+fn origin_of(origin: &Origin, parts: &Parts) -> Origin {
+    match parts.values().any(|part| part.rows_rejected > 0) {
+        true => origin.rejecting(),
+        false => origin.clone(),
+    }
+}
+
+fn report_removed(removed: &[String], watch: EventSink<'_>) {
+    for stray in removed {
+        watch(Event::Warning(format!(
+            "removed {stray}, which an earlier run left and no manifest names"
+        )));
     }
 }
 
@@ -240,16 +289,30 @@ pub(super) struct Committer<'a> {
     lake: &'a Lake,
     trace: &'static Trace,
     origin: Origin,
+    /// What becomes of outputs that no facts name.
+    unnamed: Unnamed,
     watch: EventSink<'a>,
 }
 
 impl Run<'_> {
+    /// Puts together what this run alone has made.
     pub(super) fn committer(&self) -> Committer<'_> {
         Committer {
             lake: self.lake,
             trace: self.plan.trace,
             origin: self.plan.origin.clone(),
+            unnamed: Unnamed::Remove,
             watch: self.watch,
+        }
+    }
+
+    /// Puts together what several runs have made by the plan of `origin`. The policy is that of the first run,
+    /// unless rows were rejected.
+    pub(super) fn committer_by(&self, origin: &Origin, parts: &Parts) -> Committer<'_> {
+        Committer {
+            origin: origin_of(origin, parts),
+            unnamed: Unnamed::Refuse,
+            ..self.committer()
         }
     }
 }
@@ -259,9 +322,14 @@ impl Committer<'_> {
     pub(super) fn publish(&self, parts: Parts, is_finished: bool) -> Result<Manifest> {
         let manifest = self.assemble(parts);
         // A manifest that doesn't say what is there is replaced.
-        if is_finished && read_manifest(self.lake.root())? == manifest {
-            self.lake.tidy()?;
-            return Ok(manifest);
+        if is_finished {
+            let found = read_manifest(self.lake.root())?;
+            if found.tables == manifest.tables
+                && found.origin.difference(&manifest.origin).is_none()
+            {
+                self.lake.tidy(&found)?;
+                return Ok(found);
+            }
         }
         let format = manifest.origin.options.format;
         for table in &manifest.tables {
@@ -269,11 +337,8 @@ impl Committer<'_> {
                 check_footer(self.lake, format, &table.name, part)?;
             }
         }
-        for stray in self.lake.publish(&manifest, &table_names())? {
-            (self.watch)(Event::Warning(format!(
-                "removed {stray}, which an earlier run left and no manifest names"
-            )));
-        }
+        let removed = self.lake.publish(&manifest, &table_names(), self.unnamed)?;
+        report_removed(&removed, self.watch);
         tracing::debug!(tables = manifest.tables.len(), "published");
         Ok(manifest)
     }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use tracelake_schema::Table;
+
+use super::recheck::{contradiction, no_file_twice};
 use super::{Parts, Run, TablePart, digest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -13,15 +16,26 @@ use crate::manifest::{FileFacts, PartFacts};
 use crate::plan::{PartPlan, StreamPlan};
 use crate::source::{self, Fingerprint, Interrupt};
 use crate::store::{LakeProgress, inside};
+use crate::words::several;
 
 impl Run<'_> {
-    /// Checks the parts that an earlier run finished and returns those to keep.
-    pub(super) fn keep(&self, progress: &LakeProgress) -> Result<Parts> {
+    /// Says what of the manifest and the journals isn't believed.
+    pub(super) fn warn_of_damage(&self, progress: &LakeProgress) {
         if let Some(damaged) = &progress.damaged {
             (self.watch)(Event::Warning(format!(
                 "{damaged}; parts that can't be checked are converted again"
             )));
         }
+        if progress.damaged_lines > 0 {
+            (self.watch)(Event::Warning(format!(
+                "{} of the journals of this lake can't be believed; the parts are converted again",
+                several(progress.damaged_lines, "line")
+            )));
+        }
+    }
+
+    /// Checks the parts that an earlier run finished and returns those to keep.
+    pub(super) fn keep(&self, progress: &LakeProgress) -> Result<Parts> {
         let mut finished = self.last_of_each(progress);
         finished.retain(|&key, _| self.is_mine(key));
         let planned: BTreeMap<TablePart, &PartPlan> = self
@@ -43,8 +57,15 @@ impl Run<'_> {
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.go_on()?;
             let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
-            let whole = files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
-            let table = key.0.table(self.plan.trace).name;
+            let mut whole =
+                files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
+            let table = key.0.table(self.plan.trace);
+            if whole && let Some(wrong) = self.contradiction(key, table, &facts)? {
+                let path = &facts.output.path;
+                (self.watch)(Event::Warning(format!("{path}: {wrong}")));
+                whole = false;
+            }
+            let table = table.name;
             match sources.get(&key) {
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 // What it is made of is validated as well, and it is made again.
@@ -81,11 +102,37 @@ impl Run<'_> {
             }
             Ok(Some((key, facts)))
         });
-        Ok(kept
-            .collect::<Result<Vec<_>>>()?
-            .into_iter()
-            .flatten()
-            .collect())
+        let kept = kept.collect::<Result<Vec<_>>>()?.into_iter().flatten();
+        let kept = kept.collect();
+        no_file_twice(self.lake.root(), &kept)?;
+        Ok(kept)
+    }
+
+    /// What is wrong with the facts of a part whose files are whole.
+    fn contradiction(
+        &self,
+        key: TablePart,
+        table: &'static Table,
+        facts: &PartFacts,
+    ) -> Result<Option<&'static str>> {
+        if self
+            .expected_output(key)
+            .is_some_and(|expected| expected != facts.output.path)
+        {
+            return Ok(Some("is not where the output of this part belongs"));
+        }
+        contradiction(self.lake.root(), self.plan.encoding.format(), table, facts)
+    }
+
+    /// The path of a part's output; `None` if the part is not in the plan.
+    fn expected_output(&self, (rank, key): TablePart) -> Option<String> {
+        let table = self.plan.tables.iter().find(|table| table.rank == rank)?;
+        let mut parts = table.parts.iter();
+        if let Some(part) = parts.find(|part| part.key == key) {
+            return Some(part.output.clone());
+        }
+        let stream = self.plan.stream_of(rank)?;
+        Some(self.plan.cut(stream, table, key.file_number).output)
     }
 
     /// Whether an output exists with the bytes that were committed.
@@ -145,7 +192,10 @@ impl Run<'_> {
         )
         .at(self.plan.source.join(source))
         .field(table)
-        .hint("put the old file back, name another directory, or pass --overwrite"))
+        .hint(format!(
+            "put the old file back, or use {}",
+            self.elsewhere()
+        )))
     }
 }
 

@@ -6,6 +6,7 @@ use tracelake_schema::Trace;
 
 use super::{Parts, last_of_each, parts_of};
 use crate::error::{Error, ErrorKind};
+use crate::manifest::Manifest;
 use crate::part_key::{PartKey, listed};
 use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
@@ -23,6 +24,16 @@ pub fn left(
     progress: &LakeProgress,
 ) -> BTreeMap<u32, Left> {
     left_with(trace, plan, progress, &last_of_each(trace, progress))
+}
+
+/// Whether a finished lake has everything of a plan, made with the same settings.
+pub(super) fn has_all(trace: &'static Trace, plan: &PlanFile, manifest: &Manifest) -> bool {
+    let same = plan
+        .origin
+        .difference_but_policy(&manifest.origin)
+        .is_none();
+    let progress = LakeProgress::finished(manifest.clone());
+    same && left(trace, plan, &progress).is_empty()
 }
 
 /// What is left of a shard's work.

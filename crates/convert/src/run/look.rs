@@ -38,7 +38,9 @@ pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<
             };
             let run = Run::new(plan, &lake, run_options, None, &|_| {});
             run.refuse(&progress)?;
-            run.refuse_other_plan(&progress)?;
+            if !progress.complete {
+                run.refuse_other_plan(&progress)?;
+            }
             progress
         }
     };

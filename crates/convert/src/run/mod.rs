@@ -4,16 +4,19 @@
 //! everything, has the lake alone and commits at the end; a shard is given its share, works beside
 //! others, and leaves the commit to [`Commit`].
 
+mod bucket;
 mod commit;
 mod derived;
 mod files;
 mod keep;
 mod left;
 mod look;
+mod recheck;
 mod refuse;
 mod run_options;
 mod schedule;
 mod share;
+mod states;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +35,7 @@ use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{Journal, Lake, LakeProgress};
 use crate::words::several;
+use bucket::Joined;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
@@ -77,7 +81,14 @@ pub fn convert(
 ) -> Result<Outcome> {
     let pool = threads(run_options.threads)?;
     let out = &out.interrupted_by(&until_stopped(run_options.stop));
-    let Some(shard) = run_options.shard else {
+    let shards = run_options.shard.map_or(1, |shard| shard.of);
+    let agreed = plan.to_file(shards, run_options.max_rejects);
+    if let Location::Url(root) = out {
+        let lake = Lake::open(out)?;
+        let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
+        return pool.install(|| run.convert_in_bucket(root, &agreed));
+    }
+    if run_options.shard.is_none() {
         let lake = Lake::open(out)?;
         report_leftovers(&lake, watch);
         let run = Run::new(plan, &lake, run_options, None, watch);
@@ -88,8 +99,7 @@ pub fn convert(
                 Err(error)
             }
         };
-    };
-    let agreed = plan.to_file(shard.of, run_options.max_rejects);
+    }
     let lake = share::join(plan, &agreed, out, run_options, watch)?;
     let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
     let outcome = pool.install(|| run.convert_shard());
@@ -113,6 +123,14 @@ pub fn prepare(
     let shards = run_options.shard.map_or(1, |shard| shard.of);
     let agreed = plan.to_file(shards, run_options.max_rejects);
     let out = &out.interrupted_by(&until_stopped(run_options.stop));
+    if let Location::Url(root) = out {
+        let lake = Lake::open(out)?;
+        let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
+        return Ok(match run.join_bucket(root, &agreed)? {
+            Joined::Working(_) => Some(agreed),
+            Joined::Finished(_) => None,
+        });
+    }
     let lake = share::join(plan, &agreed, out, run_options, watch)?;
     let complete = lake.progress()?.complete;
     lake.leave();
@@ -203,17 +221,19 @@ impl<'a> Run<'a> {
         self.refuse(&progress)?;
         self.refuse_other_plan(&progress)?;
         self.check_derived(&progress)?;
+        self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
         let todo = self.todo(&progress, &kept)?;
         let is_done = todo.is_empty() && self.underived(&kept).is_empty();
         let is_finished = progress.complete && is_done;
         let before = kept.len();
+        let continues = progress.plan.is_some() && !self.run_options.take_over;
         let parts = if is_finished {
             kept
         } else {
             // A release that somebody changed is refused now, and not after the first part.
             self.lake.release_files()?;
-            self.work(&todo, kept, progress.plan.is_some())?
+            self.work(&todo, kept, continues)?
         };
         let manifest = self.committer().publish(parts, is_finished)?;
         Ok(Outcome {
@@ -227,16 +247,17 @@ impl<'a> Run<'a> {
     fn convert_shard(&self) -> Result<Outcome> {
         let progress = self.lake.progress()?;
         if progress.complete {
-            if self.lake.is_alone() {
-                self.lake.tidy()?;
-            }
             let manifest = self.committer().assemble(self.last_of_each(&progress));
+            if self.lake.is_alone() {
+                self.lake.tidy(&manifest)?;
+            }
             return Ok(Outcome {
                 manifest,
                 converted: 0,
                 is_committed: true,
             });
         }
+        self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
         let todo = self.todo(&progress, &kept)?;
         let before = kept.len();

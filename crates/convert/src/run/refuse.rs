@@ -20,6 +20,14 @@ impl Run<'_> {
         self.nothing_leads_out()
     }
 
+    /// Where else the lake could go, for a hint. In a bucket nothing is ever overwritten.
+    pub(super) fn elsewhere(&self) -> &'static str {
+        match self.lake.root() {
+            Location::Disk(_) => "another directory, or --overwrite",
+            Location::Url(_) => "a new prefix",
+        }
+    }
+
     /// Refuses to mix a lake with what other options would make.
     fn same_origin(&self, progress: &LakeProgress) -> Result<()> {
         let now = &self.plan.origin;
@@ -37,7 +45,7 @@ impl Run<'_> {
                 let reason = format!("the lake was made with other options: {difference}");
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root())
-                    .hint("use the same ones, another directory, or --overwrite"))
+                    .hint(format!("use the same ones, {}", self.elsewhere())))
             }
         }
     }
@@ -51,11 +59,11 @@ impl Run<'_> {
         let (reason, hint) = match (then, now) {
             (Some(_), None) => (
                 "the lake is partitioned by cell, and the source names no cell",
-                "name the cell with --cell, or use another directory",
+                "name the cell with --cell, or use another directory".to_owned(),
             ),
             (None, Some(_)) => (
                 "the lake has no cells, and the source names one",
-                "use another directory, or --overwrite",
+                format!("use {}", self.elsewhere()),
             ),
             (Some(_), Some(_)) | (None, None) => return Ok(()),
         };
@@ -66,7 +74,11 @@ impl Run<'_> {
 
     /// Refuses to continue what shards have begun by another plan.
     pub(super) fn refuse_other_plan(&self, progress: &LakeProgress) -> Result<()> {
-        let Some(then) = &progress.plan else {
+        let Some(then) = progress
+            .plan
+            .as_ref()
+            .filter(|_| !self.run_options.take_over)
+        else {
             return Ok(());
         };
         let shards = self.run_options.shard.map_or(then.shards, |shard| shard.of);
@@ -102,7 +114,7 @@ impl Run<'_> {
                 let reason = "may be part of a lake, but no manifest that can be read names it";
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root().join(file))
-                    .hint("select its part too, name another directory, or pass --overwrite"))
+                    .hint(format!("select its part too, or use {}", self.elsewhere())))
             }
         }
     }
@@ -124,8 +136,8 @@ pub(super) fn same_plan(then: &PlanFile, now: &PlanFile) -> Result<()> {
         Some(difference) => {
             let reason = format!("its shards were begun by another plan: {difference}");
             Err(Error::new(ErrorKind::Refused, reason).hint(
-                "use the same source and options for all shards, another directory, or \
-                 --overwrite without --shard",
+                "use the same source and options for all shards, or another directory; \
+                 if nothing works by that plan, pass --take-over",
             ))
         }
     }

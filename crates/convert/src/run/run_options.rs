@@ -14,6 +14,8 @@ pub struct RunOptions<'a> {
     pub parts: usize,
     /// Whether an existing lake is replaced. Not together with a shard.
     pub overwrite: bool,
+    /// Whether a plan that another run has left is replaced by this run's. Only if nothing works by it.
+    pub take_over: bool,
     /// The most rows that may be rejected in the whole lake; `None` for any number. A shard counts its
     /// own, and the commit all.
     pub max_rejects: Option<u64>,
@@ -31,6 +33,7 @@ impl<'a> RunOptions<'a> {
             threads,
             parts: threads,
             overwrite: false,
+            take_over: false,
             max_rejects: None,
             shard: None,
             stop,

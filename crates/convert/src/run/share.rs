@@ -87,7 +87,8 @@ impl Run<'_> {
     fn find(&self, agreed: &PlanFile) -> Result<LakeState> {
         let progress = self.lake.progress()?;
         self.refuse(&progress)?;
-        if let Some(then) = &progress.plan {
+        let taken_over = self.run_options.take_over && self.lake.is_alone();
+        if let Some(then) = progress.plan.as_ref().filter(|_| !taken_over) {
             same_plan(then, agreed).map_err(|error| error.at(self.lake.root()))?;
             return Ok(LakeState::Agreed);
         }
@@ -98,7 +99,7 @@ impl Run<'_> {
     }
 
     /// Whether a finished lake has everything of the plan, made from files of these sizes.
-    fn has_all(&self, agreed: &PlanFile, progress: &LakeProgress) -> Result<bool> {
+    pub(super) fn has_all(&self, agreed: &PlanFile, progress: &LakeProgress) -> Result<bool> {
         let parts = self.last_of_each(progress);
         if let Some((path, table)) = agreed.changed_source(&progress.parts) {
             return Err(Error::new(

@@ -278,11 +278,7 @@ mod tests {
                 .map(|text| &text[..64]);
             match (decode(&path), expected) {
                 (Ok(text), Some(expected)) => {
-                    assert_eq!(
-                        crate::source::hex(&Sha256::digest(&text)),
-                        expected,
-                        "{line}"
-                    );
+                    assert_eq!(crate::seal::hex(&Sha256::digest(&text)), expected, "{line}");
                 }
                 (Err(error), None) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{line}"),
                 (outcome, _) => panic!("{line}: {outcome:?}"),

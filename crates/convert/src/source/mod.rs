@@ -19,7 +19,7 @@ pub use archive::Member;
 use archive::TarReader;
 use gunzip::Gunzip;
 pub use magic::Magic;
-pub use raw::{Fingerprint, fingerprint, fingerprints, hex};
+pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw};
 
 pub use crate::location::{Interrupt, open_file};

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::at;
 use crate::error::Result;
 use crate::location::{Interrupt, Location, Reader};
+use crate::seal::hex;
 
 /// Bytes per read from the disk.
 pub(super) const READ: usize = 128 << 10;
@@ -113,10 +114,4 @@ pub fn fingerprints(
         fingerprints.push(raw.fingerprint());
     }
     Ok(fingerprints)
-}
-
-/// Bytes in lower-case hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

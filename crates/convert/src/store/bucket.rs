@@ -2,27 +2,311 @@
 //! every step puts an object where there is none, or one with equal bytes.
 //!
 //! ```text
-//! OUT/_tracelake/facts/begun.ndjson              who began it: version, trace and options
-//! OUT/_tracelake/facts/kept.ndjson               the parts of a finished lake that is being added to
+//! OUT/_tracelake/plan.json                       what every run that writes agrees on
+//! OUT/_tracelake/base-<digest>.json              the finished manifest that the plan adds to
 //! OUT/_tracelake/facts/task_usage-00017.ndjson   the facts of a part: a journal with one entry
+//! OUT/_tracelake/manifest.json                   put last; then facts, base and plan are removed
 //! ```
 
 use std::collections::BTreeSet;
+use std::io::Cursor;
+use std::sync::PoisonError;
 
 use super::disk::{LakeDirectory, OUTPUTS, ends_in, is_output};
-use super::{HOME, MANIFEST};
+use super::{HOME, Lake, MANIFEST, PLAN};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Listing, Location, Url};
-use crate::manifest::{MOST_BYTES, Manifest};
+use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
+use crate::plan_file::PlanFile;
+use crate::seal::sha256;
 
 /// The directory of facts.
 pub(super) const FACTS: &str = "facts";
 
-/// By which options the lake was begun: a journal without an entry.
-pub(super) const ORIGIN: &str = "begun.ndjson";
+/// The plan and the manifest of a lake in a bucket, as one look finds them.
+#[derive(Debug)]
+pub struct LakeState {
+    /// The plan, or how it is damaged; there is one while runs work on the lake, and after one was killed.
+    pub plan: Option<Found<Result<PlanFile>>>,
+    /// The manifest, or how it is damaged.
+    pub manifest: Option<Found<Result<Manifest>>>,
+}
 
-/// The facts of the parts that a finished lake had.
-pub(super) const KEPT: &str = "kept.ndjson";
+/// A small object that was read.
+#[derive(Debug)]
+pub struct Found<T> {
+    /// The SHA-256 of its bytes.
+    pub digest: String,
+    /// Its bytes.
+    bytes: Vec<u8>,
+    /// Its content.
+    pub content: T,
+}
+
+impl<T> Found<T> {
+    fn new(bytes: Vec<u8>, content: T) -> Self {
+        Self {
+            digest: sha256(&bytes),
+            bytes,
+            content,
+        }
+    }
+}
+
+impl LakeState {
+    /// Looks at the lake at `root`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if a later version wrote the manifest; if the store fails.
+    pub fn of(root: &Url) -> Result<Self> {
+        let home = Location::Url(root.join(HOME));
+        // In this order: a commit puts the manifest before it removes the plan, and an addition puts the plan
+        // before it withdraws the manifest. So a lake that has one of them never looks as if it had neither.
+        let place = home.join(PLAN);
+        let plan = read_if_there(&place)?.map(|bytes| {
+            let content = PlanFile::from_json(&bytes).map_err(|error| error.at(&place));
+            Found::new(bytes, content)
+        });
+        let place = home.join(MANIFEST);
+        let manifest = match read_if_there(&place)? {
+            None => None,
+            Some(bytes) => {
+                let content = manifest_in(&bytes, &place)?;
+                Some(Found::new(bytes, content))
+            }
+        };
+        Ok(Self { plan, manifest })
+    }
+
+    /// The manifest, unless the plan is about to replace it by one with more parts.
+    #[must_use]
+    pub fn finished(&self) -> Option<&Found<Result<Manifest>>> {
+        let plan = self
+            .plan
+            .as_ref()
+            .and_then(|plan| plan.content.as_ref().ok());
+        let base = plan.and_then(|plan| plan.base.as_ref());
+        self.manifest
+            .as_ref()
+            .filter(|manifest| base != Some(&manifest.digest))
+    }
+}
+
+/// The manifest in these bytes, or how it is damaged.
+fn manifest_in(bytes: &[u8], place: &Location) -> Result<Result<Manifest>> {
+    match Manifest::read(Cursor::new(bytes)).map_err(|error| error.at(place)) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            Ok(Err(error.hint("run convert again to write it again")))
+        }
+        read => read.map(Ok),
+    }
+}
+
+/// The digest of the manifest that an addition has withdrawn and that no plan names any more, because the
+/// plan was removed by hand. `None` if there is none.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if there are several; if the store fails.
+pub fn orphaned_base(root: &Url) -> Result<Option<String>> {
+    let home = Location::Url(root.join(HOME));
+    let entries = Listing::of(&home)?.entries("")?;
+    let digests = entries.iter().filter_map(|entry| {
+        let digest = entry.name.strip_prefix("base-")?;
+        digest.strip_suffix(".json")
+    });
+    let digests: Vec<&str> = digests.collect();
+    match digests[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one.to_owned())),
+        [..] => {
+            let reason = "holds copies of several manifests, and neither a manifest nor a plan";
+            Err(Error::new(ErrorKind::Refused, reason)
+                .at(home)
+                .hint("put back manifest.json from the right one of them"))
+        }
+    }
+}
+
+/// The name of the copy of the manifest that a plan adds to.
+fn base_name(digest: &str) -> String {
+    format!("base-{digest}.json")
+}
+
+/// The parts of the lake that a plan adds to. What is damaged has no parts: they are made again.
+pub(super) fn base_parts(root: &Url, plan: &PlanFile) -> Result<Vec<(String, PartFacts)>> {
+    let Some(digest) = &plan.base else {
+        return Ok(Vec::new());
+    };
+    let place = Location::Url(root.join(HOME).join(&base_name(digest)));
+    let bytes = read_if_there(&place)?.filter(|bytes| sha256(bytes) == *digest);
+    let Some(bytes) = bytes else {
+        let reason = "is missing or damaged, and the plan adds to the lake that it describes";
+        return Err(Error::new(ErrorKind::Refused, reason)
+            .at(place)
+            .hint("restore it, or use a new prefix"));
+    };
+    let Ok(manifest) = manifest_in(&bytes, &place)? else {
+        return Ok(Vec::new());
+    };
+    let parts = manifest.parts();
+    let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
+    Ok(parts.collect())
+}
+
+impl Lake {
+    /// The prefix of a lake in a bucket.
+    pub(crate) fn url(&self) -> Option<&Url> {
+        match self.root() {
+            Location::Url(url) => Some(url),
+            Location::Disk(_) => None,
+        }
+    }
+
+    /// Keeps a copy of the manifest for the plan that adds to it; `found` is what it was a moment ago.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn put_base<T>(&self, root: &Url, found: &Found<T>) -> Result<()> {
+        let place = root.join(HOME).join(&base_name(&found.digest));
+        place.put_new(found.bytes.clone()).map(|_| ())
+    }
+
+    /// Puts a plan where there is none; false if there is one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Failed`] if the store replaces an object that it was asked to keep: then two runs could
+    /// replace each other's plan.
+    pub fn put_plan_in_bucket(&self, root: &Url, json: Vec<u8>) -> Result<bool> {
+        let place = root.join(HOME).join(PLAN);
+        if !place.put_new(json.clone())? {
+            return Ok(false);
+        }
+        if place.put_new(json)? {
+            place.remove()?;
+            let reason =
+                "the store ignores conditional writes, by which runs keep out of each other's way";
+            return Err(Error::new(ErrorKind::Failed, reason)
+                .at(self.root())
+                .hint("see docs/object-stores.md for the stores that have them"));
+        }
+        Ok(true)
+    }
+
+    /// Works by the plan with this digest from now on.
+    pub fn work_by(&self, plan: &str) {
+        let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some(plan.to_owned());
+    }
+
+    /// Checks that the plan in the bucket is still the one that this run works by. On disk, the lock does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if it isn't; if the store fails.
+    pub fn check_plan(&self) -> Result<()> {
+        let own = self.own_plan.lock();
+        let own = own.unwrap_or_else(PoisonError::into_inner).clone();
+        let (Some(root), Some(own)) = (self.url(), own) else {
+            return Ok(());
+        };
+        let place = Location::Url(root.join(HOME).join(PLAN));
+        let reason = match read_if_there(&place)? {
+            Some(bytes) if sha256(&bytes) == own => return Ok(()),
+            Some(_) => "another run has taken over this lake",
+            None => "another run has finished this lake, or taken it over",
+        };
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.root())
+            .hint("run the same command again to see what is left to do"))
+    }
+
+    /// Takes the manifest away that the plan adds to, after the files of its release, which describe it.
+    ///
+    /// # Errors
+    /// As [`Lake::release_files`]; if the store fails.
+    pub fn withdraw_manifest(&self, root: &Url) -> Result<()> {
+        self.withdraw_release()?;
+        root.join(HOME).join(MANIFEST).remove()
+    }
+
+    /// Puts the manifest, by the plan that this run works by.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if the plan isn't in the bucket any more, or another manifest is; if the store
+    /// fails.
+    pub(super) fn put_manifest(&self, root: &Url, manifest: &Manifest) -> Result<()> {
+        let json = manifest.to_json()?;
+        self.check_plan()?;
+        let place = root.join(HOME).join(MANIFEST);
+        if place.put_new(json.clone())? {
+            return Ok(());
+        }
+        let state = LakeState::of(root)?;
+        let Some(found) = &state.manifest else {
+            // Withdrawn in between by a worker on the same plan, which began just now.
+            return match place.put_new(json)? {
+                true => Ok(()),
+                false => Err(finished_by_another(&place)),
+            };
+        };
+        if found.bytes == json {
+            return Ok(());
+        }
+        // A worker that dies before it has withdrawn the manifest leaves it to the others.
+        match state.finished() {
+            None => place.put(json),
+            Some(_) => Err(finished_by_another(&place)),
+        }
+    }
+
+    /// Removes what a finished lake doesn't need: facts, copies of manifests, and last the plan. Facts of
+    /// parts that the manifest doesn't have stay, unless `all` are asked for: they may be of the next addition.
+    pub(super) fn remove_facts_in_bucket(&self, root: &Url, manifest: &Manifest) -> Result<()> {
+        let home = root.join(HOME);
+        let parts = manifest.parts();
+        let mut names: BTreeSet<String> = parts
+            .flat_map(|(table, facts)| [facts_name(table, facts), cut_name(&facts.source.path)])
+            .map(|name| format!("{FACTS}/{name}"))
+            .collect();
+        let listed = home.list_all()?.into_iter().map(|(path, _)| path);
+        let listed: Vec<String> = listed
+            .filter(|path| names.remove(path) || path.starts_with("base-"))
+            .collect();
+        home.remove_all(&listed)?;
+        // A plan that another run has put in the meantime is not removed.
+        match self.check_plan() {
+            Ok(()) => home.join(PLAN).remove(),
+            Err(error) if error.kind() == ErrorKind::Refused => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the plan of a lake in a bucket.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn remove_plan_in_bucket(&self, root: &Url) -> Result<()> {
+        root.join(HOME).join(PLAN).remove()
+    }
+}
+
+fn finished_by_another(place: &Url) -> Error {
+    Error::new(ErrorKind::Refused, "another run has finished this lake")
+        .at(place.to_string())
+        .hint("run the same command again, to add to it")
+}
+
+/// The name of the facts of a part.
+pub(super) fn facts_name(table: &str, facts: &PartFacts) -> String {
+    let cell = facts
+        .cell
+        .map_or_else(String::new, |cell| format!("-{cell}"));
+    format!("{table}{cell}-{:05}.ndjson", facts.file_number)
+}
+
+/// The name of the facts of a file that was cut into parts.
+pub(super) fn cut_name(source: &str) -> String {
+    format!("cut-{}.ndjson", &sha256(source.as_bytes())[..16])
+}
 
 /// Refuses a prefix that holds something else than a lake, and a URL that can't be one.
 pub(super) fn look(root: &Location) -> Result<bool> {
@@ -46,9 +330,9 @@ pub(super) fn look(root: &Location) -> Result<bool> {
 
 /// Reads a small object; `None` if there is none.
 pub(super) fn read_if_there(object: &Location) -> Result<Option<Vec<u8>>> {
-    match object.is_there()? {
-        true => object.read_small(MOST_BYTES).map(Some),
-        false => Ok(None),
+    match object {
+        Location::Url(url) => url.read_if_there(MOST_BYTES),
+        Location::Disk(path) => super::disk::read_if_there(path),
     }
 }
 
@@ -57,33 +341,6 @@ pub(super) fn journals(root: &Url) -> Result<Vec<Vec<u8>>> {
     let facts = root.join(&format!("{HOME}/{FACTS}"));
     let objects = facts.list_all()?.into_iter().map(|(path, _)| path);
     facts.read_all(objects.collect(), MOST_BYTES)
-}
-
-/// Puts the manifest where there is none. `may_replace` says whether another one is the lake's own.
-pub(super) fn put_manifest(root: &Url, manifest: &Manifest, may_replace: bool) -> Result<()> {
-    let place = root.join(&format!("{HOME}/{MANIFEST}"));
-    let json = manifest.to_json()?;
-    if may_replace {
-        return place.put(json);
-    }
-    if place.put_new(json.clone())? {
-        return Ok(());
-    }
-    if Location::Url(place.clone()).read_small(MOST_BYTES)? == json {
-        return Ok(());
-    }
-    Err(
-        Error::new(ErrorKind::Refused, "another run has finished this lake")
-            .at(place.to_string())
-            .hint("run the same command again, to add to it"),
-    )
-}
-
-/// Removes all facts.
-pub(super) fn remove_facts(root: &Url) -> Result<()> {
-    let facts = root.join(&format!("{HOME}/{FACTS}"));
-    let objects = facts.list_all()?.into_iter().map(|(path, _)| path);
-    facts.remove_all(&objects.collect::<Vec<_>>())
 }
 
 /// The outputs and rejects files of these tables; see [`super::files`].

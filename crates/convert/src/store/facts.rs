@@ -1,29 +1,27 @@
 //! What is finished in a lake, and what its workers have agreed on.
 //!
 //! Facts are lines in journals: `journal.ndjson` is written by whoever has the lake alone, and each
-//! worker that shares it has a `journal-N.ndjson` of its own. They aren't synced: a line that is lost
-//! with the machine only means that a part is converted again, and a line is believed only when the
-//! output has the digest that it names.
+//! worker that shares it has its own `journal-N.ndjson`. They aren't synced: a line that is lost
+//! with the machine only means that a part is converted again. A line is believed only when it has the digest
+//! of its content, and the output has the digest that it names.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::bucket::{self, FACTS, KEPT, ORIGIN};
+use super::bucket::{self, FACTS, LakeState, cut_name, facts_name};
 use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, Url};
-use crate::manifest::{PartFacts, check_bytes};
-use crate::origin::Origin;
+use crate::manifest::{MOST_BYTES, Manifest, PartFacts, check_bytes};
+use crate::origin::{Origin, unreadable};
 use crate::plan_file::PlanFile;
-use crate::source::{Fingerprint, hex};
+use crate::seal;
+use crate::source::Fingerprint;
 
 /// The journal of whoever has the lake alone; those of shards have a number before the dot.
 const JOURNAL: &str = "journal.ndjson";
@@ -40,10 +38,16 @@ pub struct LakeProgress {
     pub cut: Vec<CutFacts>,
     /// What the shards of an unfinished lake have agreed on.
     pub plan: Option<PlanFile>,
-    /// Whether there is a manifest. Plan and facts beside it are left over, and aren't read.
+    /// The SHA-256 of the plan, in a bucket.
+    pub plan_digest: Option<String>,
+    /// Whether there is a manifest, other than one that is about to be replaced. Facts beside it are left over,
+    /// and aren't read.
     pub complete: bool,
     /// How the manifest is damaged; nothing then counts as finished but what facts name.
     pub damaged: Option<Error>,
+    /// Lines of journals that don't have the digest of their content, as after a crash of the machine. They
+    /// aren't believed.
+    pub damaged_lines: u64,
 }
 
 /// A file that was read and cut into parts.
@@ -94,20 +98,14 @@ impl Lake {
     /// is not believed and counts as not finished.
     ///
     /// # Errors
-    /// When the disk fails; [`ErrorKind::Refused`] when a manifest, a plan or the head of a journal is
-    /// intact but can't be read, as if another version wrote it.
+    /// As the function [`progress`].
     pub fn progress(&self) -> Result<LakeProgress> {
-        let progress = progress(self.root())?;
-        if self.root().as_path().is_none() && progress.complete {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.clone_from(&progress.parts);
-        }
-        Ok(progress)
+        progress(self.root())
     }
 
-    /// Takes the manifest away, so that the lake counts as not finished while it changes, and
+    /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
     /// starts a journal with the parts that stay. A release goes first: it describes a lake that
-    /// will not be there any more. Only for whoever has the lake alone.
+    /// will not be there any more. Only for a process that has the lake alone.
     ///
     /// # Errors
     /// As [`Lake::release_files`]; when the disk fails.
@@ -119,16 +117,6 @@ impl Lake {
                 table: table.clone(),
                 facts: facts.clone(),
             })?);
-        }
-        if let Location::Url(root) = self.root() {
-            let home = root.join(HOME);
-            self.nothing_happened(origin)?;
-            if !kept.is_empty() {
-                home.join(FACTS).join(KEPT).put(lines)?;
-            }
-            home.remove_all(&[MANIFEST.to_owned()])?;
-            self.is_begun.store(true, Ordering::Relaxed);
-            return Journal::in_bucket(root, origin);
         }
         self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
         for (number, name) in journals(&self.home(""))? {
@@ -142,31 +130,6 @@ impl Lake {
         let file = OpenOptions::new().append(true).open(&path);
         let file = file.map_err(|error| Error::io("open", &path, error))?;
         Ok(Journal(Entries::Disk { path, file }))
-    }
-
-    /// In a bucket, which has no lock: refuses to continue when another run has begun or finished something
-    /// else since this one looked.
-    fn nothing_happened(&self, origin: &Origin) -> Result<()> {
-        let Location::Url(root) = self.root() else {
-            return Ok(());
-        };
-        let refused = |reason: &str| {
-            Err(Error::new(ErrorKind::Refused, reason)
-                .at(self.root())
-                .hint("run the same command again once nothing else works on this lake"))
-        };
-        let place = root.join(HOME).join(FACTS).join(ORIGIN);
-        place.put_new(line(&JournalLine::Origin(origin.clone()))?)?;
-        let now = progress(self.root())?;
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.complete && now.parts != *seen {
-            return refused("another run has finished this lake");
-        }
-        let began = now.origin.filter(|_| !now.complete);
-        if began.is_some_and(|began| began.difference_but_policy(origin).is_some()) {
-            return refused("another run has begun this lake with other options");
-        }
-        Ok(())
     }
 
     /// Starts a journal beside those of other workers.
@@ -193,30 +156,20 @@ impl Lake {
         }
     }
 
-    /// Writes the plan that the shards of this lake have in common. Only for whoever has the lake
+    /// Writes the plan that the shards of a lake on disk have in common. Only for a process that has the lake
     /// alone, so that no other worker can write another one.
     ///
     /// # Errors
     /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
-        let json = plan.to_json();
-        check_bytes(json.len() as u64).map_err(|error| error.at(self.root()))?;
-        if let Location::Url(root) = self.root() {
-            // If there is one, whoever put it looks at it before it works by it.
-            let place = root.join(&format!("{HOME}/{PLAN}"));
-            return place.put_new(json).map(|_| ());
-        }
-        self.write_whole(&format!("{HOME}/{PLAN}"), &json)
+        self.write_whole(&format!("{HOME}/{PLAN}"), &plan_bytes(plan, self.root())?)
     }
 
-    /// Removes the plan of the shards.
+    /// Removes the plan of the shards of a lake on disk.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn remove_plan(&self) -> Result<()> {
-        if let Location::Url(root) = self.root() {
-            return root.join(HOME).remove_all(&[PLAN.to_owned()]);
-        }
         let path = self.home(PLAN);
         if path.symlink_metadata().is_err() {
             return Ok(());
@@ -225,12 +178,8 @@ impl Lake {
         sync_directory(&self.home(""))
     }
 
-    /// Removes all facts and then the plan, which a finished lake doesn't need.
+    /// Removes all facts on disk and then the plan, which a finished lake doesn't need.
     pub(super) fn remove_facts(&self) -> Result<()> {
-        if let Location::Url(root) = self.root() {
-            bucket::remove_facts(root)?;
-            return self.remove_plan();
-        }
         for (_, name) in journals(&self.home(""))? {
             refuse_symlink(&self.home(&name))?;
             remove_file(&self.home(&name))?;
@@ -240,55 +189,94 @@ impl Lake {
     }
 }
 
+/// The bytes of a plan.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if they are too many to be read back.
+pub fn plan_bytes(plan: &PlanFile, root: &Location) -> Result<Vec<u8>> {
+    let json = plan.to_json();
+    check_bytes(json.len() as u64).map_err(|error| error.at(root))?;
+    Ok(json)
+}
+
 /// What is finished in the lake at `root`; see [`Lake::progress`].
 ///
 /// # Errors
 /// As [`Lake::progress`].
 pub fn progress(root: &Location) -> Result<LakeProgress> {
-    let home = root.join(HOME);
-    let mut progress = LakeProgress::default();
-    match manifest_at(&home.join(MANIFEST))? {
-        None => {}
-        Some(Ok(manifest)) => {
-            let parts = manifest.parts();
-            let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
-            return Ok(LakeProgress {
-                parts: parts.collect(),
-                origin: Some(manifest.origin),
-                complete: true,
-                ..progress
-            });
-        }
-        Some(Err(error)) => progress.damaged = Some(error),
-    }
-    let plan = match &home {
-        Location::Disk(home) => read_if_there(&home.join(PLAN))?,
-        Location::Url(_) => bucket::read_if_there(&home.join(PLAN))?,
+    let progress = match root {
+        Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME)),
+        Location::Url(url) => progress_in_bucket(root, url),
     };
-    if let Some(json) = plan {
-        let plan = PlanFile::from_json(&json).map_err(|error| error.at(home.join(PLAN)))?;
-        progress.origin = Some(plan.origin.clone());
-        progress.plan = Some(plan);
-    }
-    match (&home, root) {
-        (Location::Disk(home), _) => {
-            for (_, name) in journals(home)? {
-                if let Some(journal) = read_if_there(&home.join(name))? {
-                    read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
-                }
-            }
-        }
-        (_, Location::Url(url)) => {
-            for journal in bucket::journals(url)? {
-                read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
-            }
-        }
-        (Location::Url(_), Location::Disk(_)) => {}
-    }
+    let mut progress = progress?;
     for cut in &progress.cut {
         cut.complete(&mut progress.parts);
     }
     Ok(progress)
+}
+
+fn progress_on_disk(root: &Location, home: &Path) -> Result<LakeProgress> {
+    let mut progress = LakeProgress::default();
+    match manifest_at(&Location::from(&home.join(MANIFEST)))? {
+        None => {}
+        Some(Ok(manifest)) => return Ok(LakeProgress::finished(manifest)),
+        Some(Err(error)) => progress.damaged = Some(error),
+    }
+    let place = home.join(PLAN);
+    if let Some(json) = read_if_there(&place)? {
+        let plan = PlanFile::from_json(&json).map_err(|error| error.at(place))?;
+        progress.origin = Some(plan.origin.clone());
+        progress.plan = Some(plan);
+    }
+    for (_, name) in journals(home)? {
+        if let Some(journal) = read_if_there(&home.join(name))? {
+            let read = read_journal(&journal, &mut progress);
+            let hint = "use the version of tracelake that began it, or convert with --overwrite";
+            read.map_err(|error| error.at(root).hint(hint))?;
+        }
+    }
+    Ok(progress)
+}
+
+fn progress_in_bucket(root: &Location, url: &Url) -> Result<LakeProgress> {
+    let state = LakeState::of(url)?;
+    let mut progress = LakeProgress::default();
+    if let Some(finished) = state.finished() {
+        match &finished.content {
+            Ok(manifest) => progress = LakeProgress::finished(manifest.clone()),
+            Err(_) => progress.damaged = state.manifest.and_then(|found| found.content.err()),
+        }
+    }
+    if let Some(found) = state.plan {
+        progress.plan_digest = Some(found.digest);
+        progress.plan = Some(found.content?);
+    }
+    if progress.complete {
+        return Ok(progress);
+    }
+    if let Some(plan) = &progress.plan {
+        progress.origin = Some(plan.origin.clone());
+        progress.parts = bucket::base_parts(url, plan)?;
+    }
+    for journal in bucket::journals(url)? {
+        read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
+    }
+    Ok(progress)
+}
+
+impl LakeProgress {
+    /// A lake with this manifest.
+    #[must_use]
+    pub fn finished(manifest: Manifest) -> Self {
+        let parts = manifest.parts();
+        let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
+        Self {
+            parts: parts.collect(),
+            origin: Some(manifest.origin),
+            complete: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// The journals by their number; 0 is that of whoever has the lake alone.
@@ -303,35 +291,42 @@ fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
     Ok(journals.collect())
 }
 
-/// Adds a journal to what is known. It is read as far as its lines are whole; a torn line ends what is
-/// believed. One of another origin is what `--overwrite` had not removed yet.
+/// Adds a journal to what is known. A line without the digest of its content is skipped, and without a first
+/// line that names the origin, the whole journal is. A journal of another origin is what `--overwrite` had not
+/// removed yet.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read.
+/// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read, as another version
+/// may write it.
 fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
-    let lines = journal.split_inclusive(|&byte| byte == b'\n');
-    let lines = lines.take_while(|line| line.ends_with(b"\n"));
-    let mut lines = lines.map(serde_json::from_slice::<JournalLine>);
-    let origin = match lines.next() {
-        Some(Ok(JournalLine::Origin(origin))) => origin,
-        Some(Err(error)) if error.is_data() && progress.origin.is_none() => {
-            let reason = format!("not a journal: {error}");
-            return Err(Error::new(ErrorKind::Refused, reason)
-                .because(error)
-                .hint("use the version of tracelake that began it, or convert with --overwrite"));
+    let mut lines = journal
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(seal::content);
+    let Some(Some(first)) = lines.next() else {
+        progress.damaged_lines += lines.count() as u64;
+        return Ok(());
+    };
+    let origin = match serde_json::from_slice(&first) {
+        Ok(JournalLine::Origin(origin)) => origin,
+        Err(error) if progress.origin.is_none() => {
+            let hint = "use the version of tracelake that began it";
+            return Err(unreadable("a journal", &first[..], error).or_hint(hint));
         }
         _ => return Ok(()),
     };
     match &progress.origin {
-        None => progress.origin = Some(origin),
+        None => {
+            origin.check_format()?;
+            progress.origin = Some(origin);
+        }
         Some(known) if known.difference_but_policy(&origin).is_some() => return Ok(()),
         Some(_) => {}
     }
-    for line in lines.map_while(std::result::Result::ok) {
-        match line {
-            JournalLine::Origin(_) => break,
-            JournalLine::Part { table, facts } => progress.parts.push((table, facts)),
-            JournalLine::Cut(cut) => progress.cut.push(cut),
+    for line in lines {
+        match line.as_deref().map(serde_json::from_slice) {
+            Some(Ok(JournalLine::Part { table, facts })) => progress.parts.push((table, facts)),
+            Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
+            Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
     Ok(())
@@ -385,23 +380,18 @@ impl Journal {
             Entries::Bucket { facts, origin } => {
                 let name = match one {
                     JournalLine::Origin(_) => return Ok(()),
-                    JournalLine::Part { table, facts } => {
-                        let cell = facts
-                            .cell
-                            .map_or_else(String::new, |cell| format!("-{cell}"));
-                        format!("{table}{cell}-{:05}.ndjson", facts.file_number)
-                    }
-                    JournalLine::Cut(cut) => {
-                        let digest = hex(&Sha256::digest(&cut.source));
-                        format!("cut-{}.ndjson", &digest[..16])
-                    }
+                    JournalLine::Part { table, facts } => facts_name(table, facts),
+                    JournalLine::Cut(cut) => cut_name(&cut.source),
                 };
                 let place = facts.join(&name);
                 let journal = [&origin[..], &line].concat();
-                // What is there is of an earlier lake, or the same.
-                match place.put_new(journal.clone())? {
-                    true => Ok(()),
-                    false => place.put(journal),
+                if place.put_new(journal.clone())? {
+                    return Ok(());
+                }
+                // Facts that aren't the same are damaged, or of a run with other settings whose plan is gone.
+                match place.read_if_there(MOST_BYTES)? {
+                    Some(found) if found == journal => Ok(()),
+                    _ => place.put(journal),
                 }
             }
         }
@@ -409,12 +399,11 @@ impl Journal {
 }
 
 fn line(line: &JournalLine) -> Result<Vec<u8>> {
-    let mut json = serde_json::to_vec(line).map_err(|error| {
+    let json = serde_json::to_vec(line).map_err(|error| {
         Error::new(
             ErrorKind::Failed,
             format!("cannot write the journal: {error}"),
         )
     })?;
-    json.push(b'\n');
-    Ok(json)
+    Ok(seal::line(json))
 }

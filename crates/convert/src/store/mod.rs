@@ -22,21 +22,22 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
-use crate::manifest::{Manifest, PartFacts};
+use crate::manifest::Manifest;
+use crate::words::several;
 use disk::{
     Access, inside_directory, is_output, lock, make_all, make_directory, open_if_there,
     refuse_symlink, remove_all, remove_file, sync_directory,
 };
 
+pub use bucket::{Found, LakeState, orphaned_base};
 pub use disk::{files, foreign_files, inside};
-pub use facts::{CutFacts, Journal, LakeProgress, progress};
+pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
     sums_line,
@@ -56,14 +57,21 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(10);
 /// The time between two looks at a lock that is taken.
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
+/// What becomes of outputs that no facts name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unnamed {
+    /// They stay, and the lake isn't finished.
+    Refuse,
+    /// They are removed.
+    Remove,
+}
+
 /// A lake that no process changes in another way than this one, until it is dropped.
 #[derive(Debug)]
 pub struct Lake {
     root: Location,
-    /// Whether this process has withdrawn the manifest, or found none.
-    is_begun: AtomicBool,
-    /// In a bucket, the parts of the manifest that was there when this process looked.
-    seen: Mutex<Vec<(String, PartFacts)>>,
+    /// In a bucket, the digest of the plan that this process works by.
+    own_plan: Mutex<Option<String>>,
     /// Holds the lock, on disk.
     lock: Option<File>,
     access: Access,
@@ -108,6 +116,10 @@ fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             Ok(Some(Err(error.hint("run convert again to write it again"))))
         }
+        Err(error) if error.kind() == ErrorKind::Refused && path.as_path().is_some() => {
+            let hint = "use the version of tracelake that made it, or convert with --overwrite";
+            Err(error.hint(hint))
+        }
         read => read.map(|manifest| Some(Ok(manifest))),
     }
 }
@@ -129,15 +141,14 @@ impl Lake {
         }
     }
 
-    /// The lake in a bucket. There is no lock: whoever works on it counts as alone until it shares.
+    /// The lake in a bucket. There is no lock, so others may work on it at any time.
     fn in_bucket(root: &Location) -> Result<Self> {
         bucket::look(root)?;
         Ok(Self {
             root: root.clone(),
-            is_begun: AtomicBool::new(false),
-            seen: Mutex::default(),
+            own_plan: Mutex::default(),
             lock: None,
-            access: Access::Alone,
+            access: Access::Shared,
             made: Vec::new(),
             left_behind: 0,
             staging: Mutex::default(),
@@ -209,8 +220,7 @@ impl Lake {
         };
         let mut lake = Self {
             root: root.into(),
-            is_begun: AtomicBool::new(false),
-            seen: Mutex::default(),
+            own_plan: Mutex::default(),
             lock: Some(file),
             access,
             made: Vec::new(),
@@ -294,52 +304,86 @@ impl Lake {
         self.directory().join(HOME).join(name)
     }
 
-    /// Finishes the lake: removes outputs of `tables` that the manifest doesn't name (of a killed run, or
-    /// of the lake that this one replaces), writes the manifest, and then removes what only an unfinished
-    /// lake has. Returns the outputs that it removed. Files that no run can have made stay.
+    /// Finishes the lake: writes the manifest, and then removes what only an unfinished lake has.
+    ///
+    /// Outputs of `tables` that the manifest doesn't name are of a killed run, or of the lake that this one
+    /// replaces. `unnamed` says whether they are removed; on disk before the manifest is written, so that no
+    /// reader of a finished lake finds them, and in a bucket after that. Returns those that were removed. Files
+    /// that no run can have made stay.
     ///
     /// # Errors
-    /// When the counting law doesn't hold, or the disk fails.
-    pub fn publish(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    /// When the counting law doesn't hold, or the disk fails; [`ErrorKind::Refused`] when there are unnamed
+    /// outputs to keep, or, in a bucket, when another run has taken over or finished the lake.
+    pub fn publish(
+        &self,
+        manifest: &Manifest,
+        tables: &BTreeSet<&str>,
+        unnamed: Unnamed,
+    ) -> Result<Vec<String>> {
         manifest.check_counts()?;
-        let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-        let mut strays = files(&self.root, tables)?;
-        strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
+        let strays = self.unnamed(manifest, tables)?;
+        if unnamed == Unnamed::Refuse && !strays.is_empty() {
+            return Err(unnamed_outputs(&self.root, &strays));
+        }
+        if let Location::Url(root) = &self.root {
+            // A release may have been written since the plan was put.
+            self.withdraw_release()?;
+            self.put_manifest(root, manifest)?;
+            root.remove_all(&strays)?;
+            self.remove_facts_in_bucket(root, manifest)?;
+            return Ok(strays);
+        }
         for stray in &strays {
             self.remove_stray(stray)?;
         }
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
-        match &self.root {
-            Location::Disk(_) => {
-                self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
-            }
-            Location::Url(root) => {
-                let may_replace = !self.is_begun.load(Ordering::Relaxed);
-                bucket::put_manifest(root, manifest, may_replace)?;
-            }
-        }
-        self.tidy()?;
+        self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
+        self.tidy(manifest)?;
         Ok(strays)
     }
 
-    /// Removes what a finished lake doesn't need: facts, plan and staged files.
+    /// The outputs of `tables` that a manifest doesn't name.
+    fn unnamed(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+        let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+        let mut strays = files(&self.root, tables)?;
+        strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
+        Ok(strays)
+    }
+
+    /// Removes the outputs of `tables` that the manifest of a finished lake doesn't name, and returns them.
+    ///
+    /// # Errors
+    /// When the disk or the store fails.
+    pub fn remove_unnamed(
+        &self,
+        manifest: &Manifest,
+        tables: &BTreeSet<&str>,
+    ) -> Result<Vec<String>> {
+        let strays = self.unnamed(manifest, tables)?;
+        match &self.root {
+            Location::Url(root) => root.remove_all(&strays)?,
+            Location::Disk(_) => strays
+                .iter()
+                .try_for_each(|stray| self.remove_stray(stray))?,
+        }
+        Ok(strays)
+    }
+
+    /// Removes what a finished lake with this manifest doesn't need: facts, plan and staged files.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn tidy(&self) -> Result<()> {
+    pub fn tidy(&self, manifest: &Manifest) -> Result<()> {
+        if let Location::Url(root) = &self.root {
+            return self.remove_facts_in_bucket(root, manifest);
+        }
         self.remove_facts()?;
         self.clear_staging()?;
-        match self.root.as_path() {
-            Some(root) => sync_directory(&root.join(HOME)),
-            None => Ok(()),
-        }
+        sync_directory(&self.home(""))
     }
 
     fn remove_stray(&self, stray: &str) -> Result<()> {
-        if let Location::Url(root) = &self.root {
-            return root.remove_all(&[stray.to_owned()]);
-        }
         let root = self.directory();
         let file = inside_directory(root, stray)?;
         remove_file(&file)?;
@@ -402,6 +446,26 @@ fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
         made.push(home);
     }
     Ok(made)
+}
+
+/// How many unnamed outputs an error names.
+const UNNAMED_SHOWN: usize = 5;
+
+/// The error for outputs that no facts name, of which there are some.
+fn unnamed_outputs(root: &Location, strays: &[String]) -> Error {
+    let shown = strays.iter().take(UNNAMED_SHOWN).map(String::as_str);
+    let shown: Vec<&str> = shown.collect();
+    let more = match strays.len().saturating_sub(UNNAMED_SHOWN) as u64 {
+        0 => String::new(),
+        more => format!(" and {}", several(more, "more file")),
+    };
+    let reason = format!(
+        "in a table's directory, but no run noted them: {}{more}",
+        shown.join(", ")
+    );
+    Error::new(ErrorKind::Refused, reason).at(root).hint(
+        "move them away, or finish with tracelake commit OUT --remove-unnamed, which removes them",
+    )
 }
 
 fn something_else(root: &Location) -> Error {

@@ -2,7 +2,6 @@
 
 use std::fs::{self, TryLockError};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 use super::bucket;
 use super::disk::{Access, refuse_symlink};
@@ -54,8 +53,7 @@ impl Lake {
         };
         Ok(Some(Self {
             root: location.clone(),
-            is_begun: AtomicBool::new(false),
-            seen: Mutex::default(),
+            own_plan: Mutex::default(),
             lock,
             access: Access::Shared,
             made: Vec::new(),

@@ -14,7 +14,8 @@ use super::{HOME, Lake, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::FileFacts;
-use crate::source::{fingerprint, hex};
+use crate::seal::hex;
+use crate::source::fingerprint;
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
 pub const SUMS: &str = "SHA256SUMS";
@@ -104,7 +105,7 @@ impl Lake {
         for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
-        self.tidy()
+        Ok(())
     }
 
     /// Removes the files of a release, because the lake that they describe is about to change.

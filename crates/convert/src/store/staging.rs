@@ -15,7 +15,7 @@ use super::{Lake, STAGING};
 use crate::error::{Error, Result};
 use crate::location::{Location, Upload};
 use crate::manifest::FileFacts;
-use crate::source::hex;
+use crate::seal::hex;
 
 /// Each time a file has grown by this much, the system is asked to start writing it to the disk. Little is then
 /// left for the fsync at the end, which may have no other work to overlap with. Two parts of task_usage take
@@ -98,6 +98,7 @@ impl Lake {
         let path = match file {
             StagedFile::Disk(path) => path,
             StagedFile::Bucket(upload) => {
+                self.check_plan()?;
                 upload.complete()?;
                 return Ok(Committed { facts });
             }

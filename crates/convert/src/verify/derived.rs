@@ -6,7 +6,7 @@ use csv::ByteRecord;
 use tracelake_schema::{Derived, Rule};
 
 use super::output::Output;
-use super::{AGAIN, corrupt, verify_file};
+use super::{corrupt, verify_file};
 use crate::error::Result;
 use crate::location::Location;
 use crate::manifest::PartFacts;
@@ -28,7 +28,7 @@ pub(super) fn verify_derived(
         Err(corrupt(reason)
             .at(&path)
             .field(derived.table.name)
-            .hint(AGAIN))
+            .hint("remove the file, then run convert again"))
     };
     let from = &part.source.path;
     let mut failed = None;

@@ -15,7 +15,6 @@ mod text;
 mod values;
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
 use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
@@ -23,7 +22,8 @@ use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
-use crate::location::{Location, from_read};
+use crate::lake_file::count_lines;
+use crate::location::Location;
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::options::Format;
 use crate::part_key::CELL;
@@ -275,6 +275,13 @@ fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
 fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut files = BTreeSet::new();
+    for file in manifest.files() {
+        if !files.insert(&file.path) {
+            let finding = corrupt("two parts of the manifest name this file");
+            findings.push(finding.at(root.join(&file.path)).hint(AGAIN));
+        }
+    }
     for facts in &manifest.tables {
         let finding = |reason: &str| {
             corrupt(reason)
@@ -441,22 +448,6 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
         return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));
     }
     Ok(())
-}
-
-/// Counts the lines of a file, however long they are; the last one may lack its line end.
-fn count_lines(path: &Location) -> Result<u64> {
-    let mut file = path.open()?;
-    let mut buffer = vec![0; 1 << 16];
-    let (mut lines, mut last) = (0, b'\n');
-    loop {
-        let read = file.read(&mut buffer);
-        let read = read.map_err(|error| from_read(error).at(path))?;
-        let Some(end) = buffer[..read].last() else {
-            return Ok(lines + u64::from(last != b'\n'));
-        };
-        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
-        last = *end;
-    }
 }
 
 /// What to do about a file of the lake that isn't what was committed.

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::Manifest;
 use crate::release_files::{release_files, sums};
-use crate::source::hex;
+use crate::seal::hex;
 use crate::store::{CROISSANT, RELEASE, SUMS, file_facts, manifest_facts, release_sums};
 
 /// What to do about a file of a release that is not what it was.

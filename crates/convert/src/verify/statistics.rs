@@ -87,7 +87,9 @@ pub(super) fn check_statistics(path: &Location) -> Result<()> {
                         chunk.column_path()
                     ))
                     .at(path)
-                    .hint("readers that trust it miss rows: run convert again to make it anew"),
+                    .hint(
+                        "readers that trust it miss rows: remove the file, then run convert again",
+                    ),
                 },
             )?;
         }

@@ -148,6 +148,7 @@ def convert(
     derive: str | Iterable[str] | None = None,
     checksums: StrPath | None = None,
     overwrite: bool = False,
+    take_over: bool = False,
     progress: Progress = None,
 ) -> Manifest:
     """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
@@ -185,6 +186,7 @@ def convert(
         derive=derive,
         checksums=checksums,
         overwrite=overwrite,
+        take_over=take_over,
     )
     with Watcher(progress) as watch:
         made = _tracelake.convert([*arguments, "--", _path(src), out], watch)

@@ -58,6 +58,7 @@ def convert(
     derive: str | Iterable[str] | None = None,
     checksums: StrPath | None = None,
     shards: int | None = None,
+    take_over: bool = False,
     progress: Progress = None,
 ) -> _results.Manifest:
     """Converts a downloaded trace into a lake on the machines of a ``SparkSession``, or resumes.
@@ -91,7 +92,8 @@ def convert(
         arguments.append("--checksums=none")
     places = ["--", source, lake]
     with Watcher(progress) as watch:
-        prepared = json.loads(_tracelake.prepare([*arguments, *places], shards, watch))
+        preparing = [*arguments, "--take-over"] if take_over else arguments
+        prepared = json.loads(_tracelake.prepare([*preparing, *places], shards, watch))
         if prepared is not None:
             watch("begun", bytes=prepared["bytes"])
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)

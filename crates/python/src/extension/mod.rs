@@ -21,7 +21,7 @@ use tracelake_convert::plan::Shard;
 use tracelake_convert::program::Conversion;
 use tracelake_convert::release::Allow;
 use tracelake_convert::run::{Commit, CommitOptions, RunOptions};
-use tracelake_convert::store::{RELEASE, SUMS, progress, read_manifest};
+use tracelake_convert::store::{RELEASE, SUMS, Unnamed, progress, read_manifest};
 use tracelake_convert::verify::Verdict;
 use tracelake_convert::{inspect, plan, program, release, run, verify};
 
@@ -74,6 +74,7 @@ fn convert(
             threads: asked.threads,
             parts: asked.parts,
             overwrite: asked.overwrite,
+            take_over: asked.take_over,
             max_rejects: asked.max_rejects,
             shard: asked.shard,
             stop: progress.stop_flag(),
@@ -115,6 +116,7 @@ fn prepare(
             threads: asked.threads,
             parts: asked.parts,
             overwrite: false,
+            take_over: asked.take_over,
             max_rejects: asked.max_rejects,
             shard: Some(Shard { index: 0, of }),
             stop: progress.stop_flag(),
@@ -140,6 +142,7 @@ fn commit(
         let options = CommitOptions {
             threads: threads.unwrap_or_else(program::all_threads),
             max_rejects,
+            unnamed: Unnamed::Refuse,
             stop: progress.stop_flag(),
         };
         let patience = Duration::from_secs(patience.into());

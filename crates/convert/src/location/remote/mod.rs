@@ -195,6 +195,14 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     })
 }
 
+/// What a store names the content of an object by.
+pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+    ask_for(url, |network, url| async move {
+        let found = network.stores.open(&url).await?.version().await?;
+        Ok(found.e_tag)
+    })
+}
+
 /// Whether there is an object; what can't be found out counts as no.
 pub(super) fn has_object(url: &Url) -> bool {
     sizes(vec![url.clone()]).is_ok_and(|sizes| sizes.iter().any(Option::is_some))

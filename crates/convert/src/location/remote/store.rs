@@ -506,11 +506,13 @@ impl Object {
         let objects = objects.map(|object| Entry {
             name: name(&object.location),
             kind: LocationKind::File { bytes: object.size },
+            etag: object.e_tag.clone(),
         });
         let prefixes = listed.common_prefixes.iter().filter(|path| is_child(path));
         let directories = prefixes.map(|path| Entry {
             name: name(path),
             kind: LocationKind::Directory,
+            etag: None,
         });
         Ok(objects.chain(directories).collect())
     }

@@ -1,0 +1,274 @@
+//! How a run joins the others that work on a lake in a bucket, and how it ends.
+
+use tracelake_schema::Trace;
+
+use super::left::has_all;
+use super::states::{SightedPlan, Sighting, Step, decide};
+use super::{Outcome, Run};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::location::Url;
+use crate::manifest::Manifest;
+use crate::plan_file::PlanFile;
+use crate::seal::sha256;
+use crate::store::{LakeProgress, LakeState, orphaned_base, plan_bytes};
+use crate::words;
+
+/// How many times a run looks at a lake that others change at the same time before it gives up.
+const LOOKS: usize = 8;
+
+/// What to do about a plan that isn't the run's own.
+const TAKE_OVER: &str = "wait for the runs that work by it; if there are none, pass --take-over";
+
+/// A lake in a bucket that a run has joined.
+#[derive(Debug)]
+pub(super) enum Joined {
+    /// The plan in the bucket, by which the run works.
+    Working(Box<PlanFile>),
+    /// The lake has everything of the run's plan.
+    Finished(Box<Manifest>),
+}
+
+impl Run<'_> {
+    /// Joins the lake: puts the plan, or finds that the one in the bucket agrees with `own`.
+    pub(super) fn join_bucket(&self, root: &Url, own: &PlanFile) -> Result<Joined> {
+        let mut may_take_over = self.run_options.take_over;
+        // The plan that this run has put, for a lake that another one has finished at the same moment.
+        let mut put_here: Option<String> = None;
+        for _ in 0..LOOKS {
+            let state = LakeState::of(root)?;
+            self.refuse(&sighted(&state))?;
+            let plan = state.plan.as_ref().map(|found| {
+                let file = found.content.as_ref().ok();
+                SightedPlan {
+                    file,
+                    agrees: file.is_some_and(|file| file.difference(own).is_none()),
+                    is_replaced: may_take_over || put_here.as_ref() == Some(&found.digest),
+                }
+            });
+            let has_all = |plan: Option<&PlanFile>| match (plan, &state.manifest) {
+                (_, None) => Ok(false),
+                (Some(plan), Some(found)) => Ok(found
+                    .content
+                    .as_ref()
+                    .is_ok_and(|manifest| has_all(self.plan.trace, plan, manifest))),
+                (None, Some(found)) => match &found.content {
+                    Ok(manifest) => self.has_nothing_to_add(own, manifest),
+                    Err(damaged) => {
+                        (self.watch)(Event::Warning(format!(
+                            "{damaged}; parts that can't be checked are converted again"
+                        )));
+                        Ok(false)
+                    }
+                },
+            };
+            let step = decide(Sighting {
+                manifest: state.manifest.as_ref().map(|found| &found.digest[..]),
+                plan,
+                has_all: &has_all,
+            })?;
+            tracing::debug!(?step, "looked at the bucket");
+            match step {
+                Step::Put { base } => {
+                    let base = match (&state.manifest, base) {
+                        (Some(found), base) => {
+                            self.lake.release_files()?;
+                            self.lake.put_base(root, found)?;
+                            base
+                        }
+                        (None, _) => orphaned_base(root)?,
+                    };
+                    put_here = self.put(root, own, base)?.or(put_here);
+                }
+                Step::Replace { base } => {
+                    if let Some(found) = state.manifest.as_ref().filter(|_| base.is_some()) {
+                        self.lake.put_base(root, found)?;
+                    }
+                    let base = match base {
+                        Some(base) => Some(base),
+                        None => orphaned_base(root)?,
+                    };
+                    self.lake.remove_plan_in_bucket(root)?;
+                    may_take_over = false;
+                    put_here = self.put(root, own, base)?.or(put_here);
+                }
+                Step::Withdraw | Step::Join => {
+                    let Some(found) = state.plan else { continue };
+                    self.lake.work_by(&found.digest);
+                    if step == Step::Withdraw {
+                        self.lake.withdraw_manifest(root)?;
+                    }
+                    return found.content.map(Box::new).map(Joined::Working);
+                }
+                Step::Tidy => {
+                    if let (Some(plan), Some(manifest)) = (&state.plan, &state.manifest)
+                        && let Ok(manifest) = &manifest.content
+                    {
+                        self.lake.work_by(&plan.digest);
+                        self.lake.tidy(manifest)?;
+                    }
+                }
+                Step::Finished => {
+                    if let Some(Ok(manifest)) = state.manifest.map(|found| found.content) {
+                        self.lake.tidy(&manifest)?;
+                        return Ok(Joined::Finished(Box::new(manifest)));
+                    }
+                }
+                Step::Refuse => return Err(self.refusal(state, own)),
+            }
+        }
+        Err(
+            Error::new(ErrorKind::Refused, "other runs keep changing this lake")
+                .at(self.lake.root())
+                .hint("wait for them to end, then run the same command again"),
+        )
+    }
+
+    /// Puts the run's plan, which adds to `base`; returns its digest if no other plan was there.
+    fn put(&self, root: &Url, own: &PlanFile, base: Option<String>) -> Result<Option<String>> {
+        let own = PlanFile {
+            base,
+            ..own.clone()
+        };
+        let json = plan_bytes(&own, self.lake.root())?;
+        let digest = sha256(&json);
+        let is_put = self.lake.put_plan_in_bucket(root, json)?;
+        Ok(is_put.then_some(digest))
+    }
+
+    /// Whether a finished lake has everything of the plan. A run without shards also checks its outputs, so
+    /// that it makes damaged ones again.
+    fn has_nothing_to_add(&self, own: &PlanFile, manifest: &Manifest) -> Result<bool> {
+        let progress = LakeProgress::finished(manifest.clone());
+        if !self.has_all(own, &progress)? {
+            return Ok(false);
+        }
+        if self.run_options.shard.is_some() {
+            return Ok(true);
+        }
+        let kept = self.keep(&progress)?;
+        let is_done = self.todo(&progress, &kept)?.is_empty() && self.underived(&kept).is_empty();
+        Ok(is_done && self.committer().assemble(kept).tables == manifest.tables)
+    }
+
+    /// The error that names the plan in the bucket, and the manifest if there is one.
+    fn refusal(&self, state: LakeState, own: &PlanFile) -> Error {
+        let root = self.lake.root();
+        let Some(plan) = state.plan.map(|found| found.content) else {
+            return Error::new(ErrorKind::Refused, "other runs keep changing this lake").at(root);
+        };
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(damaged) => return damaged,
+        };
+        let manifest = state.manifest.and_then(|found| found.content.ok());
+        if let Some(manifest) = manifest {
+            return two_lakes(&manifest, &plan).at(root);
+        }
+        let reason = match plan.difference(own) {
+            Some(difference) => {
+                format!(
+                    "other runs work on this lake by another plan: {difference}; theirs is {plan}"
+                )
+            }
+            None => format!("other runs work on this lake; their plan is {plan}"),
+        };
+        Error::new(ErrorKind::Refused, reason)
+            .at(root)
+            .hint(TAKE_OVER)
+    }
+
+    /// Converts into a lake in a bucket, beside other runs on the same plan.
+    pub(super) fn convert_in_bucket(&self, root: &Url, own: &PlanFile) -> Result<Outcome> {
+        let finished = |manifest| Outcome {
+            manifest,
+            converted: 0,
+            is_committed: true,
+        };
+        let agreed = match self.join_bucket(root, own)? {
+            Joined::Working(agreed) => agreed,
+            Joined::Finished(manifest) => return Ok(finished(*manifest)),
+        };
+        let outcome = match self.run_options.shard {
+            None => self.convert_by(&agreed),
+            Some(_) => self.convert_shard(),
+        };
+        match outcome {
+            // Another worker on this plan was faster.
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                let manifest = committed(root, self.plan.trace, &agreed)?;
+                manifest.map(finished).ok_or(error)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// A run without shards: everything of the plan, and then the commit.
+    pub(super) fn convert_by(&self, agreed: &PlanFile) -> Result<Outcome> {
+        let progress = self.lake.progress()?;
+        if progress.complete {
+            return Err(
+                Error::new(ErrorKind::Refused, "another run has finished this lake")
+                    .at(self.lake.root())
+                    .hint("run the same command again, to add to it"),
+            );
+        }
+        self.warn_of_damage(&progress);
+        self.check_derived(&progress)?;
+        let kept = self.keep(&progress)?;
+        let todo = self.todo(&progress, &kept)?;
+        let before = kept.len();
+        let parts = self.work(&todo, kept, true)?;
+        let converted = parts.len().saturating_sub(before);
+        let manifest = self
+            .committer_by(&agreed.origin, &parts)
+            .publish(parts, false)?;
+        Ok(Outcome {
+            converted,
+            manifest,
+            is_committed: true,
+        })
+    }
+}
+
+/// The manifest, if another worker on the same plan has committed the lake.
+pub(super) fn committed(
+    root: &Url,
+    trace: &'static Trace,
+    plan: &PlanFile,
+) -> Result<Option<Manifest>> {
+    let state = LakeState::of(root)?;
+    let finished = state.finished().map(|found| &found.content);
+    let Some(Ok(manifest)) = finished else {
+        return Ok(None);
+    };
+    Ok(has_all(trace, plan, manifest).then(|| manifest.clone()))
+}
+
+/// The error for a lake that is finished, with a plan beside it that adds something else.
+pub(super) fn two_lakes(manifest: &Manifest, plan: &PlanFile) -> Error {
+    let reason = format!(
+        "the lake is finished with {}, and a plan that isn't carried out adds {plan}",
+        tables_of(manifest)
+    );
+    Error::new(ErrorKind::Refused, reason).hint(TAKE_OVER)
+}
+
+/// What is known of a lake by its plan and manifest alone.
+fn sighted(state: &LakeState) -> LakeProgress {
+    if let Some(Ok(manifest)) = state.manifest.as_ref().map(|found| &found.content) {
+        return LakeProgress::finished(manifest.clone());
+    }
+    let plan = state.plan.as_ref();
+    let plan = plan.and_then(|found| found.content.as_ref().ok());
+    LakeProgress {
+        origin: plan.map(|plan| plan.origin.clone()),
+        ..LakeProgress::default()
+    }
+}
+
+/// The tables of a lake for people, such as `job_events (2 parts), task_events (1 part)`.
+fn tables_of(manifest: &Manifest) -> String {
+    let tables = manifest.tables.iter();
+    words::tables(tables.map(|table| (&table.name[..], table.parts.len())))
+}
