@@ -9,11 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+#[path = "src/instructions.rs"]
+mod instructions;
+
 /// Whether a resource exists, given the root of the workspace.
 type Exists = fn(&Path) -> bool;
 
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, Exists); 8] = [
+const RESOURCES: [(&str, Exists); 12] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))
@@ -42,8 +45,18 @@ const RESOURCES: [(&str, Exists); 8] = [
     ("strace", |_| {
         runs("strace", &["-qq", "-o", "/dev/null", "true"])
     }),
+    // A C compiler, for the library that is preloaded into the program to record its calls. Only glibc's
+    // programs call functions that a library can replace.
+    ("preload", |_| {
+        env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu")
+            && runs("cc", &["--version"])
+    }),
     // The checksum program of GNU coreutils.
     ("sha256sum", |_| runs("sha256sum", &["--version"])),
+    // Instructions that the processor may lack.
+    ("avx512", |_| instructions::has_avx512()),
+    ("avx512_vbmi2", |_| instructions::has_avx512_vbmi2()),
+    ("bmi", |_| instructions::has_bmi()),
 ];
 
 fn main() {

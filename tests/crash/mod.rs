@@ -3,6 +3,7 @@
 
 mod bombs;
 pub(crate) mod child;
+mod durable;
 mod endings;
 mod escapes;
 mod foreign;

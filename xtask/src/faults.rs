@@ -61,6 +61,7 @@ fn sweep(rig: &Rig, score: &mut Score) -> Result<()> {
             }
         }
         println!("{call} {error}: {} calls", score.tried - before);
+        score.expect_tries(before, &format!("the run never calls {call}"));
     }
     limits(rig, score)?;
     small_disk(rig, score)?;
@@ -138,6 +139,7 @@ fn sweep_requests(rig: &Rig, score: &mut Score) -> Result<()> {
             score.count(&format!("request {nth} {fault}"), outcome);
         }
         println!("a request is {fault}: {} requests", score.tried - before);
+        score.expect_tries(before, "the run sends no request");
     }
     Ok(())
 }

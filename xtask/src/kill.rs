@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::rig::{FORMATS, PLACES, Rig, Score};
 
@@ -38,7 +38,7 @@ fn kill_runs(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
     let begun = Instant::now();
     rig.convert(&out).output()?;
     let whole = begun.elapsed();
-    let mut finished = 0;
+    let (mut finished, mut started) = (0, 0);
     for moment in 0..moments {
         rig.fresh()?;
         // Moments spread by the golden ratio are as good as random ones and the same every time.
@@ -51,6 +51,7 @@ fn kill_runs(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
                 .stderr(Stdio::null())
                 .spawn()?;
             sleep(Duration::from_secs_f64(whole.as_secs_f64() * share));
+            started += 1;
             finished += u32::from(child.try_wait()?.is_some());
             child.kill()?;
             child.wait()?;
@@ -61,7 +62,8 @@ fn kill_runs(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
             outcome,
         );
     }
-    println!("{finished} of the runs had ended before they were killed");
+    println!("{finished} of {started} runs had ended before they were killed");
+    ensure!(finished < started, "no run was killed");
     Ok(())
 }
 
@@ -72,7 +74,7 @@ const SHARDS: u32 = 3;
 /// by its shards, and the others by a plain run, which continues them.
 fn kill_shards(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
     let out = rig.fresh()?;
-    let mut finished = 0;
+    let (mut finished, mut started) = (0, 0);
     let (mut workers, mut commit) = (Duration::ZERO, Duration::ZERO);
     for moment in 0..=moments {
         rig.fresh()?;
@@ -87,6 +89,7 @@ fn kill_shards(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
         for round in 0..=u32::from(moment % 4 == 0) {
             let all = (0..SHARDS).map(|index| rig.shard(&out, index, SHARDS));
             let delays = (0..SHARDS).map(|index| workers.mul_f64(share(index + round)));
+            started += SHARDS;
             finished += kill_at(all.zip(delays).collect())?;
         }
         let outcome = rig.check_left(&out).and_then(|()| {
@@ -110,7 +113,8 @@ fn kill_shards(rig: &Rig, moments: u32, score: &mut Score) -> Result<()> {
             outcome,
         );
     }
-    println!("{finished} of the workers had ended before they were killed");
+    println!("{finished} of {started} workers had ended before they were killed");
+    ensure!(finished < started, "no worker was killed");
     Ok(())
 }
 

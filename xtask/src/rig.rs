@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use tracelake_schema::{TRACES, Trace};
 
 use crate::server::{Answer, Asked, Server};
@@ -413,6 +413,14 @@ impl Score {
         }
     }
 
+    /// Counts it as wrong if nothing was tried since there were `before` tries: what should have been disturbed
+    /// was never done.
+    pub(crate) fn expect_tries(&mut self, before: u64, otherwise: &str) {
+        if self.tried == before {
+            self.count(otherwise, Err(anyhow!("nothing was disturbed")));
+        }
+    }
+
     /// Prints the counts; an error when anything was wrong.
     pub(crate) fn close(&self, name: &str) -> Result<()> {
         let right = self.tried - self.wrong;
@@ -428,5 +436,21 @@ impl Score {
         );
         ensure!(self.tried > 0, "nothing was tried");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_that_disturbs_nothing_is_wrong() {
+        let mut score = Score::default();
+        score.count("a call", Ok(()));
+        score.expect_tries(0, "no call");
+        score.close("one call").unwrap();
+        score.expect_tries(1, "no other call");
+        assert_eq!((score.tried, score.wrong), (2, 1));
+        score.close("one call of two").unwrap_err();
     }
 }

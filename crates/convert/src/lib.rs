@@ -53,6 +53,7 @@ pub mod event;
 pub mod fault;
 pub mod field_order;
 pub mod inspect;
+mod instructions;
 mod json;
 mod lake_file;
 pub mod location;

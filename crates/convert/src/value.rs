@@ -237,6 +237,26 @@ mod tests {
         }
         assert_eq!(code(b"2147483648"), Err(Fault::OutOfRange { bits: 32 }));
         assert_eq!(code(b"-2147483648"), Ok(i32::MIN));
+        assert_eq!(
+            code(b"9223372036854775808"),
+            Err(Fault::OutOfRange { bits: 32 })
+        );
+    }
+
+    /// Eight digits are read at once, and no other byte may look like one of them.
+    #[test]
+    fn integers_have_digits_alone() {
+        for at in 0..18 {
+            for byte in 0..=u8::MAX {
+                let mut field = *b"123456789012345678";
+                field[at] = byte;
+                let plain = str::from_utf8(&field)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
+                let plain = plain.filter(|_| field[0] != b'+');
+                assert_eq!(integer(&field).ok(), plain, "{byte} at {at}");
+            }
+        }
     }
 
     #[test]
@@ -257,7 +277,37 @@ mod tests {
         assert_eq!(text("Ωx=".as_bytes()), Ok("Ωx="));
         assert_eq!(text(b"a\xffb"), Err(Fault::NotUtf8 { byte: 0xff }));
         assert_eq!(text(b"a\0"), Err(Fault::Control { byte: 0 }));
+        assert_eq!(text(b" a\x1f"), Err(Fault::Control { byte: 0x1f }));
+        assert_eq!(text(b" \x7fa"), Err(Fault::Control { byte: 0x7f }));
+        assert_eq!(text(b"a b"), Ok("a b"));
         assert_eq!(text(b"\"a\""), Err(Fault::Quote));
+    }
+
+    /// Sixteen digits may not fit in 53 bits: rounded to them, and then divided or multiplied, they would be
+    /// rounded twice.
+    #[test]
+    fn numbers_of_more_digits_than_are_exact_are_rounded_once() {
+        let mut twice = 0;
+        for step in 0..5000_u64 {
+            let digits = (9_007_199_254_740_993 + step * 198_559_703_131).to_string();
+            for text in [
+                format!("0.{digits}"),
+                format!("{}.{}", &digits[..8], &digits[8..]),
+                format!("{digits}e-22"),
+                format!("-{digits}e+22"),
+            ] {
+                let right: f64 = text.parse().unwrap();
+                assert_eq!(
+                    float(text.as_bytes()).map(f64::to_bits),
+                    Ok(right.to_bits()),
+                    "{text}"
+                );
+            }
+            let rounded: f64 = digits.parse().unwrap();
+            let right: f64 = format!("0.{digits}").parse().unwrap();
+            twice += u32::from(rounded / 1e16 != right);
+        }
+        assert!(twice > 0, "no number that two roundings get wrong");
     }
 
     /// The lines of a suite in ../shared/suites.

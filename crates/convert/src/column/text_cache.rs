@@ -226,6 +226,44 @@ mod tests {
         }
     }
 
+    /// Texts whose keys differ in the lower half of `mixed` alone, or in `rest` alone: no word of a key may be
+    /// left out of a comparison.
+    #[test]
+    fn keys_that_differ_in_one_word_differ() {
+        let factor = crate::column::key::FACTORS[0];
+        // Its inverse, by Newton's method: each step doubles the bits that are right, at first three.
+        let inverse = (0..5).fold(factor, |inverse, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)))
+        });
+        assert_eq!(factor.wrapping_mul(inverse), 1);
+        let unmixed = |mixed: u64, rest: u64| {
+            (mixed ^ rest.wrapping_mul(crate::column::key::FACTORS[1])).wrapping_mul(inverse)
+        };
+        let word = u64::from_le_bytes(*b"someword");
+        let [one, other] = [word, word.wrapping_add(inverse)]
+            .map(|word| Key::new(&word.to_le_bytes(), 0, 8).unwrap());
+        assert!(one.rest == other.rest && one.halves().0 == other.halves().0);
+        let mut texts = TextCache::default();
+        texts.insert_key(one, 3);
+        assert_eq!(texts.find_key(one), Found::at(3));
+        assert_eq!(texts.find_key(other), Found::UNKNOWN);
+        // A longer text, whose first eight bytes are chosen so that the words are mixed to the same.
+        let longer = key("somewordx").unwrap();
+        let start = unmixed(one.mixed, longer.rest).to_le_bytes();
+        let longer = Key::new(&[&start[..], b"x"].concat(), 0, 9).unwrap();
+        assert!(longer.mixed == one.mixed && longer.rest != one.rest);
+        assert_eq!(texts.find_key(longer), Found::UNKNOWN);
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_is_not_kept() {
+        let mut texts = TextCache::default();
+        texts.insert_key(key("a").unwrap(), INDICES);
+        texts.insert_key(key("b").unwrap(), INDICES - 1);
+        assert_eq!(texts.find_key(key("a").unwrap()), Found::UNKNOWN);
+        assert_eq!(texts.find_key(key("b").unwrap()), Found::at(INDICES - 1));
+    }
+
     proptest! {
         /// What is found is right; what is not found was at most pushed out by others.
         #[test]

@@ -5,18 +5,9 @@
 //! and for ids. What makes it faster is reading from eight addresses at once, which is unsafe: each
 //! function here checks all offsets first.
 
-use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{self as x86, __m512i};
 
 use crate::split::FieldOffsets;
-
-/// Whether the processor has what the functions of this module, and those that call them, need.
-pub(super) fn is_able() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-}
 
 /// Bytes of the text that can be read from the start of each field on.
 const READABLE: usize = 16;

@@ -315,6 +315,7 @@ fn offset(at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instructions::plainly;
     use proptest::prelude::*;
 
     fn fields<'a>(chunk: &'a [u8], records: &Records, record: usize) -> Vec<&'a [u8]> {
@@ -371,20 +372,82 @@ mod tests {
         assert_eq!((records.len(), records.malformed().len()), (1, 2));
     }
 
+    /// A line that is blank but for a carriage return is blank, and that of another ending is part of the row.
+    #[test]
+    fn malformed_rows_are_those_of_the_lines() {
+        let chunk = b"\n\r\na\na,b\r\na\r\n";
+        let lines: Vec<&[u8]> = chunk.split_inclusive(|&byte| byte == b'\n').collect();
+        let malformed = |ending| {
+            let mut records = Records::default();
+            records.split(chunk, 2, ending);
+            let mut rejects = Vec::new();
+            for reject in records.malformed() {
+                let (row, fault) = (&chunk[reject.row()], reject.fault);
+                if !matches!(fault, Fault::FieldCount { .. }) {
+                    assert_eq!(ending.body(lines[reject.line()]), (row, Some(fault)));
+                }
+                rejects.push((row, fault));
+            }
+            rejects
+        };
+        let count = Fault::FieldCount {
+            found: 1,
+            expected: 2,
+        };
+        let (blank, other) = (Fault::BlankLine, Fault::LineEnding);
+        assert_eq!(
+            malformed(LineEnding::Lf),
+            [
+                (&b""[..], blank),
+                (b"\r", blank),
+                (b"a", count),
+                (b"a,b\r", other),
+                (b"a\r", other)
+            ]
+        );
+        assert_eq!(
+            malformed(LineEnding::CrLf),
+            [
+                (&b""[..], blank),
+                (b"", blank),
+                (b"a", other),
+                (b"a", count)
+            ]
+        );
+    }
+
+    fn chunks() -> impl Strategy<Value = Vec<u8>> {
+        let line = "[a,]{0,9}|[a-z]{0,40}(,[0-9]{0,30}){2}\r?|,{30,70}";
+        let lines = prop::collection::vec(line, 0..40);
+        lines.prop_map(|lines| lines.join("\n").into_bytes())
+    }
+
+    fn endings() -> impl Strategy<Value = LineEnding> {
+        prop_oneof![Just(LineEnding::Lf), Just(LineEnding::CrLf)]
+    }
+
+    fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
+        let (mut split, mut plain) = (Records::default(), Records::default());
+        plain.begin(3);
+        plain.split_blocks(chunk, ending, masks::plain, masks::positions);
+        split.split(chunk, 3, ending);
+        prop_assert_eq!(split.count, plain.count);
+        prop_assert_eq!(split.offsets.all(), plain.offsets.all());
+        prop_assert_eq!(&split.malformed, &plain.malformed);
+        Ok(())
+    }
+
     proptest! {
         #[test]
-        fn wide_splitting_equals_the_plain_twin(
-            lines in prop::collection::vec("[a,]{0,9}|[a-z]{0,40}(,[0-9]{0,30}){2}\r?", 0..40),
-            ending in prop_oneof![Just(LineEnding::Lf), Just(LineEnding::CrLf)],
-        ) {
-            let chunk = lines.join("\n").into_bytes();
-            let (mut wide, mut plain) = (Records::default(), Records::default());
-            plain.begin(3);
-            plain.split_blocks(&chunk, ending, masks::plain, masks::positions);
-            wide.split(&chunk, 3, ending);
-            prop_assert_eq!(wide.count, plain.count);
-            prop_assert_eq!(wide.offsets.all(), plain.offsets.all());
-            prop_assert_eq!(&wide.malformed, &plain.malformed);
+        #[cfg_attr(not(avx512_vbmi2), ignore = "needs a processor with AVX-512 and VBMI2")]
+        fn splitting_with_avx_512_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+            equals_the_plain_twin(&chunk, ending)?;
+        }
+
+        #[test]
+        #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
+        fn splitting_with_sse2_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+            plainly(|| equals_the_plain_twin(&chunk, ending))?;
         }
 
         /// The plain twin: split on newlines, then on commas.

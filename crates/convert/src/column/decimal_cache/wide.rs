@@ -4,7 +4,8 @@ use std::arch::x86_64::{self as x86, __m512i};
 
 use super::{DIGITS, DecimalCache, EXPONENT, EXPONENT_BYTES, NUMBERS, PLACES, known};
 use crate::column::cache::{Found, Span};
-use crate::column::wide::{EightFields, is_able, look_up};
+use crate::column::wide::{EightFields, look_up};
+use crate::instructions::has_avx512;
 use crate::split::FieldOffsets;
 
 impl DecimalCache {
@@ -16,7 +17,7 @@ impl DecimalCache {
         found: &mut [Found],
         others: &mut Vec<(usize, Span)>,
     ) -> usize {
-        if !is_able() || !self.has_begun() {
+        if !has_avx512() || !self.has_begun() {
             return 0;
         }
         // SAFETY: the processor has what the function is compiled for.

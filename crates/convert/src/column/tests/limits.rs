@@ -7,9 +7,9 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::super::PAGE_ROWS;
 use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
-use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups};
+use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups, encode};
 use crate::options::Codec;
-use crate::rows::ROW_GROUP_ROWS;
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 
 /// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others
 /// are empty, but for the mandatory time.
@@ -288,6 +288,31 @@ fn a_row_group_ends_before_it_is_too_large() {
                 .column(CODE)
                 .dictionary_page_offset()
                 .is_some()
+    );
+}
+
+/// Texts so long that bytes end a row group, long before its rows do.
+#[test]
+fn a_row_group_ends_before_it_has_too_many_bytes() {
+    const CHUNK: usize = 4 << 20;
+    const ROWS: usize = 4;
+    let zeros = "0".repeat(CHUNK / ROWS);
+    let row = |row: usize| format!("7,,,,,{zeros}{row}\n");
+    let chunk = |chunk: usize| (0..ROWS).map(|at| row(chunk * ROWS + at)).collect();
+    let chunks: Vec<String> = (0..20).map(chunk).collect();
+    let (_, footer) = encode(&chunks, Codec::None, |_| false);
+    let bytes = footer
+        .row_groups()
+        .iter()
+        .map(|group| usize::try_from(group.total_byte_size()).unwrap());
+    let bytes: Vec<usize> = bytes.collect();
+    let [first, _] = bytes[..] else {
+        panic!("{bytes:?}");
+    };
+    // One chunk more might be too much.
+    assert!(
+        first <= ROW_GROUP_BYTES && first + CHUNK + CHUNK_BYTES > ROW_GROUP_BYTES,
+        "{first}"
     );
 }
 

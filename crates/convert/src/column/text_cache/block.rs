@@ -76,38 +76,54 @@ impl FieldBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instructions::plainly;
     use crate::split::{LineEnding, Records};
     use proptest::prelude::*;
 
+    /// Up to 64 rows of two fields.
+    fn texts() -> impl Strategy<Value = String> {
+        let row = ("[0-9a-z]{0,20}", 1..4_usize, "[0-9]{0,9}");
+        prop::collection::vec(row, 1..40).prop_map(|rows| {
+            let rows = rows
+                .iter()
+                .flat_map(|(field, times, other)| vec![format!("{field},{other}\n"); *times]);
+            rows.take(BLOCK).collect()
+        })
+    }
+
+    fn fields_are_read_as_one_is(text: &str, column: usize) -> Result<(), TestCaseError> {
+        let mut records = Records::default();
+        records.split(text.as_bytes(), 2, LineEnding::Lf);
+        let fields = records.column(column, 0..records.len());
+        let mut block = FieldBlock::default();
+        block.read(text.as_bytes(), fields, records.len());
+        let mut distinct = Vec::new();
+        for (row, (start, end)) in fields.iter().enumerate() {
+            let key = Key::new(text.as_bytes(), start, end).unwrap_or(Key::LONG);
+            prop_assert!(block.key(row) == key);
+            if row == 0 || key == Key::LONG || key != block.key(row - 1) {
+                distinct.push(row);
+            }
+        }
+        prop_assert_eq!(block.distinct().collect::<Vec<_>>(), &*distinct);
+        distinct.push(records.len());
+        for two in distinct.windows(2) {
+            prop_assert_eq!(block.next_distinct(two[0], records.len()), two[1]);
+        }
+        Ok(())
+    }
+
     proptest! {
-        /// Eight at a time, where the processor can, and the last ones of a chunk one by one.
+        /// Eight at a time, and the last ones of a chunk one by one.
         #[test]
-        fn fields_are_read_as_one_is(
-            rows in prop::collection::vec(("[0-9a-z]{0,20}", 1..4_usize, "[0-9]{0,9}"), 1..40),
-            column in 0..2_usize,
-        ) {
-            let rows = rows.iter().flat_map(|(field, times, other)| {
-                vec![format!("{field},{other}\n"); *times]
-            });
-            let text: String = rows.take(BLOCK).collect();
-            let mut records = Records::default();
-            records.split(text.as_bytes(), 2, LineEnding::Lf);
-            let fields = records.column(column, 0..records.len());
-            let mut block = FieldBlock::default();
-            block.read(text.as_bytes(), fields, records.len());
-            let mut distinct = Vec::new();
-            for (row, (start, end)) in fields.iter().enumerate() {
-                let key = Key::new(text.as_bytes(), start, end).unwrap_or(Key::LONG);
-                prop_assert!(block.key(row) == key);
-                if row == 0 || key == Key::LONG || key != block.key(row - 1) {
-                    distinct.push(row);
-                }
-            }
-            prop_assert_eq!(block.distinct().collect::<Vec<_>>(), &*distinct);
-            distinct.push(records.len());
-            for two in distinct.windows(2) {
-                prop_assert_eq!(block.next_distinct(two[0], records.len()), two[1]);
-            }
+        #[cfg_attr(not(avx512), ignore = "needs a processor with AVX-512")]
+        fn fields_are_read_with_avx_512_as_one_is(text in texts(), column in 0..2_usize) {
+            fields_are_read_as_one_is(&text, column)?;
+        }
+
+        #[test]
+        fn fields_are_read_plainly_as_one_is(text in texts(), column in 0..2_usize) {
+            plainly(|| fields_are_read_as_one_is(&text, column))?;
         }
     }
 }

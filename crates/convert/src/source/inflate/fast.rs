@@ -12,6 +12,8 @@ use super::table::{
     look_up, low, take,
 };
 use super::{Block, Inflate, Result, Stop, TextBuffer, WINDOW};
+#[cfg(target_arch = "x86_64")]
+use crate::instructions::has_bmi;
 use crate::source::input::Input;
 
 /// Where the text that is decoded at once ends.
@@ -25,9 +27,7 @@ impl Inflate {
     /// Decodes while eight bytes are ahead and there is room; true at the end of the block.
     pub(super) fn fast(&mut self, input: &mut Input) -> Result<bool> {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("bmi2")
-        {
+        if has_bmi() {
             // SAFETY: the processor has what the function is compiled for.
             #[expect(unsafe_code, reason = "measured above")]
             return unsafe { self.fast_with_bmi(input) };

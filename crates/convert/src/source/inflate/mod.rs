@@ -364,13 +364,21 @@ impl Inflate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instructions::plainly;
     use crate::source::Raw;
     use flate2::{Decompress, FlushDecompress, Status};
     use proptest::prelude::*;
     use std::io::Write;
 
-    /// What this decoder makes of a stream, and how many bytes follow it; handed over piecemeal.
+    /// What this decoder makes of a stream, and how many bytes follow it; handed over piecemeal. With BMI, it
+    /// makes the same of it.
     fn ours(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
+        let plain = plainly(|| decoded(stream, piece));
+        assert!(!cfg!(bmi) || decoded(stream, piece) == plain, "{stream:x?}");
+        plain
+    }
+
+    fn decoded(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(stream).unwrap();
         let mut input = Input::new(Raw::open(&file.path().into()).unwrap());
@@ -468,6 +476,62 @@ mod tests {
         std::iter::successors(Some(1_u64), step).map(|state| state.to_le_bytes()[7])
     }
 
+    /// All other tests decode with BMI as well then.
+    #[test]
+    #[cfg_attr(not(bmi), ignore = "needs a processor with BMI1 and BMI2")]
+    fn decodes_with_bmi_as_without() {
+        let mut bytes = random_bytes();
+        for level in 0..10 {
+            let digits: Vec<u8> = bytes
+                .by_ref()
+                .take(200_000)
+                .map(|byte| b'0' + byte % 12)
+                .collect();
+            let stream = deflate(&digits, level);
+            assert!(decoded(&stream, 1 << 20) == Some((digits, 0)), "{level}");
+            for length in (0..stream.len()).step_by(stream.len() / 100) {
+                let cut = &stream[..length];
+                assert!(
+                    decoded(cut, 4096) == plainly(|| decoded(cut, 4096)),
+                    "{level}, {length}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_fixed_codes_come_before_and_after_others() {
+        let long = b"0.0625,17,0.5\n0.125,4,1\n".repeat(500);
+        let mut encoder =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        for text in [&b"abc"[..], &long, b"abd", b"abe", &long, b"abf"] {
+            encoder.write_all(text).unwrap();
+            // Ends the block.
+            encoder.flush().unwrap();
+        }
+        let stream = encoder.finish().unwrap();
+        let text = [b"abc", &long[..], b"abdabe", &long, b"abf"].concat();
+        assert!(ours(&stream, 1 << 20) == Some((text, 0)));
+    }
+
+    #[test]
+    fn a_stream_does_not_reach_into_the_one_before() {
+        // A block of fixed codes: a match of three bytes, one byte back.
+        let reaches_back = [0x03, 0x02, 0];
+        for rest in [0, 12] {
+            let stream = [&deflate(b"before", 9)[..], &reaches_back, &[0; 12][..rest]].concat();
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&stream).unwrap();
+            let mut input = Input::new(Raw::open(&file.path().into()).unwrap());
+            let (mut inflate, mut text) = (Inflate::new(), [0; 16]);
+            let mut read = || inflate.read(&mut input, &mut text);
+            assert!(matches!((read(), read()), (Ok(6), Ok(0))));
+            inflate.reset();
+            let outcome = inflate.read(&mut input, &mut text);
+            assert!(matches!(outcome, Err(Stop::Broken(_))), "{rest}");
+        }
+    }
+
     #[test]
     fn equals_zlib_on_random_headers_of_dynamic_blocks() {
         // Random bits reach the rules for the header; hardly any get past the code for code lengths.
@@ -509,6 +573,56 @@ mod tests {
                 assert!(ours(&stream, 64) == whole, "{stream:x?}");
                 assert!(plain(&stream) == whole, "{stream:x?}");
             }
+        }
+    }
+
+    /// A block of the codes `used`, each of one bit, and the text of the first and the second one of them.
+    /// The lengths below `lengths` have codes of four bits themselves.
+    fn dynamic_block(
+        literals: usize,
+        distances: usize,
+        used: [usize; 2],
+        lengths: usize,
+    ) -> Vec<u8> {
+        let mut bits = Vec::new();
+        let mut put = |value: usize, count: u32| {
+            bits.extend((0..count).map(|at| u8::from(value >> at & 1 == 1)));
+        };
+        put(0b101, 3);
+        put(literals - 257, 5);
+        put(distances - 1, 5);
+        put(ORDER.len() - 4, 4);
+        for symbol in ORDER {
+            put(if symbol < lengths { 4 } else { 0 }, 3);
+        }
+        for symbol in 0..literals + distances {
+            // Codes are written with their highest bit first.
+            put(usize::from(used.contains(&symbol)) << 3, 4);
+        }
+        put(0b10, 2);
+        let bytes = bits.chunks(8);
+        let byte = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
+        bytes.map(byte).collect()
+    }
+
+    #[test]
+    fn headers_of_dynamic_blocks_are_as_strict_as_those_of_zlib() {
+        let end = [0, 256];
+        for (stream, is_right) in [
+            (dynamic_block(257, 1, end, 16), true),
+            (dynamic_block(286, 30, end, 16), true),
+            (dynamic_block(287, 1, end, 16), false),
+            (dynamic_block(288, 1, end, 16), false),
+            (dynamic_block(257, 31, end, 16), false),
+            (dynamic_block(257, 32, end, 16), false),
+            // Without a code for the end.
+            (dynamic_block(257, 1, [0, 1], 16), false),
+            // A code for code lengths that isn't complete.
+            (dynamic_block(257, 1, end, 15), false),
+        ] {
+            let text = is_right.then(|| (vec![0], 0));
+            assert!(plain(&stream) == text, "{stream:x?}");
+            assert!(ours(&stream, 64) == text, "{stream:x?}");
         }
     }
 

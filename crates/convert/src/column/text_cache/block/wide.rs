@@ -4,7 +4,8 @@ use std::arch::x86_64 as x86;
 
 use super::{BLOCK, FieldBlock};
 use crate::column::key::{FACTORS, LENGTH_SHIFT, LONGEST};
-use crate::column::wide::{EightFields, is_able, store};
+use crate::column::wide::{EightFields, store};
+use crate::instructions::has_avx512;
 use crate::split::FieldOffsets;
 
 impl FieldBlock {
@@ -15,7 +16,7 @@ impl FieldBlock {
         fields: FieldOffsets<'_>,
         count: usize,
     ) -> usize {
-        if !is_able() {
+        if !has_avx512() {
             return 0;
         }
         // SAFETY: the processor has what the function is compiled for.

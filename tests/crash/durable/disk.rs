@@ -1,0 +1,186 @@
+//! A disk as a power cut would leave it, from the calls that programs made: which bytes and which names are
+//! on it for sure.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::support::tree;
+
+const MANIFEST: &str = "_tracelake/manifest.json";
+const STAGING: &str = "_tracelake/staging";
+
+/// Whether the names of the lake and of directories above it, and removals, have to be synced as well.
+const IS_STRICT: bool = false;
+
+/// The lake on a disk, and what is in doubt of it. Paths are relative to the lake; those above it don't count,
+/// but for the directories that were made for it.
+pub(super) struct Disk {
+    root: PathBuf,
+    /// Files that were renamed to their names, and directories that were made.
+    made: BTreeSet<PathBuf>,
+    /// Files with bytes that no fsync has covered.
+    unsynced: BTreeSet<PathBuf>,
+    /// Names that were made since the last fsync of their directory.
+    unsynced_names: BTreeSet<PathBuf>,
+    /// Names that were removed since the last fsync of their directory.
+    unsynced_removals: BTreeSet<PathBuf>,
+    has_manifest: bool,
+    /// Calls that came too early.
+    wrong: Vec<String>,
+}
+
+impl Disk {
+    /// The lake at `root` is on the disk as it is, or isn't there.
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            made: tree(root)
+                .unwrap_or_default()
+                .into_keys()
+                .map(|name| root.join(name))
+                .collect(),
+            unsynced: BTreeSet::new(),
+            unsynced_names: BTreeSet::new(),
+            unsynced_removals: BTreeSet::new(),
+            has_manifest: root.join(MANIFEST).exists(),
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Takes note of the calls that a program made, one in a line as `record.c` writes them, and checks that
+    /// each came when it was safe.
+    pub(super) fn replay(&mut self, calls: &str) {
+        for line in calls.lines() {
+            let [call, path, other] = *line.split('\t').collect::<Vec<_>>() else {
+                panic!("not a call: {line}");
+            };
+            let path = Path::new(path);
+            match call {
+                "write" if !path.starts_with(&self.root) => {}
+                "write" => {
+                    self.unsynced.insert(path.to_owned());
+                }
+                "sync" => self.sync(path),
+                "rename" => self.rename(path, Path::new(other)),
+                "mkdir" => self.name(path),
+                "remove" => self.remove(path),
+                _ => panic!("an unknown call: {line}"),
+            }
+        }
+    }
+
+    fn sync(&mut self, path: &Path) {
+        self.unsynced.remove(path);
+        let is_elsewhere = |name: &PathBuf| name.parent() != Some(path);
+        self.unsynced_names.retain(is_elsewhere);
+        self.unsynced_removals.retain(is_elsewhere);
+    }
+
+    fn name(&mut self, path: &Path) {
+        self.made.insert(path.to_owned());
+        self.unsynced_removals.remove(path);
+        self.unsynced_names.insert(path.to_owned());
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) {
+        if self.unsynced.remove(from) {
+            self.complain(to, "gets its name before its bytes are synced");
+        }
+        if to == self.root.join(MANIFEST) {
+            self.check_outputs("when the manifest gets its name");
+            self.has_manifest = true;
+        } else {
+            self.check_withdrawn(to);
+        }
+        self.forget(from);
+        self.name(to);
+    }
+
+    fn remove(&mut self, path: &Path) {
+        self.check_withdrawn(path);
+        if path == self.root.join(MANIFEST) {
+            self.has_manifest = false;
+        }
+        // What was in a directory is gone for sure once the directory is.
+        self.unsynced_removals
+            .retain(|name| !name.starts_with(path));
+        self.forget(path);
+        self.unsynced_removals.insert(path.to_owned());
+    }
+
+    fn forget(&mut self, path: &Path) {
+        self.made.remove(path);
+        self.unsynced.remove(path);
+        self.unsynced_names.remove(path);
+    }
+
+    /// An output may change only once no power cut can leave a manifest that names it.
+    fn check_withdrawn(&mut self, path: &Path) {
+        let manifest = self.root.join(MANIFEST);
+        let is_named = self.has_manifest || self.unsynced_removals.contains(&manifest);
+        if self.is_output(path) && is_named {
+            self.complain(path, "changes before the removal of the manifest is synced");
+        }
+    }
+
+    /// Whether a path is what a manifest names: in a table's directory, or a rejects file.
+    fn is_output(&self, path: &Path) -> bool {
+        let Ok(path) = path.strip_prefix(&self.root) else {
+            return false;
+        };
+        let in_table = path.components().count() > 1 && !path.starts_with("_tracelake");
+        in_table || path.starts_with("_tracelake/rejects")
+    }
+
+    /// Complains of outputs that a power cut would undo.
+    fn check_outputs(&mut self, when: &str) {
+        let doubts = self
+            .unsynced_names
+            .iter()
+            .chain(self.unsynced_removals.iter().filter(|_| IS_STRICT));
+        let parents = self.made.iter().filter(|path| self.is_output(path));
+        let parents: BTreeSet<&Path> = parents.flat_map(|path| path.ancestors()).collect();
+        let doubts = doubts.filter(|path| {
+            let is_above = parents.contains(path.as_path()) && path.starts_with(&self.root);
+            self.is_output(path) || is_above && **path != self.root
+        });
+        let doubts: Vec<PathBuf> = doubts.cloned().collect();
+        for path in doubts {
+            self.complain(&path, &format!("is not in a synced directory {when}"));
+        }
+    }
+
+    fn complain(&mut self, path: &Path, what: &str) {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        self.wrong.push(format!("{} {what}", path.display()));
+    }
+
+    /// Checks that a lake is on the disk as it is now, after the end of a program that said so; returns what is
+    /// wrong with this and with all calls before.
+    pub(super) fn close(mut self) -> Result<(), String> {
+        for name in tree(&self.root).unwrap_or_default().into_keys() {
+            let path = self.root.join(&name);
+            if name != "_tracelake/lock" && !self.made.contains(&path) {
+                self.complain(&path, "got its name in another way than by a rename");
+            }
+        }
+        let staging = self.root.join(STAGING);
+        let doubts = self.unsynced_names.iter().chain(&self.unsynced_removals);
+        let doubts = doubts.chain(&self.unsynced);
+        let doubts = doubts.filter(|path| {
+            !path.starts_with(&staging)
+                && (IS_STRICT
+                    || path.starts_with(&self.root)
+                        && **path != self.root
+                        && !self.unsynced_removals.contains(*path))
+        });
+        let doubts: Vec<PathBuf> = doubts.cloned().collect();
+        for path in doubts {
+            self.complain(&path, "is not synced at the end");
+        }
+        match self.wrong.is_empty() {
+            true => Ok(()),
+            false => Err(self.wrong.join("\n  ")),
+        }
+    }
+}
