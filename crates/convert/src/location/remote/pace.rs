@@ -59,10 +59,7 @@ impl Pace {
             return Judgement::Fine;
         }
         let arrived = bytes.saturating_sub(self.bytes);
-        let least = time
-            .as_millis()
-            .saturating_mul(u128::from(self.limits.rate))
-            / 1000;
+        let least = time.as_nanos().saturating_mul(u128::from(self.limits.rate)) / 1_000_000_000;
         (self.since, self.bytes) = (elapsed, bytes);
         if u128::from(arrived) >= least {
             self.slow = Duration::ZERO;
