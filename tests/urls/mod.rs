@@ -1,5 +1,6 @@
 //! Sources at URLs: a lake made from one equals a lake made from disk, whatever the server does.
 
+mod answers;
 mod emulators;
 mod faults;
 mod lakes;
@@ -7,6 +8,7 @@ mod messages;
 mod secrets;
 pub(crate) mod server;
 mod stops;
+mod trust;
 
 use std::path::Path;
 use std::process::Command;

@@ -92,3 +92,151 @@ fn a_secret_is_in_no_message_log_or_file() {
         }
     }
 }
+
+/// A server that sends every request on to this URL.
+fn sent_on(to: String) -> Server {
+    Server::start(Default::default(), move |_| {
+        Answer::Status(302, vec![("Location", to.clone())], String::new())
+    })
+}
+
+#[test]
+fn the_target_of_a_redirect_gets_no_secret() {
+    let file = "job_events/part-00001-of-00002.csv.gz";
+    let target = Server::of(&committed_sample(), "", |_| Answer::Well);
+    let first = sent_on(format!("{}/{file}", target.url()));
+    let user = format!("http://user:{}@", SECRET.replace('/', "%2F"));
+    let user = first.url().replace("http://", &user);
+    let scratch = Scratch::new();
+    let out = scratch.out();
+    let url = format!("{user}/a.csv.gz?X-Amz-Signature={SECRET}");
+    let run = silent(plain(), &["convert", &url, out.to_str().unwrap()]);
+    assert!(!first.asked().is_empty());
+    assert!(
+        first
+            .asked()
+            .iter()
+            .all(|asked| asked.headers.contains_key("authorization"))
+    );
+    let asked = target.asked();
+    assert!(!asked.is_empty(), "{}", run.stderr);
+    for asked in asked {
+        let sent = format!("{asked:?}");
+        assert!(!sent.contains("K7MDENG"), "{sent}");
+        for header in ["referer", "authorization"] {
+            assert!(!asked.headers.contains_key(header), "{sent}");
+        }
+    }
+}
+
+#[test]
+fn a_signed_request_is_not_sent_on_to_another_host() {
+    let target = Server::of(&committed_sample(), "bucket/", |_| Answer::Well);
+    let first = sent_on(format!("{}/bucket/", target.url()));
+    let mut command = with_stores(&first.url());
+    command.env("AWS_SESSION_TOKEN", SECRET);
+    let run = silent(command, &["inspect", "s3://bucket/a"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(!first.asked().is_empty());
+    assert_eq!(target.asked().len(), 0, "{}", run.stderr);
+}
+
+#[test]
+fn a_wrong_argument_is_repeated_without_its_secret() {
+    let with_user = format!("https://user:{SECRET}@host/a");
+    let with_query = format!("https://host/a?X-Amz-Signature={SECRET}&X-Amz-Expires=60");
+    for url in [
+        with_user.clone(),
+        with_query,
+        format!("https://host/a#access_token={SECRET}"),
+        format!("https://user:{}@host", SECRET.replace('/', "%2F")),
+        format!("https%3A%2F%2Fuser%3A{SECRET}%40host"),
+        format!(" https://user:{SECRET}@host\u{1b}[31m"),
+        format!("X-Amz-Signature={SECRET}"),
+        format!("sig={SECRET}&token={SECRET}"),
+        format!("user:{SECRET}@host"),
+    ] {
+        let (option, unknown) = (format!("--source={url}"), format!("--unknown={url}"));
+        let (url, option, unknown) = (url.as_str(), option.as_str(), unknown.as_str());
+        for arguments in [
+            vec!["convert", "a", "b", url],
+            vec![url],
+            vec!["convert", "a", "b", "--parts", url],
+            vec!["convert", "a", "b", "--threads", url],
+            vec!["convert", "a", "b", "--tables", url],
+            vec!["convert", "a", "b", "--trace", url],
+            vec!["convert", "a", "b", "--cell", url],
+            vec!["convert", "a", "b", "--shard", url],
+            vec!["convert", "a", "b", "--derive", url],
+            vec!["convert", "a", "b", "--progress", url],
+            vec!["convert", "a", "b", unknown],
+            vec!["convert", "a", "b", "--progress", "json", unknown],
+            vec!["convert", option, "a", "b"],
+            vec!["schema", url],
+            vec!["schema", "google-2011-v2.1", url],
+            vec!["generate", url, "a"],
+            vec!["man", url],
+            vec!["completions", url],
+        ] {
+            let refused = silent(plain(), &arguments);
+            assert_eq!(refused.code, 2, "{arguments:?}: {}", refused.stderr);
+        }
+    }
+    let refused = silent(plain(), &["generate", "google-2011-v2.1", &with_user]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
+fn an_environment_that_no_store_can_be_made_from_is_an_error_and_no_panic() {
+    let scratch = Scratch::new();
+    let token = scratch.path().join("token");
+    std::fs::write(&token, format!("{SECRET}\n")).unwrap();
+    let server = Server::start(Default::default(), |_| status(403));
+    let url = server.url();
+    let endpoint = url.as_str();
+    let secret = format!("{SECRET}\n");
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (
+            &[("AWS_ENDPOINT_URL", "ht!tp://host")],
+            "AWS_ENDPOINT_URL is not the URL",
+        ),
+        (
+            &[
+                ("AWS_ENDPOINT_URL", endpoint),
+                ("AWS_CONTAINER_CREDENTIALS_FULL_URI", endpoint),
+                (
+                    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                    token.to_str().unwrap(),
+                ),
+            ],
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE names a file with a line end",
+        ),
+        (
+            &[
+                ("AWS_ENDPOINT_URL", endpoint),
+                ("AWS_ACCESS_KEY_ID", "tests"),
+                ("AWS_SECRET_ACCESS_KEY", "tests"),
+                ("AWS_SESSION_TOKEN", &secret),
+            ],
+            "AWS_SESSION_TOKEN has a line end",
+        ),
+    ];
+    for (variables, said) in cases {
+        let mut command = plain();
+        command.envs(variables.iter().copied());
+        let run = silent(command, &["inspect", "s3://bucket/a"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    }
+    // A portal may answer for the metadata service.
+    let portal = Server::start(Default::default(), |_| {
+        Answer::Status(200, Vec::new(), "<html>\n</html>\n".to_owned())
+    });
+    let mut command = plain();
+    command.env("AWS_ENDPOINT_URL", &url);
+    command.env("AWS_METADATA_ENDPOINT", portal.url());
+    let run = silent(command, &["inspect", "s3://bucket/a"]);
+    assert!(!portal.asked().is_empty());
+    assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+}

@@ -49,6 +49,14 @@ pub(crate) enum Answer {
     Whole,
     /// The same, but the connection ends after this number of bytes of the body.
     WholeCut(usize),
+    /// Well, in chunks and without a `Content-Length`; with ranges or without.
+    Chunked(bool),
+    /// In chunks and without ranges, but the connection ends after this number of bytes of the body.
+    ChunkedCut(usize),
+    /// Without a length and without chunks, as the connection ends.
+    Endless,
+    /// Well, with this header too.
+    With(&'static str, &'static str),
     /// Well, with this `ETag`, or none if it is empty.
     Tag(String),
     /// Not at all, while the server lives.
@@ -292,7 +300,17 @@ impl Shared {
             respond(writer, 412, &headers, 0, b"")?;
             return Ok(true);
         }
-        let has_ranges = !matches!(answer, Answer::Whole | Answer::WholeCut(_));
+        let has_ranges = !matches!(
+            answer,
+            Answer::Whole
+                | Answer::WholeCut(_)
+                | Answer::Chunked(false)
+                | Answer::ChunkedCut(_)
+                | Answer::Endless
+        );
+        if let Answer::With(name, value) = answer {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
         let (status, body) = match asked.range().filter(|_| has_ranges) {
             None => (200, &bytes[..]),
             Some((start, _)) if start >= bytes.len() => (416, &[][..]),
@@ -307,6 +325,16 @@ impl Shared {
         match answer {
             Answer::Cut(most) | Answer::WholeCut(most) if most < body.len() => {
                 respond(writer, status, &headers, length, &body[..most])?;
+                return Ok(false);
+            }
+            Answer::Chunked(_) => in_chunks(writer, status, &headers, body, true)?,
+            Answer::ChunkedCut(most) => {
+                in_chunks(writer, status, &headers, &body[..most.min(length)], false)?;
+                return Ok(false);
+            }
+            Answer::Endless => {
+                writer.write_all(b"HTTP/1.1 200 x\r\nConnection: close\r\n\r\n")?;
+                writer.write_all(body)?;
                 return Ok(false);
             }
             Answer::Off(by) => {
@@ -429,6 +457,30 @@ impl Shared {
         }
         body + "</ListBucketResult>"
     }
+}
+
+/// Responds without a `Content-Length`.
+fn in_chunks(
+    writer: &mut dyn Write,
+    status: u16,
+    headers: &[(String, String)],
+    body: &[u8],
+    is_whole: bool,
+) -> std::io::Result<()> {
+    let mut head = format!("HTTP/1.1 {status} x\r\nTransfer-Encoding: chunked\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    writer.write_all((head + "\r\n").as_bytes())?;
+    for chunk in body.chunks(64 << 10) {
+        writer.write_all(format!("{:x}\r\n", chunk.len()).as_bytes())?;
+        writer.write_all(chunk)?;
+        writer.write_all(b"\r\n")?;
+    }
+    if is_whole {
+        writer.write_all(b"0\r\n\r\n")?;
+    }
+    writer.flush()
 }
 
 /// A text with bytes such as `%20`.

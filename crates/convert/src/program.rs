@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::location::Location;
+use crate::location::{Location, redacted};
 use crate::plan::{Plan, Request, Shard};
 use crate::run::{self, Commit, CommitOptions, Outcome, RunOptions};
 use crate::store::Unnamed;
@@ -50,15 +50,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         .filter(|asked| !asked.is_empty());
     let filter: Option<Targets> = asked.and_then(|asked| asked.parse().ok());
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let warnings = report::LoggedWarnings {
+        in_json: wants_json(&arguments),
+    };
     let logging = tracing_subscriber::registry()
         .with(lines.with_filter(filter.unwrap_or_default()))
+        .with(warnings.with_filter(report::LoggedWarnings::filter()))
         .try_init();
     if let Err(error) = logging {
         // Another logger of the same process stays in place.
         tracing::debug!("{error}");
     }
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match parsed(&arguments) {
         Ok(cli) => cli,
         Err(answer) => return not_a_command(&answer, wants_json(&arguments)),
     };
@@ -79,6 +83,31 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     outcome.unwrap_or_else(|error| {
         report::error(&error);
         exit_code(error.kind())
+    })
+}
+
+/// Reads the arguments. What is wrong with them is said without the secrets that they may hold.
+fn parsed(arguments: &[OsString]) -> std::result::Result<Cli, clap::Error> {
+    let answer = match Cli::try_parse_from(arguments) {
+        Ok(cli) => return Ok(cli),
+        Err(answer) => answer,
+    };
+    let shown: Vec<OsString> = arguments
+        .iter()
+        .map(|argument| match redacted(&argument.to_string_lossy()) {
+            shown if shown == argument.to_string_lossy() => argument.clone(),
+            shown => shown.into(),
+        })
+        .collect();
+    if shown == arguments {
+        return Err(answer);
+    }
+    Err(match Cli::try_parse_from(&shown) {
+        Err(answer) => answer,
+        Ok(_) => Cli::command().error(
+            clap::error::ErrorKind::InvalidValue,
+            "an argument that holds a URL is wrong",
+        ),
     })
 }
 
@@ -119,7 +148,8 @@ pub struct Conversion {
 /// [`ErrorKind::Usage`], as the program would say it.
 pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conversion> {
     let start = ["tracelake", "convert"].map(OsString::from);
-    let cli = Cli::try_parse_from(start.into_iter().chain(arguments)).map_err(|answer| {
+    let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
+    let cli = parsed(&arguments).map_err(|answer| {
         let text = answer.to_string();
         let reason = text.lines().next().unwrap_or_default();
         let reason = reason.strip_prefix("error: ").unwrap_or(reason);
@@ -402,7 +432,7 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
             _ => ControlFlow::Break(()),
         }
     };
-    let made = generate_until(args.trace()?, &args.out, &args.options(), &watch);
+    let made = generate_until(args.trace()?, &args.out()?, &args.options(), &watch);
     reporter.finish();
     let made = made.map_err(|error| {
         let signal = i32::try_from(stop.load(Ordering::Relaxed));

@@ -14,7 +14,7 @@ use crate::run::parts_within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
-use values::{names, rows, rule, size, table_name};
+use values::{name, names, rows, rule, size};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -92,17 +92,17 @@ pub(crate) struct ConvertArgs {
     /// (s3://, gs://, az://, abfss://)
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    #[arg(long, help_heading = INPUT, value_name = "NAME", help = format!(
+    #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name, help = format!(
         "Name of the trace: {} [default: recognised from file names, first rows and schema.csv]",
         trace_names()
     ))]
     trace: Option<String>,
     /// Cell that SRC belongs to, for a trace published by cell, for example a [default: taken from the
     /// name of the directory or bucket]
-    #[arg(long, help_heading = INPUT, value_name = "NAME")]
+    #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name)]
     cell: Option<String>,
     /// Convert only these tables, for example job_events,task_events
-    #[arg(long, help_heading = INPUT, value_name = "NAMES", value_delimiter = ',', value_parser = table_name)]
+    #[arg(long, help_heading = INPUT, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
     tables: Vec<String>,
     /// Convert only the parts with these file numbers, of each cell, for example 0-9,17
     #[arg(long, help_heading = INPUT, value_name = "NUMBERS")]
@@ -257,13 +257,13 @@ Examples:
   tracelake schema {0} --as duckdb > views.sql
   tracelake schema {0} --as checks > checks.sql", example()))]
 pub(crate) struct SchemaArgs {
-    #[arg(value_name = "TRACE", help = format!(
+    #[arg(value_name = "TRACE", value_parser = name, help = format!(
         "Name of the trace: {} [default: a list of all traces]",
         trace_names()
     ))]
     trace: Option<String>,
     /// One of its tables [default: all]
-    #[arg(value_name = "TABLE")]
+    #[arg(value_name = "TABLE", value_parser = name)]
     table: Option<String>,
     /// Format: text, json, markdown, SQL for duckdb or spark, or checks of the rows for duckdb
     #[arg(
@@ -281,14 +281,14 @@ pub(crate) struct SchemaArgs {
 Example:
   tracelake generate {} made --parts 4 --rows 1000000 --seed 7", example()))]
 pub(crate) struct GenerateArgs {
-    #[arg(value_name = "TRACE", help = format!(
+    #[arg(value_name = "TRACE", value_parser = name, help = format!(
         "Name of the trace to imitate: {}",
         trace_names()
     ))]
     trace: String,
     /// A new or empty directory
     #[arg(value_name = "OUT")]
-    pub(crate) out: PathBuf,
+    out: PathBuf,
     /// Number of parts of each table that is published in several
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     parts: u32,
@@ -319,7 +319,7 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// A command, such as convert
-    #[arg(value_name = "COMMAND")]
+    #[arg(value_name = "COMMAND", value_parser = name)]
     pub(crate) command: Option<String>,
 }
 
@@ -468,6 +468,17 @@ impl SchemaArgs {
 impl GenerateArgs {
     pub(crate) fn trace(&self) -> Result<&'static Trace> {
         find_trace(&self.trace)
+    }
+
+    /// The directory, which is on disk.
+    pub(crate) fn out(&self) -> Result<PathBuf> {
+        match Location::parse(self.out.as_os_str())? {
+            Location::Disk(path) => Ok(path),
+            url @ Location::Url(_) => {
+                let error = Error::new(ErrorKind::Usage, "generate writes to disk only");
+                Err(error.at(url).hint("name a new directory"))
+            }
+        }
     }
 
     pub(crate) fn options(&self) -> Options {

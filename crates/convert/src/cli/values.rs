@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tracelake_schema::{Rule, TRACES};
 
+use crate::location::redacted;
 use crate::run::parts_within;
 
 /// Accepts the names of an option's values and nothing else.
@@ -52,10 +53,15 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads the name of a table; blanks around it don't count.
-#[expect(clippy::unnecessary_wraps, reason = "clap's parsers return results")]
-pub(super) fn table_name(text: &str) -> Result<String, String> {
-    Ok(text.trim().to_owned())
+/// Reads a name; blanks around it don't count. A URL is none, and may hold a secret that later messages
+/// would repeat.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    // An argument whose secret was taken out is no name either.
+    let is_name = redacted(text) == text && !text.contains("://") && !text.contains('…');
+    match is_name {
+        true => Ok(text.trim().to_owned()),
+        false => Err("expected a name, not a URL".into()),
+    }
 }
 
 /// Reads a number of rows.
@@ -81,6 +87,19 @@ pub(super) fn rule(text: &str) -> Result<Rule, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_url() {
+        assert_eq!(name(" job_events "), Ok("job_events".to_owned()));
+        for url in [
+            "https://me:secret@host",
+            "s3://bucket",
+            "me:secret@host",
+            "sig=secret",
+        ] {
+            assert!(name(url).is_err(), "{url}");
+        }
+    }
 
     #[test]
     fn sizes_have_units_and_are_enough() {

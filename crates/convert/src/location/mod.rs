@@ -7,6 +7,7 @@
 mod absent;
 mod listing;
 mod random_access;
+mod redact;
 #[cfg(feature = "urls")]
 mod remote;
 mod url;
@@ -25,6 +26,7 @@ use absent as remote;
 
 pub use listing::{Entry, Listing, LocationKind, SUMS_LIMIT, checksum_line};
 pub(crate) use random_access::RandomAccess;
+pub use redact::redacted;
 pub use url::Url;
 
 /// Asked before each read and while a server is waited for; an error ends the reading. So a run can be

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Interrupt;
+use super::{Interrupt, redact};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the bytes of a URL are.
@@ -85,32 +85,24 @@ pub(super) fn is_url(text: &str) -> bool {
 
 /// Why a path that doesn't exist was probably meant to be a URL, such as `s3:/bucket`.
 pub(super) fn misspelt(text: &str) -> Option<Error> {
+    if text.contains("://") {
+        let shown = redact::redacted(text);
+        let error = Error::new(ErrorKind::Usage, "is not a URL").at(shown);
+        return Some(error.hint("a URL starts with its scheme, such as s3://"));
+    }
     let (scheme, _) = SCHEMES.iter().find(|(scheme, _)| {
-        let rest = text.strip_prefix(scheme);
-        rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("//"))
+        let start = text.get(..scheme.len());
+        let rest = text.get(scheme.len()..).unwrap_or_default();
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+            && (rest.starts_with(':') || rest.starts_with("//"))
     })?;
     Some(malformed(text, "is not a URL").hint(format!(
         "a URL starts with {scheme}:// and is a text, not a path"
     )))
 }
 
-/// A URL, even a malformed one, without anything that may be a secret.
-fn shown(text: &str) -> String {
-    let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
-    let rest = rest.trim_start_matches('/');
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, _)) => (rest, "?…"),
-        None => (rest, ""),
-    };
-    // A password may hold slashes, so all before the last @ may be one.
-    match rest.rsplit_once('@') {
-        Some((_, rest)) => format!("{scheme}://…@{rest}{query}"),
-        None => format!("{scheme}://{rest}{query}"),
-    }
-}
-
 fn malformed(text: &str, reason: &str) -> Error {
-    Error::new(ErrorKind::Usage, reason).at(shown(text))
+    Error::new(ErrorKind::Usage, reason).at(redact::url(text))
 }
 
 impl Url {
@@ -154,7 +146,15 @@ impl Url {
         if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {
             return Err(wrong("has an empty name, `.` or `..` in its path").hint("write it out"));
         }
+        if redact::has_secret_value(path) {
+            let hint = "a query follows a question mark, which is not written %3F";
+            return Err(wrong("holds a query in its path").hint(hint));
+        }
         if let Scheme::Web(_) = scheme {
+            if text.contains('#') {
+                let hint = "write %23 for a # in a name, or leave out what follows it";
+                return Err(wrong("has a fragment, which no server gets").hint(hint));
+            }
             if !is_host(host) {
                 return Err(wrong("names no host").hint(format!("write {name}://HOST/PATH")));
             }
@@ -357,6 +357,10 @@ mod tests {
             "az://c@account/a",
             "az://container/a?sig=SECRET",
             "https://user:SECRET/SECRET@host/a",
+            "https://host/a#access_token=SECRET",
+            "https://host/a?b#SECRET",
+            "https://host/a%3FX-Amz-Signature=SECRET",
+            "s3://bucket/X-Amz-Signature=SECRET",
         ] {
             let error = Url::parse(typed).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{typed}");
@@ -366,6 +370,9 @@ mod tests {
         }
         assert!(misspelt("s3:/bucket/a").is_some());
         assert!(misspelt("https//host").is_some());
+        assert!(misspelt("HTTPS:/host").is_some());
+        let shown = misspelt(" https://user:SECRET@host").unwrap().to_string();
+        assert!(shown.starts_with(" https://…@host: "), "{shown}");
         assert!(misspelt("s3").is_none());
         assert!(misspelt("gsx/a").is_none());
     }

@@ -1,5 +1,6 @@
 //! Everything that reaches a person, on stderr or stdout: progress, summaries, tables.
 
+mod logged;
 mod progress;
 mod summary;
 
@@ -21,6 +22,7 @@ use indicatif::HumanBytes;
 use serde_json::json;
 use tracelake_generate::Summary;
 
+pub(crate) use logged::LoggedWarnings;
 pub(crate) use progress::{PlannedWork, Reporter, json_error};
 pub(crate) use summary::{close, committed};
 

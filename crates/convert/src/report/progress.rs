@@ -220,9 +220,10 @@ impl Reporter {
     }
 
     fn warn(&self, text: &str) {
-        match self.how {
-            How::Json => self.json(&ProgressLine::Warning { text }),
-            _ => self.line(&format!("warning: {}", shown(text))),
+        match &self.how {
+            How::Json => warning(text, true),
+            How::Bar(bar) => bar.suspend(|| warning(text, false)),
+            _ => warning(text, false),
         }
     }
 
@@ -380,6 +381,14 @@ impl Reporter {
 /// An error as a JSON line, where no [`Reporter`] is left or none was made.
 pub(crate) fn json_error(error: &Error) {
     json(&error_line(error));
+}
+
+/// A warning, where no [`Reporter`] can be asked.
+pub(super) fn warning(text: &str, in_json: bool) {
+    match in_json {
+        true => json(&ProgressLine::Warning { text }),
+        false => say(&format!("warning: {}", shown(text))),
+    }
 }
 
 fn error_line(error: &Error) -> ProgressLine<'_> {

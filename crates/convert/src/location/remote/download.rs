@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -13,7 +13,9 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use tokio::sync::Mutex;
 
 use super::super::{Interrupt, Url};
+use super::client::UNKNOWN;
 use super::explain::Failure;
+use super::pace::{Judgement, LIMITS, Limits, Pace};
 use super::store::Object;
 use super::{Network, Pending, network};
 use crate::error::Result;
@@ -123,6 +125,11 @@ impl Opened {
             self.block = next.wait(interrupt)?;
             self.read = 0;
             self.ahead.pop_front();
+            if self.size == UNKNOWN && (self.block.len() as u64) < BLOCK {
+                // Nothing is in those that were asked for ahead.
+                self.size = self.next;
+                self.ahead.clear();
+            }
             self.most_ahead = AHEAD.min(self.most_ahead + 1);
             self.ask_ahead();
         }
@@ -166,24 +173,40 @@ impl Version {
 struct Answer {
     /// Bytes that have arrived, but belong to the next block.
     arrived: Bytes,
-    stream: BoxStream<'static, object_store::Result<Bytes>>,
+    /// `None` if the connection was cut.
+    stream: Option<BoxStream<'static, object_store::Result<Bytes>>>,
 }
 
 impl Answer {
     fn of(result: GetResult) -> Self {
         Self {
             arrived: Bytes::new(),
-            stream: result.into_stream(),
+            stream: Some(result.into_stream()),
         }
     }
 
-    /// The next bytes; `None` at the end, and where the connection was cut.
-    async fn next(&mut self) -> Option<Bytes> {
+    /// The next bytes.
+    async fn next(&mut self) -> Next {
         while self.arrived.is_empty() {
-            self.arrived = self.stream.next().await?.ok()?;
+            let Some(stream) = &mut self.stream else {
+                return Next::Cut;
+            };
+            self.arrived = match stream.next().await {
+                Some(Ok(bytes)) => bytes,
+                Some(Err(_)) => return Next::Cut,
+                None => return Next::End,
+            };
         }
-        Some(std::mem::take(&mut self.arrived))
+        Next::Bytes(std::mem::take(&mut self.arrived))
     }
+}
+
+/// What comes next in an answer.
+enum Next {
+    Bytes(Bytes),
+    End,
+    /// The connection was cut.
+    Cut,
 }
 
 /// An object of one version, whose blocks may be asked for in any order.
@@ -193,12 +216,15 @@ pub(super) struct Transfer {
     version: Version,
     /// The one answer of a server that doesn't give ranges, which has to be read in order.
     whole: Option<Mutex<Whole>>,
+    limits: Limits,
 }
 
 struct Whole {
     answer: Option<Answer>,
     /// How far it was read.
     at: u64,
+    /// Whether that is its end, where the server doesn't say it before.
+    has_ended: bool,
 }
 
 impl std::fmt::Debug for Whole {
@@ -215,7 +241,22 @@ impl Transfer {
             version: Version::of(&found),
             object,
             whole: None,
+            limits: LIMITS,
         })
+    }
+
+    /// Counts the bytes of an object whose server doesn't say how many they are, by reading it.
+    pub(super) async fn count(object: Object) -> Result<u64> {
+        let (transfer, block, mut size) = Self::begin(object).await?;
+        let mut counted = block.len() as u64;
+        while size == UNKNOWN {
+            let block = transfer.block(counted..counted + BLOCK).await?;
+            counted += block.len() as u64;
+            if (block.len() as u64) < BLOCK {
+                size = counted;
+            }
+        }
+        Ok(size)
     }
 
     /// The size of the object.
@@ -227,24 +268,14 @@ impl Transfer {
     async fn begin(object: Object) -> Result<(Self, Vec<u8>, u64)> {
         let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
         let (answer, has_ranges) = match object.get(first).await {
-            Err(Failure::NoRanges) => (object.get(GetOptions::new()).await, false),
+            // An empty object has no first byte, and some servers say so of any.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => {
+                (object.get(GetOptions::new()).await, false)
+            }
             answer => (answer, true),
         };
         let answer = match answer {
             Ok(answer) => answer,
-            Err(Failure::Empty) => {
-                let version = Version {
-                    size: 0,
-                    e_tag: None,
-                    modified: 0,
-                };
-                let transfer = Self {
-                    object,
-                    version,
-                    whole: None,
-                };
-                return Ok((transfer, Vec::new(), 0));
-            }
             Err(failure) => return Err(object.error("read", failure)),
         };
         let version = Version::of(&answer.meta);
@@ -253,17 +284,26 @@ impl Transfer {
         let empty = Whole {
             answer: None,
             at: 0,
+            has_ended: false,
         };
         let transfer = Self {
             object,
             version,
             whole: (!has_ranges).then(|| Mutex::new(empty)),
+            limits: LIMITS,
         };
         let end = FIRST.min(size);
         let block = transfer.fill(0..end, &mut answer).await?;
+        let at = block.len() as u64;
+        let has_ended = at < end;
         if let Some(whole) = &transfer.whole {
-            *whole.lock().await = Whole { answer, at: end };
+            *whole.lock().await = Whole {
+                answer,
+                at,
+                has_ended,
+            };
         }
+        let size = if has_ended { at } else { size };
         Ok((transfer, block, size))
     }
 
@@ -273,19 +313,29 @@ impl Transfer {
         };
         // Whoever asked first gets the lock first, so the blocks are read in order.
         let mut whole = whole.lock().await;
-        let end = range.end;
+        if whole.has_ended && range.start >= whole.at {
+            return Ok(Vec::new());
+        }
         let at = whole.at;
         let mut answer = whole.answer.take().filter(|_| at == range.start);
-        let block = self.fill(range, &mut answer).await?;
-        *whole = Whole { answer, at: end };
+        let block = self.fill(range.clone(), &mut answer).await?;
+        let at = range.start + block.len() as u64;
+        *whole = Whole {
+            answer,
+            at,
+            has_ended: at < range.end,
+        };
         Ok(block)
     }
 
-    /// Reads a range, from an answer that is at its start if there is one.
+    /// Reads a range, from an answer that is at its start if there is one. Of an object whose size isn't
+    /// known, it may be less.
     async fn fill(&self, range: Range<u64>, answer: &mut Option<Answer>) -> Result<Vec<u8>> {
         let length = usize::try_from(range.end - range.start).expect("blocks fit in memory");
         let mut block = Vec::with_capacity(length);
         let mut cuts = 0;
+        let begun = Instant::now();
+        let mut pace = Pace::new(self.limits);
         while block.len() < length {
             let position = range.start + block.len() as u64;
             let current = match answer {
@@ -295,13 +345,19 @@ impl Transfer {
                     answer.insert(rest.map_err(|failure| self.object.error("read", failure))?)
                 }
             };
-            if let Some(mut bytes) = current.next().await {
+            let next = current.next().await;
+            if let Next::Bytes(mut bytes) = next {
                 cuts = 0;
                 let now = bytes.split_to(bytes.len().min(length - block.len()));
                 block.extend_from_slice(&now);
                 current.arrived = bytes;
+                self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
                 continue;
             }
+            if let (Next::End, UNKNOWN) = (next, self.version.size) {
+                return Ok(block);
+            }
+            self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
             // The next round asks for the rest.
             *answer = None;
             cuts += 1;
@@ -315,16 +371,21 @@ impl Transfer {
         Ok(block)
     }
 
+    /// Warns of a server that is slow, and fails if it is for too long.
+    fn look_at(&self, pace: &mut Pace, bytes: u64, elapsed: Duration) -> Result<()> {
+        match pace.judge(bytes, elapsed) {
+            Judgement::Fine => {}
+            Judgement::Slow => self.object.warn("less than 1 KiB arrives in a second"),
+            Judgement::TooSlow => return Err(self.object.error("read", Failure::Slow)),
+        }
+        Ok(())
+    }
+
     /// Fails if the object isn't of this version any more.
     async fn confirm(&self) -> Result<()> {
-        let confirmed = match self.version.size {
-            0 => match self.object.size().await? {
-                Some(0) => Ok(()),
-                _ => Err(Failure::Changed),
-            },
-            _ => self.ask_again(0..1).await.map(|_| ()),
-        };
-        confirmed.map_err(|failure| self.object.error("read", failure))
+        let confirmed = self.ask_again(0..1).await;
+        let confirmed = confirmed.map_err(|failure| self.object.error("read", failure));
+        confirmed.map(|_| ())
     }
 
     /// Asks for a range, of the same version; where there are no ranges, for everything.
@@ -338,7 +399,7 @@ impl Transfer {
         options = options.with_if_match(tag.filter(|tag| !tag.starts_with("W/")));
         let result = match self.object.get(options).await {
             // An object that is gone, or has become shorter.
-            Err(Failure::Missing | Failure::Empty) => return Err(Failure::Changed),
+            Err(Failure::Missing | Failure::NoSuchRange) => return Err(Failure::Changed),
             result => result?,
         };
         match Version::of(&result.meta) == self.version {
@@ -353,17 +414,81 @@ impl Transfer {
         let mut answer = Answer::of(self.ask_again(range).await?);
         let mut left = if self.whole.is_some() { start } else { 0 };
         while left > 0 {
-            // Where this is cut, too, the next round begins again.
-            let Some(mut bytes) = answer.next().await else {
-                break;
+            let mut bytes = match answer.next().await {
+                Next::Bytes(bytes) => bytes,
+                Next::End if self.version.size == UNKNOWN => return Err(Failure::Changed),
+                // The next round begins again.
+                Next::End | Next::Cut => {
+                    answer.stream = None;
+                    break;
+                }
             };
             let skipped = left.min(bytes.len() as u64);
             left -= skipped;
             answer.arrived = bytes.split_off(usize::try_from(skipped).expect("within a chunk"));
         }
-        if left > 0 {
-            answer.stream = futures_util::stream::empty().boxed();
-        }
         Ok(answer)
+    }
+}
+
+#[cfg(all(test, feature = "program"))]
+mod tests {
+    use std::fmt;
+
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::layer::{Context, SubscriberExt};
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl tracing::field::Visit for Logged {
+        fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn fmt::Debug) {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+
+    impl<S: tracing::Subscriber> Layer<S> for Logged {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            event.record(&mut self.clone());
+        }
+    }
+
+    /// Reads a small object under these limits; also what was logged.
+    fn read(limits: Limits) -> (Result<Vec<u8>>, Vec<String>) {
+        let logged = Logged::default();
+        let subscriber = tracing_subscriber::registry().with(logged.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let block = tracing::subscriber::with_default(subscriber, || {
+            runtime.unwrap().block_on(async {
+                let url = Url::parse("s3://bucket/a").unwrap();
+                let object = Object::in_memory(&url, vec![7; 1000]).await;
+                let mut transfer = Transfer::find(object).await?;
+                transfer.limits = limits;
+                transfer.block(0..1000).await
+            })
+        });
+        (block, logged.0.lock().unwrap().clone())
+    }
+
+    #[test]
+    fn a_slow_transfer_warns_and_one_that_is_slow_for_too_long_fails() {
+        let (block, logged) = read(LIMITS);
+        assert_eq!(block.unwrap(), [7; 1000]);
+        assert!(logged.is_empty(), "{logged:?}");
+
+        let (block, logged) = read(Limits::at_once(Duration::MAX));
+        assert_eq!(block.unwrap(), [7; 1000]);
+        assert_eq!(
+            logged,
+            ["s3://bucket/a: less than 1 KiB arrives in a second"]
+        );
+
+        let (block, _) = read(Limits::at_once(Duration::ZERO));
+        let error = block.unwrap_err().to_string();
+        let expected = "s3://bucket/a: cannot read: less than 1 KiB arrived in a second for five";
+        assert!(error.starts_with(expected), "{error}");
     }
 }

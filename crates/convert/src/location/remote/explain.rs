@@ -7,9 +7,10 @@ use std::error::Error as StdError;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
-use super::super::Url;
 use super::super::url::Scheme;
-use super::client::Refusal;
+use super::super::{Url, redacted};
+use super::client::{Refusal, Unusable};
+use super::environment::is_set;
 use crate::error::{Error, ErrorKind, escape};
 
 /// The longest reason of somebody else that is shown, in bytes.
@@ -20,14 +21,16 @@ const REASON: usize = 200;
 pub(super) enum Failure {
     /// There is no such object.
     Missing,
-    /// It has no byte to give.
-    Empty,
+    /// It has no such bytes: it may be empty, or the server gives no ranges.
+    NoSuchRange,
     /// The server doesn't give ranges.
     NoRanges,
     /// It isn't the object that it was before.
     Changed,
     /// The connection was cut more often than is tried again.
     Cut,
+    /// It came too slowly for too long.
+    Slow,
     /// Anything else.
     Other(object_store::Error),
 }
@@ -39,7 +42,7 @@ impl Failure {
             object_store::Error::Precondition { .. } => Self::Changed,
             object_store::Error::NotSupported { .. } => Self::NoRanges,
             error => match find::<Refusal>(&error) {
-                Some(Refusal { status: 416, .. }) => Self::Empty,
+                Some(Refusal { status: 416, .. }) => Self::NoSuchRange,
                 Some(Refusal { status: 405, .. }) => Self::Missing,
                 _ => Self::Other(error),
             },
@@ -59,13 +62,22 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// The last cause, which names no URL.
-fn last(error: &dyn StdError) -> String {
+/// The last cause, without what may be a secret.
+fn last(error: &(dyn StdError + 'static)) -> String {
+    // These repeat values of what they can't read, and they read credentials.
+    if find::<serde_json::Error>(error).is_some() {
+        return "the answer is not the JSON that was expected".to_owned();
+    }
     let mut last = error;
     while let Some(cause) = last.source() {
         last = cause;
     }
-    escape(last.to_string().as_bytes(), REASON)
+    let text = redacted(&last.to_string());
+    let text = match text.split_once("WebIdentity response: ") {
+        Some((reason, _)) => format!("{reason}WebIdentity response"),
+        None => text,
+    };
+    escape(text.as_bytes(), REASON)
 }
 
 /// The environment of a store, for hints.
@@ -100,7 +112,10 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             "there is no such object".to_owned(),
             "check the URL; case matters".to_owned(),
         ),
-        Failure::Empty => ("has no such bytes".to_owned(), AGAIN.to_owned()),
+        Failure::NoSuchRange => (
+            format!("cannot {doing}: the server says that it has no such bytes"),
+            AGAIN.to_owned(),
+        ),
         Failure::NoRanges => (
             format!("cannot {doing}: the server doesn't do what was asked"),
             "download the file, and name it".to_owned(),
@@ -113,13 +128,16 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             format!("cannot {doing}: the connection was cut again and again"),
             AGAIN.to_owned(),
         ),
-        Failure::Other(error) => match (find::<Refusal>(error), find::<HttpError>(error)) {
-            (Some(refusal), _) => refused(url, unsigned, doing, refusal),
-            (None, Some(http)) => unreachable(url, doing, http),
-            (None, None) => (
-                format!("cannot {doing}: {}", status(error)),
-                AGAIN.to_owned(),
+        Failure::Slow => (
+            format!("cannot {doing}: less than 1 KiB arrived in a second for five minutes"),
+            AGAIN.to_owned(),
+        ),
+        Failure::Other(error) => match find::<Unusable>(error) {
+            Some(unusable) => (
+                format!("cannot {doing}: {unusable}"),
+                unusable.hint.to_owned(),
             ),
+            None => other(url, unsigned, doing, error),
         },
     };
     Error::new(ErrorKind::Failed, reason)
@@ -127,12 +145,26 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
         .hint(hint)
 }
 
+fn other(url: &Url, unsigned: bool, doing: &str, error: &object_store::Error) -> (String, String) {
+    match (find::<Refusal>(error), find::<HttpError>(error)) {
+        (Some(refusal), _) => refused(url, unsigned, doing, refusal),
+        (None, Some(http)) => unreachable(url, doing, http),
+        (None, None) => match status(error) {
+            Some(status) => (format!("cannot {doing}: {status}"), AGAIN.to_owned()),
+            None => (
+                format!("cannot {doing}: {}", last(error)),
+                format!("check the URL and {}", environment(url.scheme).endpoint),
+            ),
+        },
+    }
+}
+
 const AGAIN: &str = "run the same command again; what is finished is kept";
 
 /// What was given up after many tries: the status that the last answer had.
-fn status(error: &object_store::Error) -> String {
+fn status(error: &object_store::Error) -> Option<String> {
     let mut causes = std::iter::successors(error.source(), |&error| error.source());
-    let text = causes.find_map(|cause| {
+    causes.find_map(|cause| {
         let text = cause.to_string();
         let (_, status) = text.split_once("status code: ")?;
         let status = status.split(": ").next()?;
@@ -140,8 +172,27 @@ fn status(error: &object_store::Error) -> String {
             "status {}, again and again",
             escape(status.as_bytes(), REASON)
         ))
-    });
-    text.unwrap_or_else(|| last(error))
+    })
+}
+
+/// What to do about a profile, which isn't read.
+fn export_profile(url: &Url) -> Option<String> {
+    let has_profile = ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]
+        .into_iter()
+        .any(is_set);
+    let is_missed = url.scheme == Scheme::S3 && has_profile && !is_set("AWS_ACCESS_KEY_ID");
+    is_missed.then(|| {
+        "profiles aren't read; run: eval \"$(aws configure export-credentials --format env)\""
+            .to_owned()
+    })
+}
+
+/// What to do without credentials that are read.
+fn set_credentials(url: &Url) -> String {
+    export_profile(url).unwrap_or_else(|| {
+        let credentials = environment(url.scheme).credentials;
+        format!("set {credentials}; docs/object-stores.md lists all that is read")
+    })
 }
 
 fn refused(url: &Url, unsigned: bool, doing: &str, refusal: &Refusal) -> (String, String) {
@@ -192,15 +243,13 @@ fn refused(url: &Url, unsigned: bool, doing: &str, refusal: &Refusal) -> (String
             format!("forbidden without credentials: {refusal}"),
             match url.scheme {
                 Scheme::Web(_) => "check that the URL is public and hasn't expired".to_owned(),
-                _ => format!(
-                    "set {}; docs/object-stores.md lists all that is read",
-                    names.credentials
-                ),
+                _ => set_credentials(url),
             },
         ),
         (_, 401 | 403) => (
             format!("forbidden with these credentials: {refusal}"),
-            format!("check {} and what they allow", names.credentials),
+            export_profile(url)
+                .unwrap_or_else(|| format!("check {} and what they allow", names.credentials)),
         ),
         _ => (
             format!("cannot {doing}: the server refuses: {refusal}"),
@@ -213,7 +262,11 @@ fn unreachable(url: &Url, doing: &str, error: &HttpError) -> (String, String) {
     let names = environment(url.scheme);
     let reason = last(error);
     let hint = if reason.contains("certificate") {
-        "set SSL_CERT_FILE to the certificates to trust, if this is the right server".to_owned()
+        let variable = match url.scheme {
+            Scheme::S3 => "AWS_CA_BUNDLE",
+            _ => "SSL_CERT_FILE",
+        };
+        format!("set {variable} to the certificates to trust, if this is the right server")
     } else if error.kind() == HttpErrorKind::Connect {
         format!("check the network, the URL and {}", names.endpoint)
     } else {
@@ -224,13 +277,9 @@ fn unreachable(url: &Url, doing: &str, error: &HttpError) -> (String, String) {
 
 /// The error for a store that is written to without credentials.
 pub(super) fn no_credentials(url: &Url) -> Error {
-    let names = environment(url.scheme);
     Error::new(ErrorKind::Failed, "there are no credentials to write with")
         .at(url.to_string())
-        .hint(format!(
-            "set {}; docs/object-stores.md lists all that is read",
-            names.credentials
-        ))
+        .hint(set_credentials(url))
 }
 
 /// The error for an environment that no store can be made from.

@@ -5,7 +5,10 @@
 
 mod client;
 mod download;
+mod environment;
 mod explain;
+mod keys;
+mod pace;
 mod random_access;
 mod store;
 mod upload;
@@ -172,9 +175,11 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
         if url.path.is_empty() || url.ends_in_slash {
             return Ok(Some(LocationKind::Directory));
         }
+        let mut sums = Ok(None);
         if url.is_web() && !is_file {
-            let sums = network.stores.open(&url.join(super::listing::SUMS)).await?;
-            if sums.size().await.is_ok_and(|size| size.is_some()) {
+            let file = network.stores.open(&url.join(super::listing::SUMS)).await?;
+            sums = file.size().await;
+            if let Ok(Some(_)) = sums {
                 return Ok(Some(LocationKind::Directory));
             }
         }
@@ -184,7 +189,8 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
             return Ok(Some(LocationKind::File { bytes }));
         }
         if url.is_web() {
-            return size.map(|_| None);
+            // Without a file, the URL names a directory, and this is why it can't be read.
+            return size.and(sums).map(|_| None);
         }
         // Whoever may list but not read, or the other way round, still gets the better answer.
         match (object.list().await, size) {

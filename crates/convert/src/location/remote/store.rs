@@ -24,15 +24,15 @@ use tracelake_schema::TRACES;
 
 use super::super::url::Scheme;
 use super::super::{Entry, LocationKind, Url};
-use super::client::Connector;
+use super::client::{Connector, UNKNOWN, is_truthy};
+use super::download::Transfer;
+use super::environment::{self, is_set};
 use super::explain::{Failure, explain, misconfigured, no_credentials};
+use super::keys::unmarked;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long the metadata service of a cloud machine may take to hand out credentials.
 const METADATA_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
 
 /// How often, and for how long, a request is tried again. What was read before counts as progress, so a
 /// file may take any number of connections.
@@ -79,13 +79,8 @@ const AZURE_CREDENTIALS: &[&str] = &[
     "AZURE_FABRIC_TOKEN_SERVICE_URL",
 ];
 
-fn is_set(variable: &&str) -> bool {
-    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
-}
-
 fn is_true(variable: &str) -> bool {
-    let value = std::env::var(variable).unwrap_or_default();
-    matches!(&value.to_ascii_lowercase()[..], "1" | "true" | "yes" | "on")
+    is_truthy(&std::env::var(variable).unwrap_or_default())
 }
 
 /// How requests are signed.
@@ -107,12 +102,12 @@ impl Signing {
             Scheme::Azure => (AZURE_CREDENTIALS, "AZURE_SKIP_SIGNATURE"),
             Scheme::Web(_) => return Self::Unsigned,
         };
-        let is_emulator = url.scheme == Scheme::Gs && is_set(&EMULATOR);
+        let is_emulator = url.scheme == Scheme::Gs && is_set(EMULATOR);
         if is_true(skip) || is_published(url) || is_emulator {
             return Self::Unsigned;
         }
         let has_file = url.scheme == Scheme::Gs && google_file().is_some_and(|file| file.exists());
-        match variables.iter().any(is_set) || has_file {
+        match variables.iter().any(|name| is_set(name)) || has_file {
             true => Self::Signed,
             false => Self::AskMetadata,
         }
@@ -215,8 +210,12 @@ fn web(url: &Url) -> Result<Store> {
     let store = HttpBuilder::new()
         .with_url(address)
         .with_retry(retry())
-        .with_client_options(options())
-        .with_http_connector(Connector { authorization })
+        .with_client_options(ClientOptions::new().with_allow_http(true))
+        .with_http_connector(Connector {
+            is_web: true,
+            authorization,
+            ..Connector::default()
+        })
         .build();
     Ok(Store {
         objects: Arc::new(store.map_err(|error| misconfigured(url, &error))?),
@@ -237,19 +236,10 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     decoded
 }
 
-fn options() -> ClientOptions {
-    ClientOptions::new()
-        .with_allow_http(true)
-        .with_connect_timeout(CONNECT)
-        .with_user_agent(HeaderValue::from_static(concat!(
-            "tracelake/",
-            env!("CARGO_PKG_VERSION")
-        )))
-}
-
 /// Makes the store of a bucket from the environment.
 async fn bucket(url: &Url) -> Result<Store> {
     let signing = Signing::of(url);
+    environment::check(url, signing != Signing::Unsigned, &environment::variable)?;
     tracing::debug!(url = url.root(), ?signing, "opening a store");
     if signing != Signing::AskMetadata {
         return build(url, signing == Signing::Unsigned).map(|(store, _)| store);
@@ -275,12 +265,17 @@ where
 fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
     let failed = |error: object_store::Error| misconfigured(url, &error);
     let bucket = url.bucket.clone();
+    let connector = Connector {
+        is_signed: !unsigned,
+        certificates: environment::certificates(url, &environment::variable)?,
+        ..Connector::default()
+    };
     let (objects, credentials): (Arc<dyn ObjectStore>, Credentials) = match url.scheme {
         Scheme::S3 => {
             let mut builder = AmazonS3Builder::from_env()
                 .with_bucket_name(bucket)
                 .with_retry(retry())
-                .with_http_connector(Connector::default());
+                .with_http_connector(connector);
             let endpoints = [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint];
             let endpoints = endpoints.map(|key| builder.get_config_value(&key));
             if endpoints.iter().flatten().any(|url| is_plain(url)) {
@@ -294,10 +289,14 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
             (Arc::new(store), credentials)
         }
         Scheme::Gs => {
+            // Without this, a store in which an object is stored compressed would decompress it.
+            let mut connector = connector;
+            let encoding = HeaderValue::from_static("gzip");
+            connector.headers.insert("accept-encoding", encoding);
             let mut builder = GoogleCloudStorageBuilder::from_env()
                 .with_bucket_name(bucket)
                 .with_retry(retry())
-                .with_http_connector(Connector::default());
+                .with_http_connector(connector);
             if let Ok(emulator) = std::env::var(EMULATOR) {
                 let scheme = if emulator.contains("://") {
                     ""
@@ -308,14 +307,7 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
             }
             let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
             let plain = endpoint.is_some_and(|url| is_plain(&url));
-            // Without this, a store in which an object is stored compressed would decompress it.
-            let encoding = HeaderValue::from_static("gzip");
-            let headers = [(
-                "accept-encoding".parse().expect("a header's name"),
-                encoding,
-            )];
-            let options = options().with_default_headers(headers.into_iter().collect());
-            builder = builder.with_client_options(options.with_allow_http(plain));
+            builder = builder.with_client_options(ClientOptions::new().with_allow_http(plain));
             if unsigned {
                 let nobody = StaticCredentialProvider::new(GcpCredential {
                     bearer: String::new(),
@@ -332,7 +324,7 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
             let mut builder = MicrosoftAzureBuilder::from_env()
                 .with_container_name(bucket)
                 .with_retry(retry())
-                .with_http_connector(Connector::default());
+                .with_http_connector(connector);
             if let Some(host) = &url.account {
                 let (account, _) = host.split_once('.').unwrap_or((host, ""));
                 builder = builder.with_account(account);
@@ -382,13 +374,16 @@ impl Object {
         // URLs are signed for this method only.
         let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..1)));
         let found = match self.get(first).await {
-            Err(Failure::NoRanges) => self.get(GetOptions::new()).await,
+            // An empty object has no first byte, and some servers say so of any.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
             found => found,
         };
         match found {
+            Ok(found) if found.meta.size == UNKNOWN => {
+                Transfer::count(self.clone()).await.map(Some)
+            }
             Ok(found) => Ok(Some(found.meta.size)),
             Err(Failure::Missing) => Ok(None),
-            Err(Failure::Empty) => Ok(Some(0)),
             Err(failure) => Err(self.error("read", failure)),
         }
     }
@@ -478,7 +473,7 @@ impl Object {
                 .location
                 .parts()
                 .skip(depth)
-                .map(|part| part.as_ref().to_owned())
+                .map(|part| unmarked(part.as_ref()).to_owned())
                 .collect();
             if !names.is_empty() {
                 all.push((names.join("/"), object.size));
@@ -514,11 +509,43 @@ impl Object {
             kind: LocationKind::Directory,
             etag: None,
         });
-        Ok(objects.chain(directories).collect())
+        let entries = objects.chain(directories);
+        let entries = entries.map(|entry| match unmarked(&entry.name) {
+            name if name == entry.name => entry,
+            // No name of a file, and nothing that could be opened by it.
+            name => Entry {
+                name: format!("{name}/"),
+                kind: LocationKind::Other,
+            },
+        });
+        Ok(entries.collect())
+    }
+
+    /// Reports what isn't wrong yet. Nobody but the program shows it.
+    pub(super) fn warn(&self, what: &str) {
+        tracing::warn!("{}: {what}", self.url);
     }
 
     /// The error for a request that failed.
     pub(super) fn error(&self, doing: &str, failure: Failure) -> Error {
         explain(&self.url, self.store.unsigned, doing, failure)
+    }
+}
+
+#[cfg(test)]
+impl Object {
+    /// An object of a store that is but memory.
+    pub(super) async fn in_memory(url: &Url, bytes: Vec<u8>) -> Self {
+        let store = object_store::memory::InMemory::new();
+        let path = Path::parse(&url.path).expect("a path");
+        store.put(&path, bytes.into()).await.expect("memory");
+        Self {
+            url: url.clone(),
+            store: Store {
+                objects: Arc::new(store),
+                unsigned: false,
+            },
+            path,
+        }
     }
 }

@@ -1,0 +1,94 @@
+//! Names in a list that object_store takes for no names, such as `a//b`: they are marked, so that the
+//! list is read.
+//!
+//! Stores allow such keys, and one of them would otherwise fail the list of all.
+
+/// Begins the marked form of a part; it is a character for private use.
+const MARK: char = '\u{e000}';
+
+/// Elements that hold a key, or what keys start with: of S3 and Google, and of Azure.
+const ELEMENTS: &[&str] = &["Key", "Prefix", "Name"];
+
+/// A list as a store sends it, whose keys all have parts that object_store takes.
+pub(super) fn marked(list: &str) -> String {
+    let mut read = String::with_capacity(list.len());
+    let mut rest = list;
+    while let Some((start, end)) = next_key(rest) {
+        read.push_str(&rest[..start]);
+        read.push_str(&marked_key(&rest[start..end]));
+        rest = &rest[end..];
+    }
+    read.push_str(rest);
+    read
+}
+
+/// Where the next key starts and ends.
+fn next_key(list: &str) -> Option<(usize, usize)> {
+    let mut tags = list.match_indices('<');
+    tags.find_map(|(at, _)| {
+        let tag = &list[at + 1..];
+        let mut elements = ELEMENTS.iter();
+        let element = elements.find(|element| {
+            let rest = tag.strip_prefix(*element);
+            rest.is_some_and(|rest| rest.starts_with('>'))
+        })?;
+        let start = at + 1 + element.len() + 1;
+        Some((start, start + list[start..].find('<')?))
+    })
+}
+
+/// A key with its empty parts and its dots marked. A slash at its end is allowed.
+fn marked_key(key: &str) -> String {
+    let (names, slash) = match key.strip_suffix('/') {
+        Some(names) => (names, "/"),
+        None if key.is_empty() => return String::new(),
+        None => (key, ""),
+    };
+    let parts = names.split('/').map(|part| match part {
+        "" | "." | ".." => format!("{MARK}{part}"),
+        part => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/") + slash
+}
+
+/// A part of a key as it is in the store.
+pub(super) fn unmarked(part: &str) -> &str {
+    match part.strip_prefix(MARK) {
+        Some(bad @ ("" | "." | "..")) => bad,
+        _ => part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_key_of_a_list_is_read_and_found_again() {
+        for key in [
+            "a/b", "a//b", "a/../b", "../b", "./a", "/a", "//a", "a/..", "a/.b", "..a/b", "",
+        ] {
+            let list = format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
+            let read = marked(&list);
+            let read = read.strip_prefix("<Contents><Key>").unwrap();
+            let (read, rest) = read.split_once("</Key>").unwrap();
+            assert_eq!(rest, "<Size>1</Size></Contents>");
+            let path = Path::parse(read).unwrap();
+            let parts = path.parts().map(|part| unmarked(part.as_ref()).to_owned());
+            assert_eq!(parts.collect::<Vec<_>>().join("/"), key);
+        }
+    }
+
+    #[test]
+    fn prefixes_end_in_a_slash() {
+        let list = "<Prefix></Prefix><CommonPrefixes><Prefix>a//</Prefix></CommonPrefixes><BlobPrefix>\
+                    <Name>../</Name></BlobPrefix><Keys>//</Keys><Key>a";
+        let read = format!(
+            "<Prefix></Prefix><CommonPrefixes><Prefix>a/{MARK}/</Prefix></CommonPrefixes><BlobPrefix>\
+             <Name>{MARK}../</Name></BlobPrefix><Keys>//</Keys><Key>a"
+        );
+        assert_eq!(marked(list), read);
+    }
+}
