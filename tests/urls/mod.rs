@@ -6,6 +6,7 @@ mod lakes;
 mod messages;
 mod secrets;
 pub(crate) mod server;
+mod states;
 mod stops;
 
 use std::path::Path;
