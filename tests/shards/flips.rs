@@ -237,6 +237,8 @@ fn changed_values_of_a_manifest_are_found_and_healed() {
     let mut paths = Vec::new();
     leaves(&healthy, String::new(), &mut paths);
     paths.retain(|path| !SAYS_ITSELF.iter().any(|known| path.starts_with(known)));
+    // Nor does a file say under which name and with how many bytes its source was published.
+    paths.retain(|path| !path.ends_with("/source/path") && !path.ends_with("/source/bytes"));
     let mut score = Score::new("changed values of a manifest with a right digest");
     let mut healed = 0;
     for path in &paths {

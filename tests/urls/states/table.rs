@@ -103,10 +103,10 @@ const ROWS: &[Row] = &[
     ("all and the plan that added others", "", &[], 0, &[], Lake("")),
     ("all and the plan that added others", "", &["commit"], 0, &[], Lake("")),
 
-    ("jobs and a foreign plan", OTHERS, &[], 6, &["manifest", "plan"], Untouched),
-    ("jobs and a foreign plan", "", &[], 6, &["manifest", "plan"], Untouched),
-    ("jobs and a foreign plan", OTHERS, &["--shard", "1/2"], 6, &["manifest", "plan"], Untouched),
-    ("jobs and a foreign plan", "", &["commit"], 6, &["manifest", "plan"], Untouched),
+    ("jobs and a foreign plan", OTHERS, &[], 6, &["plan", JOBS, MACHINES], Untouched),
+    ("jobs and a foreign plan", "", &[], 6, &["plan", JOBS, MACHINES], Untouched),
+    ("jobs and a foreign plan", OTHERS, &["--shard", "1/2"], 6, &["plan", JOBS, MACHINES], Untouched),
+    ("jobs and a foreign plan", "", &["commit"], 6, &["plan", JOBS, MACHINES], Untouched),
 
     ("jobs", JOBS, &["--overwrite"], 2, &["new prefix"], Untouched),
     ("a plan of all", "", &["--overwrite"], 2, &["new prefix"], Untouched),
