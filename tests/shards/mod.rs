@@ -1,6 +1,7 @@
 //! Lakes that several workers make: whatever the order, and whoever is killed, the bytes are those of
 //! a lake that one run made.
 
+mod flips;
 mod grown;
 mod killed;
 mod recipes;

@@ -7,6 +7,7 @@ mod lakes;
 mod messages;
 mod secrets;
 pub(crate) mod server;
+mod states;
 mod stops;
 mod trust;
 

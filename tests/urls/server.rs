@@ -59,6 +59,8 @@ pub(crate) enum Answer {
     With(&'static str, &'static str),
     /// Well, with this `ETag`, or none if it is empty.
     Tag(String),
+    /// As a store that has never heard of conditions.
+    Unconditional,
     /// Not at all, while the server lives.
     Silent,
     /// Not at all, and the connection ends; but what was asked for is done.
@@ -267,7 +269,11 @@ impl Shared {
             return Ok(true);
         }
         if asked.method != "GET" && asked.method != "HEAD" {
-            let (status, body) = self.write(asked);
+            let mut asked = asked.clone();
+            if let Answer::Unconditional = answer {
+                asked.headers.clear();
+            }
+            let (status, body) = self.write(&asked);
             let headers = [("ETag".to_owned(), "\"1\"".to_owned())];
             respond(writer, status, &headers, body.len(), body.as_bytes())?;
             return Ok(true);

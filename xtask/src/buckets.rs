@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::readers::{environment, run, target};
 use crate::rig::cargo;
 
-const MOTO: &str = "tests/urls/emulators/requirements.txt";
+pub(crate) const MOTO: &str = "tests/urls/emulators/requirements.txt";
 
 /// The Azure server, pinned.
 const AZURITE: &str = "azurite@3.35.0";

@@ -21,7 +21,10 @@ mod faults;
 mod r#gen;
 mod golden;
 mod kill;
+#[path = "../../tests/urls/emulators/process.rs"]
+mod process;
 mod python;
+mod races;
 mod readers;
 mod reading;
 mod rig;
@@ -111,6 +114,15 @@ enum Task {
         #[arg(long, value_parser = rig::PLACES)]
         only: Option<String>,
     },
+    /// Let several writers work on one prefix of a bucket in moto, disturb them, and check the lakes
+    Races {
+        /// How many races
+        #[arg(long, default_value_t = 1_000)]
+        runs: u64,
+        /// The seed of the first race; each other one has the next number
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
 }
 
 #[derive(Args)]
@@ -140,6 +152,7 @@ fn main() -> Result<()> {
         Task::Faults { only } => faults::faults(&root, only.as_deref())?,
         Task::Scale => scale::scale(&root)?,
         Task::Kill { moments, only } => kill::kill(&root, moments, only.as_deref())?,
+        Task::Races { runs, seed } => races::races(&root, runs, seed)?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
         Task::Readers { spark, .. } => {
             let extra = if spark { Extra::Spark } else { Extra::None };

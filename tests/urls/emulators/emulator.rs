@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Instant;
+use std::process::Command;
 
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
 use super::super::plain;
-use crate::crash::child::HANGS;
+use super::process::Process;
 use crate::support::tree;
 
 /// The account of every Azurite, and its key, which its documentation publishes.
@@ -24,8 +22,7 @@ pub(super) const KEY: &str =
 /// A server that lives until it is dropped, with a bucket named `bucket`.
 pub(super) struct Emulator {
     kind: Kind,
-    address: String,
-    child: Child,
+    process: Process,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,51 +48,26 @@ impl Emulator {
     }
 
     fn start(kind: Kind, variables: &[(&str, &str)]) -> Self {
-        // The port is free now, and nobody else takes it that soon.
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
-        let port = address.port().to_string();
-        let (program, arguments) = match kind {
-            Kind::Moto => ("moto/bin/moto_server", vec!["-H", "127.0.0.1", "-p", &port]),
+        let (program, arguments): (_, &[&str]) = match kind {
+            Kind::Moto => ("moto/bin/moto_server", &["-H", "127.0.0.1", "-p"]),
             Kind::Azurite => (
                 "azurite/node_modules/.bin/azurite-blob",
-                vec![
-                    "--blobHost",
-                    "127.0.0.1",
-                    "--blobPort",
-                    &port,
+                &[
                     "--inMemoryPersistence",
                     "--disableTelemetry",
                     "--skipApiVersionCheck",
+                    "--blobHost",
+                    "127.0.0.1",
+                    "--blobPort",
                 ],
             ),
         };
-        // The shell ends the server when its stdin ends, which it does however this process ends.
-        let child = Command::new("sh")
-            .args([
-                "-c",
-                "\"$@\" </dev/null & read -r _; kill $!; wait $!",
-                "sh",
-            ])
-            .arg(installed().join(program))
-            .args(arguments)
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let emulator = Self {
-            kind,
-            address: address.to_string(),
-            child,
+        let arguments = |port: &str| {
+            let arguments = arguments.iter().chain([&port]);
+            arguments.map(|&argument| argument.to_owned()).collect()
         };
-        let begun = Instant::now();
-        while TcpStream::connect(&emulator.address).is_err() {
-            assert!(begun.elapsed() < HANGS, "{program} doesn't listen");
-            sleep(std::time::Duration::from_millis(50));
-        }
+        let process = Process::start(&installed().join(program), arguments, variables).unwrap();
+        let emulator = Self { kind, process };
         let bucket = match kind {
             Kind::Moto => "/bucket",
             Kind::Azurite => "/bucket?restype=container",
@@ -130,12 +102,15 @@ impl Emulator {
         let mut command = plain();
         match self.kind {
             Kind::Moto => command
-                .env("AWS_ENDPOINT_URL", format!("http://{}", self.address))
+                .env(
+                    "AWS_ENDPOINT_URL",
+                    format!("http://{}", self.process.address()),
+                )
                 .env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1"),
             Kind::Azurite => command
                 .env(
                     "AZURE_STORAGE_ENDPOINT",
-                    format!("http://{}/{ACCOUNT}", self.address),
+                    format!("http://{}/{ACCOUNT}", self.process.address()),
                 )
                 .env("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
                 .env("IDENTITY_ENDPOINT", "http://127.0.0.1:1"),
@@ -215,7 +190,9 @@ impl Emulator {
         };
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = method.parse().unwrap();
-        *request.uri_mut() = format!("http://{}{target}", self.address).parse().unwrap();
+        *request.uri_mut() = format!("http://{}{target}", self.process.address())
+            .parse()
+            .unwrap();
         let length = body.len().to_string();
         let length = [("content-length", &length[..])];
         let length = length.iter().filter(|_| method == "PUT");
@@ -236,11 +213,12 @@ impl Emulator {
                 authorizer.try_authorize(&mut request).unwrap();
             }
         }
-        let mut head = format!("{method} {target} HTTP/1.0\r\nhost: {}\r\n", self.address);
+        let address = self.process.address();
+        let mut head = format!("{method} {target} HTTP/1.0\r\nhost: {address}\r\n");
         for (name, value) in request.headers() {
             head += &format!("{name}: {}\r\n", value.to_str().unwrap());
         }
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
         stream.write_all(body).unwrap();
         let mut answer = Vec::new();
@@ -250,13 +228,6 @@ impl Emulator {
         let status = String::from_utf8(answer).unwrap();
         let status = status.split_whitespace().nth(1).unwrap();
         (status.parse().unwrap(), body)
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
     }
 }
 

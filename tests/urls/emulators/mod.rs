@@ -2,6 +2,7 @@
 //! S3, Azurite for Azure. `cargo xtask buckets` installs them; without them, these tests are ignored.
 
 mod emulator;
+mod process;
 
 use std::collections::BTreeMap;
 use std::path::Path;
