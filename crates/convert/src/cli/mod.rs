@@ -346,9 +346,11 @@ fn find_trace(name: &str) -> Result<&'static Trace> {
     })
 }
 
-/// How to get a command of the Python package.
+/// How to get a command of the Python package, which isn't on PyPI yet.
 pub(crate) fn in_python(extra: &str) -> String {
-    format!("pip install 'tracelake[{extra}]'")
+    format!(
+        "install the package from a clone of the repository: pip install './crates/python[{extra}]'"
+    )
 }
 
 /// The trace that examples are about.

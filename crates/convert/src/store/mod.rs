@@ -35,7 +35,7 @@ use disk::{
     refuse_symlink, remove_all, remove_file, sync_directory,
 };
 
-pub use disk::{files, foreign_files, inside};
+pub use disk::{files, foreign_files, inside, is_skipped};
 pub use facts::{CutFacts, Journal, LakeProgress, progress};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
