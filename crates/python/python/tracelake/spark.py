@@ -52,7 +52,7 @@ def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
     files = [_files.hadoop_pattern(file) for file in _files.of_table(manifest, facts)]
     partitions = {"cell": "string"} if manifest.cells else {}
     if manifest.options["layout"] == "hive":
-        partitions["file_number"] = "int"
+        partitions["file_number"] = "integer"
     # Spark guesses the types of partition columns unless the schema has them.
     schema = spark.read.parquet(files[0]).schema
     for name, kind in partitions.items():

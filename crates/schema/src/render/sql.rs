@@ -421,6 +421,30 @@ mod tests {
     };
 
     #[test]
+    fn views_read_the_files_that_they_are_given() {
+        for trace in TRACES {
+            for table in trace.all_tables() {
+                let views = duckdb_views(trace, table, "['/a[[]1]/b.parquet']");
+                assert!(views.contains("FROM read_parquet(['/a[[]1]/b.parquet'], "));
+                assert!(!views.contains("**"), "{}", table.name);
+                let below = duckdb_views(trace, table, &files_below(table));
+                assert!(duckdb(trace, Some(table)).ends_with(&format!("\n{below}")));
+            }
+        }
+    }
+
+    #[test]
+    fn names_for_spark_are_those_of_the_view() {
+        for trace in TRACES {
+            for table in trace.all_tables() {
+                let columns = spark_named(trace, table).join(",\n    ");
+                let view = format!(" AS SELECT\n    {columns},\n    `");
+                assert!(spark(trace, Some(table)).contains(&view), "{}", table.name);
+            }
+        }
+    }
+
+    #[test]
     fn duckdb_doubles_quotes() {
         let ddl = duckdb(&TRACES[0], Some(&TABLE));
         assert!(
