@@ -321,7 +321,7 @@ class Ranges(SimpleHTTPRequestHandler):
         else:
             self.send_response(404 if content is None else 200)
         self.send_header("Accept-Ranges", "bytes")
-        self.send_header("ETag", f'"{len(body)}"')
+        self.send_header("ETag", f'"{len(content or b"")}"')
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if is_sent:
