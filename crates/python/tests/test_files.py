@@ -266,7 +266,7 @@ def test_a_page_needs_an_existing_directory(lake: tracelake.Manifest) -> None:
     pytest.importorskip("matplotlib")
     Path("directory").mkdir()
     for out in ("nosuch/page.html", "directory"):
-        with pytest.raises(tracelake.UsageError, match="existing directory"):
+        with pytest.raises(tracelake.FailedError, match="existing directory"):
             tracelake.report(lake.path, out)
 
 

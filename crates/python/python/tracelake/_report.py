@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from . import _checks, _figures, _queries, _results, _tracelake
-from ._errors import UsageError
+from ._errors import FailedError
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     _figures.need_matplotlib()
     directory = os.path.dirname(os.path.abspath(out))
     if os.path.isdir(out) or not os.path.isdir(directory):
-        raise UsageError(f"{out}: name a file in an existing directory")
+        raise FailedError(f"{out}: cannot be written; name a file in an existing directory")
     checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
