@@ -1,5 +1,8 @@
 //! The commands and their arguments.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::support::{
@@ -350,16 +353,20 @@ fn schema_prints_every_form() {
 #[test]
 fn a_command_of_the_python_package_says_in_one_line_how_to_get_it() {
     let cases: &[(&[&str], &str)] = &[
-        (&["check", "lake", "--fail-on", "known"], "tracelake[check]"),
-        (&["report", "lake", "-o", "page.html"], "tracelake[report]"),
-        (&["derive", "lake", "out"], "tracelake[check]"),
+        (&["check", "lake", "--fail-on", "known"], "check"),
+        (&["report", "lake", "-o", "page.html"], "report"),
+        (&["derive", "lake", "out"], "check"),
     ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (arguments, extra) in cases {
         let run = run(*arguments);
         assert_eq!((run.code, &run.stdout[..]), (2, ""), "{}", run.stderr);
         let message = run.message();
-        assert!(message.contains("the Python package"), "{message}");
-        assert!(message.contains(extra), "{message}");
+        let (_, command) = message.split_once("pip install './").unwrap();
+        let (package, rest) = command.split_once('[').unwrap();
+        assert_eq!(rest.trim_end(), format!("{extra}]'"), "{message}");
+        let described = fs::read_to_string(root.join(package).join("pyproject.toml")).unwrap();
+        assert!(described.contains(&format!("\n{extra} = [")), "{message}");
     }
 }
 

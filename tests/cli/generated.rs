@@ -85,3 +85,17 @@ fn a_signal_stops_it_and_the_message_says_what_to_do() {
     );
     assert!(out.join("UNFINISHED").exists());
 }
+
+#[test]
+fn a_url_and_an_unreplaced_home_are_refused() {
+    for out in [
+        "s3://bucket/trace",
+        "s3:/bucket/trace",
+        "gs://bucket",
+        "~/trace",
+    ] {
+        let made = generate(Path::new(out), "50");
+        assert_eq!(made.code, 2, "{out}: {}", made.stderr);
+        assert!(!Path::new(out).exists(), "{out}");
+    }
+}

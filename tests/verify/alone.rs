@@ -48,6 +48,12 @@ fn verify_finds_damaged_files() {
         "job_events/file_number=9/part-00009-of-00002.parquet",
         "task_usage/file_number=0/part-00000-of-00001.parquet",
         "_tracelake/rejects/job_events/part-00000-of-00002.ndjson",
+        "job_events/copy.parquet",
+        "job_events/file_number=1/copy of part-00001-of-00002.parquet",
+        "job_events/file_number=1/deeper/part-00001-of-00002.parquet",
+        "job_events/notes",
+        "job_events/.DS_Store",
+        "machine_events/_SUCCESS",
     ] {
         let path = patient.lake().join(stray);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

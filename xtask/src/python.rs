@@ -26,6 +26,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         "no:cacheprovider",
         "--ignore",
         "tests/test_spark.py",
+        "--ignore",
+        "tests/test_spark_read.py",
     ];
     run(Command::new(&python).args(pytest).current_dir(&here))?;
     let mypy = ["-m", "mypy", "--strict", "-p", "tracelake"];
@@ -113,6 +115,7 @@ fn on_spark(root: &Path, wheel: &Path) -> Result<()> {
         "-p",
         "no:cacheprovider",
         "tests/test_spark.py",
+        "tests/test_spark_read.py",
     ];
     run(Command::new(&python)
         .args(pytest)

@@ -1,7 +1,8 @@
 //! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -432,7 +433,8 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
             _ => ControlFlow::Break(()),
         }
     };
-    let made = generate_until(args.trace()?, &args.out()?, &args.options(), &watch);
+    let out = on_disk(args.out.as_os_str())?;
+    let made = generate_until(args.trace()?, &out, &args.options(), &watch);
     reporter.finish();
     let made = made.map_err(|error| {
         let signal = i32::try_from(stop.load(Ordering::Relaxed));
@@ -449,9 +451,25 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
     Ok(DONE)
 }
 
+/// The directory that a trace is generated into, which a URL can't be.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a URL, and as [`Location::parse`].
+pub fn on_disk(out: &OsStr) -> Result<PathBuf> {
+    match Location::parse(out)? {
+        Location::Disk(path) => Ok(path),
+        Location::Url(url) => Err(
+            Error::new(ErrorKind::Usage, "a trace is generated on a disk")
+                .at(url.to_string())
+                .hint("name a directory"),
+        ),
+    }
+}
+
 /// What a command of the Python package answers here. Its own program carries it out before.
 fn elsewhere(command: &str, extra: &str) -> Error {
-    let reason = format!("{command} is a command of the Python package");
+    let reason =
+        format!("{command} is a command of the Python package, and this is the program alone");
     Error::new(ErrorKind::Usage, reason).hint(cli::in_python(extra))
 }
 

@@ -191,14 +191,26 @@ def test_the_facts_name_engine_version_and_source(trace: str, made: Made) -> Non
 
 
 def test_what_is_missing_is_skipped_with_the_reason(source: Path) -> None:
-    tracelake.convert(source, "lake", tables=["task_events"], parts="1", allow_missing=True)
+    tracelake.convert(source, "lake", tables=["task_events"])
     derived = tracelake.derive("lake", "derived")
-    assert derived.tables == ()
-    assert derived.skipped == {
-        "task_lifetimes": "it needs all of task_events, and 1 part is missing",
-        "machine_usage_5min": "the lake has no task_usage",
-    }
-    assert tracelake.derive("lake", "anyway", allow_missing=True)["task_lifetimes"].rows > 0
+    assert [table.name for table in derived.tables] == ["task_lifetimes"]
+    assert derived.skipped == {"machine_usage_5min": "the lake has no task_usage"}
+
+
+def test_nothing_is_made_where_every_table_is_skipped(source: Path) -> None:
+    tracelake.convert(source, "lake", tables=["task_events"], parts="1", allow_missing=True)
+    with pytest.raises(tracelake.RefusedError) as caught:
+        tracelake.derive("lake", "derived")
+    said = str(caught.value)
+    assert "task_lifetimes: it needs all of task_events, and 1 part is missing" in said
+    assert "machine_usage_5min: the lake has no task_usage" in said and "allow_missing=True" in said
+    done = subprocess.run([PROGRAM, "derive", "lake", "derived"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (6, 1) and "nothing to derive" in done.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["lake"]
+    assert tracelake.derive("lake", "derived", allow_missing=True)["task_lifetimes"].rows > 0
+    with pytest.raises(tracelake.RefusedError) as caught:
+        tracelake.derive("lake", "other", tables="machine_usage_5min")
+    assert "allow_missing" not in str(caught.value) and not Path("other").exists()
 
 
 def test_out_is_new_and_outside_of_the_lake(source: Path) -> None:

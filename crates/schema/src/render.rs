@@ -12,7 +12,7 @@ mod text;
 pub use checks::checks;
 pub use json::json;
 pub use markdown::{anomalies, dictionary, markdown, table_section};
-pub use sql::{duckdb, spark};
+pub use sql::{duckdb, duckdb_views, spark, spark_named};
 pub use text::{overview, text};
 
 use crate::{Column, Files, Kind, Published, Range, Table, Trace};
@@ -32,7 +32,8 @@ fn partitions(trace: &Trace, table: &Table) -> Vec<Partition> {
     let cell = trace.cells_of(table).map(|cells| Partition {
         name: "cell",
         doc: format!("{} {PLACE}", cells.doc),
-        duckdb: "NULLIF(regexp_extract(filename, '[/\\\\]cell=([a-z0-9_]+)[/\\\\]', 1), '')",
+        duckdb: "NULLIF(regexp_extract(filename, \
+                 '[/\\\\]cell=([a-z0-9_]+)[/\\\\](file_number=[0-9]+[/\\\\])?[^/\\\\]*$', 1), '')",
         spark_type: "STRING",
     });
     let number = Partition {

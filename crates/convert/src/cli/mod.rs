@@ -354,9 +354,11 @@ fn find_trace(name: &str) -> Result<&'static Trace> {
     })
 }
 
-/// How to get a command of the Python package.
+/// How to get a command of the Python package, which isn't on PyPI yet.
 pub(crate) fn in_python(extra: &str) -> String {
-    format!("pip install 'tracelake[{extra}]'")
+    format!(
+        "install the package from a clone of the repository: pip install './crates/python[{extra}]'"
+    )
 }
 
 /// The trace that examples are about.
@@ -468,17 +470,6 @@ impl SchemaArgs {
 impl GenerateArgs {
     pub(crate) fn trace(&self) -> Result<&'static Trace> {
         find_trace(&self.trace)
-    }
-
-    /// The directory, which is on disk.
-    pub(crate) fn out(&self) -> Result<PathBuf> {
-        match Location::parse(self.out.as_os_str())? {
-            Location::Disk(path) => Ok(path),
-            url @ Location::Url(_) => {
-                let error = Error::new(ErrorKind::Usage, "generate writes to disk only");
-                Err(error.at(url).hint("name a new directory"))
-            }
-        }
     }
 
     pub(crate) fn options(&self) -> Options {

@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -63,9 +63,16 @@ impl Location {
     /// Reads what was typed: a URL if it starts with a scheme and `://`, else a path.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for a URL that is malformed, or of a kind that isn't read. The message
-    /// doesn't repeat what may be a secret.
+    /// [`ErrorKind::Usage`] for a URL that is malformed, or of a kind that isn't read, and for a path in
+    /// `~`, which shells replace by the home directory and nothing else does. The message doesn't repeat
+    /// what may be a secret.
     pub fn parse(text: &OsStr) -> Result<Self> {
+        if Path::new(text).components().next() == Some(Component::Normal("~".as_ref())) {
+            let reason = "is in ~, which no shell has replaced by the home directory";
+            return Err(Error::new(ErrorKind::Usage, reason).at(text).hint(
+                "write the whole path, without quotes, or ./~ for a directory of this name",
+            ));
+        }
         let Some(url) = text.to_str().filter(|text| url::is_url(text)) else {
             return match text.to_str().and_then(url::misspelt) {
                 Some(error) if !Path::new(text).exists() => Err(error),
@@ -432,6 +439,17 @@ mod tests {
         assert_eq!(location.join("c").to_string(), "a/b/c");
         assert_eq!(location.name(), Some("b"));
         assert_eq!(location.parent(), Some(Location::Disk("a".into())));
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_directory_named_like_the_home() {
+        for path in ["~", "~/lake"] {
+            let error = Location::parse(path.as_ref()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{path}");
+        }
+        for path in ["./~", "./~/lake", "~lake", "a/~/b", "/~"] {
+            assert!(Location::parse(path.as_ref()).is_ok(), "{path}");
+        }
     }
 
     #[test]

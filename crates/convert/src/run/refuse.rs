@@ -8,7 +8,7 @@ use crate::location::Location;
 use crate::manifest::REJECTS;
 use crate::plan::table_names;
 use crate::plan_file::PlanFile;
-use crate::store::{LakeProgress, files, foreign_files, inside};
+use crate::store::{LakeProgress, files, foreign_files, inside, is_skipped};
 
 impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
@@ -150,6 +150,7 @@ const FOREIGN_SHOWN: usize = 4;
 /// reader would take them for data, and they may be somebody's only copy.
 pub(super) fn nothing_foreign(root: &Location) -> Result<()> {
     let mut foreign = foreign_files(root, &table_names())?;
+    foreign.retain(|file| !is_skipped(file));
     foreign.truncate(1 + FOREIGN_SHOWN);
     let Some((first, others)) = foreign.split_first() else {
         return Ok(());

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::PoisonError;
 
-use super::disk::{LakeDirectory, OUTPUTS, ends_in, is_output};
+use super::disk::{LakeDirectory, ends_in, is_output};
 use super::{HOME, Lake, MANIFEST, PLAN};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Listing, Location, Url};
@@ -360,11 +360,8 @@ pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> 
 pub(super) fn foreign_files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     let mut files: Vec<String> = root.list_all()?.into_iter().map(|(path, _)| path).collect();
     files.retain(|path| {
-        let Some((table, below)) = path.split_once('/') else {
-            return false;
-        };
-        let is_hidden = |name: &str| name.starts_with(['.', '_']) && !ends_in(name, OUTPUTS);
-        tables.contains(table) && !below.split('/').any(is_hidden) && !is_output(path)
+        let table = path.split_once('/').map(|(table, _)| table);
+        table.is_some_and(|table| tables.contains(table)) && !is_output(path)
     });
     Ok(files)
 }

@@ -253,8 +253,7 @@ fn with_cells(root: &Path, directory: &str) -> Result<Vec<String>> {
     Ok(std::iter::once(directory.to_owned()).chain(cells).collect())
 }
 
-/// The files in the directories of these tables that no plan can have named, at any depth. Names that
-/// begin with a dot or an underscore are left out: readers skip them, and systems leave such files.
+/// The files in the directories of these tables that no plan can have named, at any depth.
 ///
 /// # Errors
 /// When the disk fails; [`ErrorKind::Refused`] for a symbolic link.
@@ -275,9 +274,6 @@ pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<Str
                     foreign.push(file);
                     continue;
                 }
-                if shown.starts_with(['.', '_']) && !ends_in(&shown, OUTPUTS) {
-                    continue;
-                }
                 let is_directory = path
                     .join(&name)
                     .symlink_metadata()
@@ -291,6 +287,14 @@ pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<Str
         }
     }
     Ok(foreign)
+}
+
+/// Whether readers skip a foreign file, because a name in its path begins with a dot or an underscore;
+/// systems leave such files.
+#[must_use]
+pub fn is_skipped(file: &str) -> bool {
+    let is_hidden = |name: &str| name.starts_with(['.', '_']) && !ends_in(name, OUTPUTS);
+    file.split('/').any(is_hidden)
 }
 
 /// The directory of a file in a lake, taken apart.

@@ -36,7 +36,7 @@ use disk::{
 };
 
 pub use bucket::{Found, LakeState, orphaned_base};
-pub use disk::{files, foreign_files, inside};
+pub use disk::{files, foreign_files, inside, is_skipped};
 pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,

@@ -29,7 +29,7 @@ use crate::options::Format;
 use crate::part_key::CELL;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source;
-use crate::store::{files, inside, read_manifest};
+use crate::store::{files, foreign_files, inside, read_manifest};
 use catch::catch;
 use derived::verify_derived;
 use output::Output;
@@ -256,13 +256,13 @@ fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, "is of no cell of the lake").hint(hint))
 }
 
-/// Files in the directories of tables that the manifest doesn't name. Whoever reads a whole directory
-/// reads them too.
+/// Files in the directories of tables that the manifest doesn't name, whatever their names: a program that
+/// reads a whole directory may read them, too.
 fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
     let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-    let strays = files(root, &table_names())?
-        .into_iter()
-        .filter(|path| !named.contains(&path[..]));
+    let mut found = BTreeSet::from_iter(files(root, &table_names())?);
+    found.extend(foreign_files(root, &table_names())?);
+    let strays = found.into_iter().filter(|path| !named.contains(&path[..]));
     let finding = |path: String| {
         corrupt("is not in the manifest")
             .at(root.join(&path))

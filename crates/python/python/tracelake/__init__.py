@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Literal, overload
 
-from . import _results, _tracelake
+from . import _files, _results, _tracelake
 from ._errors import (
     BadRowError,
     CorruptInputError,
@@ -417,7 +417,8 @@ def report(
     """
     from . import _queries, _report
 
-    return _report.report(_queries.Lake(_path(lake), cell), _path(out), memory=memory, threads=_threads(threads))
+    page = _files.on_disk("out", _path(out))
+    return _report.report(_queries.Lake(_path(lake), cell), page, memory=memory, threads=_threads(threads))
 
 
 def derive(
@@ -445,9 +446,10 @@ def derive(
     """
     from . import _derive, _queries
 
+    directory = _files.on_disk("out", _path(out))
     return _derive.derive(
         _queries.Lake(_path(lake), cell),
-        _path(out),
+        directory,
         tables=tables,
         allow_missing=allow_missing,
         memory=memory,

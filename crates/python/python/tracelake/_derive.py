@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _queries, _results, _tracelake
+from . import _files, _queries, _results, _tracelake
 from ._errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class DerivedLake:
     skipped: Mapping[str, str]
     #: The cell that they were made from; ``None`` for a lake without cells.
     cell: str | None = None
+    #: Where its files are read from: ``path``, but absolute.
+    root: str = ""
 
     def __getitem__(self, table: str) -> DerivedTable:
         """The table of a name."""
@@ -69,8 +71,10 @@ class DerivedLake:
             raise _results.missing_extra("duckdb", "duckdb") from missing
         connection = duckdb.connect()
         for table in self.tables:
-            file = _queries.text(os.path.join(os.path.abspath(self.path), *table.path.split("/")))
-            connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet({file})')
+            file = _files.sql_list([os.path.join(self.root, *table.path.split("/"))])
+            connection.execute(
+                f'CREATE VIEW "{table.name}" AS SELECT * FROM read_parquet({file}, hive_partitioning = false)'
+            )
         return connection
 
     def _lines(self) -> list[str]:
@@ -103,7 +107,7 @@ def derive(
     names = _queries.chosen(tables, list(said), "derived table")
     if os.path.lexists(out) and not (os.path.isdir(out) and not os.listdir(out)):
         raise RefusedError(f"{out}: not empty; choose a new directory, or remove it")
-    if _within(out, lake.manifest.path):
+    if _within(out, lake.manifest.root):
         raise UsageError(f"{out}: within the lake; choose a directory outside of it")
     skipped: dict[str, str] = {}
     for name in names:
@@ -111,27 +115,38 @@ def derive(
         reason = lake.empty(needs) or (None if allow_missing else lake.missing(needs))
         if reason:
             skipped[name] = reason
-    staging = f"{out.rstrip(os.sep)}.unfinished"
+    if len(skipped) == len(names):
+        helps = not allow_missing and any(lake.empty(_queries.needs(said[name])) is None for name in names)
+        raise _nothing(lake, skipped, "; pass allow_missing=True or --allow-missing" if helps else "")
+    root = os.path.abspath(out)
+    staging = f"{root}.unfinished"
     shutil.rmtree(staging, ignore_errors=True)
     os.makedirs(os.path.join(staging, "_tracelake"))
     try:
         with _queries.engine(lake, memory, threads) as engine:
             facts = _facts(lake, engine)
             made = [_write(said[name], engine, staging, facts) for name in names if name not in skipped]
-        derived = DerivedLake(path=out, **facts, tables=tuple(made), skipped=skipped)
+        derived = DerivedLake(path=out, **facts, tables=tuple(made), skipped=skipped, root=root)
         _note(derived, said, staging)
-        if os.path.isdir(out):
-            os.rmdir(out)
-        os.replace(staging, out)
+        if os.path.isdir(root):
+            os.rmdir(root)
+        os.replace(staging, root)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
     return derived
 
 
+def _nothing(lake: _queries.Lake, skipped: Mapping[str, str], hint: str) -> RefusedError:
+    """Why no table can be made."""
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+    reasons = reasons or "the trace has no such tables"
+    return RefusedError(f"{lake.manifest.path}: nothing to derive: {reasons}{hint}")
+
+
 def _facts(lake: _queries.Lake, engine: _queries.Engine) -> dict[str, str]:
     version = engine.connection.execute("SELECT library_version FROM pragma_version()").fetchone()
-    with open(os.path.join(lake.manifest.path, "_tracelake", "manifest.json"), "rb") as file:
+    with open(os.path.join(lake.manifest.root, "_tracelake", "manifest.json"), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     cell = {} if lake.cell is None else {"cell": lake.cell}
     return {
@@ -153,9 +168,9 @@ def _write(said: Mapping[str, Any], engine: _queries.Engine, out: str, facts: Ma
     metadata = {f"tracelake.{key}": value for key, value in facts.items()}
     metadata["tracelake.table"] = name
     metadata["tracelake.columns"] = json.dumps(said["columns"])
-    pairs = ", ".join(f"{_queries.text(key)}: {_queries.text(value)}" for key, value in metadata.items())
+    pairs = ", ".join(f"{_files.sql_text(key)}: {_files.sql_text(value)}" for key, value in metadata.items())
     sql = (
-        f"COPY ({said['sql']}) TO {_queries.text(file)} "
+        f"COPY ({said['sql']}) TO {_files.sql_text(file)} "
         f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{pairs}}})"
     )
     written = engine.rows(name, sql, _queries.needs(said))
@@ -176,7 +191,7 @@ def _digest(file: Any) -> Any:
 def _note(derived: DerivedLake, said: Mapping[str, Any], out: str) -> None:
     """Writes what the tables are and what they were made from."""
     facts: dict[str, Any] = {"tool": "tracelake", **asdict(derived)}
-    del facts["path"]
+    del facts["path"], facts["root"]
     if derived.cell is None:
         del facts["cell"]
     for table in facts["tables"]:

@@ -59,8 +59,8 @@ def convert_arguments(
 
 
 def path(value: StrPath) -> str:
-    """A path as text."""
-    return os.fsdecode(os.fspath(value))
+    """A path as text, with the home directory in place of ``~``."""
+    return os.path.expanduser(os.fsdecode(os.fspath(value)))
 
 
 def text(name: str, value: object) -> str:

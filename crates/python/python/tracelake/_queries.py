@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _results, _tracelake
+from . import _files, _results, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ class Lake:
     """A finished lake of Parquet files, or one cell of it, and what is missing of it."""
 
     def __init__(self, path: str, cell: str | None = None) -> None:
+        if _files.is_url(path):
+            raise UsageError(f"{path}: checks, reports and derived tables need a lake on a disk; copy it there first")
         self.manifest = _results.manifest(path, _tracelake.manifest(path))
         #: The cell that queries are about; ``None`` in a lake without cells.
         self.cell = _cell(self.manifest, cell)
@@ -70,6 +71,10 @@ class Lake:
             self.inventory, tables=tuple(one for one in self.inventory.tables if one.cell == self.cell)
         )
         self._inventories = {one.name: one for one in self.inventory.tables}
+        self._files = {
+            facts.name: dict(zip((part.file_number for part in facts.parts), _files.of_table(self.manifest, facts)))
+            for facts in self.manifest.tables
+        }
 
     def parts(self, table: str) -> tuple[_results.PartFacts, ...]:
         """The parts of a table, by file number; none if the lake doesn't have it."""
@@ -127,11 +132,10 @@ class Lake:
         if group:
             yield group
 
-    def files(self, table: str, numbers: set[int] | None = None) -> list[str]:
-        """The files of a table, or those with these numbers."""
-        root = os.path.abspath(self.manifest.path)
-        parts = (part for part in self.parts(table) if numbers is None or part.file_number in numbers)
-        return [os.path.join(root, *part.output.path.split("/")) for part in parts]
+    def files(self, table: str, numbers: set[int] | None = None) -> str:
+        """The files of a table, or those with these numbers, as a list in SQL."""
+        files = sorted(self._files[table].items())
+        return _files.sql_list(file for number, file in files if numbers is None or number in numbers)
 
 
 def _cell(manifest: _results.Manifest, asked: str | None) -> str | None:
@@ -220,11 +224,10 @@ class Engine:
     def _show(self, table: str, numbers: set[int] | None) -> None:
         if table in self._shown and self._shown[table] == numbers:
             return
-        files = ", ".join(text(file) for file in self._lake.files(table, numbers))
         self.connection.execute(
             f"""CREATE OR REPLACE TEMP VIEW "{table}" AS SELECT * EXCLUDE (filename),
             CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER) AS file_number
-            FROM read_parquet([{files}], hive_partitioning = false, filename = true, file_row_number = true)"""
+            FROM read_parquet({self._lake.files(table, numbers)}, hive_partitioning = false, filename = true, file_row_number = true)"""
         )
         self._shown[table] = numbers
 
@@ -247,11 +250,6 @@ def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generat
         with duckdb.connect(config=config) as connection:
             connection.execute("SET enable_progress_bar = false")
             yield Engine(connection, lake)
-
-
-def text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def size(memory: str | int | None) -> str:

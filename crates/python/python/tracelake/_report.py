@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from . import _checks, _figures, _queries, _results, _tracelake
+from ._errors import FailedError
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,11 @@ class Report:
 
 def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
-    # Without it nothing can be drawn, and that should be known before an hour of queries.
+    # What makes the page impossible should be known before an hour of queries.
     _figures.need_matplotlib()
+    directory = os.path.dirname(os.path.abspath(out))
+    if os.path.isdir(out) or not os.path.isdir(directory):
+        raise FailedError(f"{out}: cannot be written; name a file in an existing directory")
     checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
@@ -199,12 +203,11 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
         "<p>From the footers of the files; lists are left out.</p>"
     )
     for facts in lake.manifest.tables:
-        files = ", ".join(_queries.text(file) for file in lake.files(facts.name))
         rows = engine.rows(
             facts.name,
             f"""SELECT replace(path_in_schema, ', ', '.') AS name, sum(num_values) AS "values",
                 sum(stats_null_count) AS nulls
-            FROM parquet_metadata([{files}]) WHERE path_in_schema NOT LIKE '%, list, %'
+            FROM parquet_metadata({lake.files(facts.name)}) WHERE path_in_schema NOT LIKE '%, list, %'
             GROUP BY path_in_schema ORDER BY min(column_id)""",
             (),
         )

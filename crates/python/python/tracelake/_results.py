@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _tracelake
+from . import _files, _tracelake
 from ._errors import MissingExtraError, TracelakeError, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ class Manifest:
     warnings: tuple[str, ...] = ()
     #: Whether ``generate`` made the source.
     synthetic: bool = False
+    #: Where its files are read from: ``path``, but absolute.
+    root: str = ""
 
     def __getitem__(self, table: str) -> TableFacts:
         """The table of a name."""
@@ -133,23 +134,26 @@ class Manifest:
             import polars
         except ImportError as missing:
             raise missing_extra("polars", "polars") from missing
-        directory = self._directory(table)
+        facts = self._facts(table)
+        files = _files.of_table(self, facts)
+        reads = polars.scan_ipc if self.options.get("format") == "arrow" else polars.scan_parquet
         partitions: dict[str, polars.DataType] = {}
         if self.cells:
             partitions["cell"] = polars.String()
         if self.options["layout"] == "hive":
             partitions["file_number"] = polars.Int64()
-        if self.options.get("format") == "arrow":
-            return polars.scan_ipc(
-                os.path.join(directory, "**", "*.arrow"),
-                hive_partitioning=bool(partitions),
-                hive_schema=partitions or None,
+        if not partitions:
+            return reads(files, glob=False, hive_partitioning=False)
+        if "=" not in self.root:
+            return reads(files, glob=False, hive_partitioning=True, hive_schema=partitions)
+        # Polars would read columns from the names of the directories that the lake is in, too.
+        frames = [
+            reads(file, glob=False, hive_partitioning=False).with_columns(
+                polars.lit(getattr(part, name), dtype=kind).alias(name) for name, kind in partitions.items()
             )
-        return polars.scan_parquet(
-            os.path.join(directory, "**", "*.parquet"),
-            hive_partitioning=bool(partitions),
-            hive_schema=partitions or None,
-        )
+            for file, part in zip(files, facts.parts, strict=True)
+        ]
+        return polars.concat(frames)
 
     def duckdb(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with a view of each table, and ``<table>_named``.
@@ -165,16 +169,17 @@ class Manifest:
             raise UsageError("DuckDB reads no Arrow files; convert with format='parquet', or use scan")
         connection = duckdb.connect()
         for facts in self.tables:
-            _create_views(connection, self, facts.name)
+            files = _files.sql_list(_files.of_table(self, facts))
+            connection.execute(_tracelake.duckdb_views(self.trace, facts.name, files))
         return connection
 
-    def _directory(self, table: str) -> str:
+    def _facts(self, table: str) -> TableFacts:
+        """The table of a name; an unknown one is a :class:`UsageError`."""
         try:
-            self[table]
+            return self[table]
         except KeyError:
             names = ", ".join(facts.name for facts in self.tables)
             raise UsageError(f"{self.path} has no table '{table}'; it has {names}") from None
-        return os.path.join(self.path, table)
 
     def _rows(self) -> list[list[str]]:
         return [
@@ -460,6 +465,7 @@ def manifest(path: str, text: str, warnings: Sequence[str] = ()) -> Manifest:
         ),
         warnings=tuple(warnings),
         synthetic=said.get("synthetic", False),
+        root=_files.absolute(path),
     )
 
 
@@ -542,13 +548,6 @@ def _column(said: dict[str, Any]) -> Column:
         codes={code["value"]: code["name"] for code in said["codes"]},
         sentinels={one["value"]: one["name"] for one in said["sentinels"]},
     )
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection, lake: Manifest, table: str) -> None:
-    """The statements of ``tracelake schema --as duckdb``, which name the files relative to the lake."""
-    statements = _tracelake.describe(lake.trace, table, "duckdb")
-    directory = os.path.join(os.path.abspath(lake.path), table).replace("'", "''")
-    connection.execute(statements.replace(f"read_parquet('{table}/", f"read_parquet('{directory}/"))
 
 
 def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:

@@ -1,4 +1,4 @@
-"""Conversion on a Spark cluster: one task for each file, one commit by the driver.
+"""Spark: a lake's tables as DataFrames; conversion with one task for each file, and one commit by the driver.
 
 Every machine has to see SRC and OUT under the same paths, and to import ``tracelake``. Spark only starts
 the tasks: what they do is ``convert --shard`` of the program, so a task that Spark repeats, or starts a
@@ -16,12 +16,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from . import _results, _tracelake
-from ._errors import FailedError, RefusedError, TracelakeError, from_code
-from ._options import StrPath, convert_arguments, path
+from . import _files, _results, _tracelake
+from ._errors import FailedError, RefusedError, TracelakeError, UsageError, from_code
+from ._options import StrPath, convert_arguments, path, text
 from ._progress import Progress, Watcher
 
-__all__ = ["convert"]
+__all__ = ["convert", "read"]
 
 #: How often the driver looks for parts that are finished, in seconds.
 _POLL = 1.0
@@ -35,6 +35,31 @@ _ATTEMPTS = 4
 
 #: What a task returns.
 _SCHEMA = "shard int, facts string, error string"
+
+
+def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
+    """A table of a lake as a ``DataFrame`` of a ``SparkSession``, from the files that the manifest names.
+
+    It has ``cell`` where the lake has cells, and ``file_number`` where the layout is ``hive``; only the files of
+    those that you ask for are read. With ``named``, codes are shown as their names, times as seconds and
+    timestamps, and special values as NULL.
+    """
+    place = path(lake)
+    manifest = _results.manifest(place, _tracelake.manifest(place))
+    if manifest.options.get("format") == "arrow":
+        raise UsageError("Spark reads no Arrow files; convert with format='parquet'")
+    facts = manifest._facts(text("table", table))
+    files = [_files.hadoop_pattern(file) for file in _files.of_table(manifest, facts)]
+    partitions = {"cell": "string"} if manifest.cells else {}
+    if manifest.options["layout"] == "hive":
+        partitions["file_number"] = "integer"
+    # Spark guesses the types of partition columns unless the schema has them.
+    schema = spark.read.parquet(files[0]).schema
+    for name, kind in partitions.items():
+        schema = schema.add(name, kind)
+    base = _files.hadoop_path(_files.below(manifest.root, facts.name))
+    frame = spark.read.schema(schema).option("basePath", base).parquet(*files)
+    return frame.selectExpr(*_tracelake.spark_named(manifest.trace, facts.name), *partitions) if named else frame
 
 
 def convert(

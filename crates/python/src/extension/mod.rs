@@ -9,7 +9,6 @@ mod stream;
 mod work;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -33,7 +32,7 @@ mod _tracelake {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::schema::{arrow_schema, describe, traces};
+    use super::schema::{arrow_schema, describe, duckdb_views, spark_named, traces};
     #[pymodule_export]
     use super::stream::{Reader, read_part};
     #[pymodule_export]
@@ -251,13 +250,14 @@ fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
 fn generate(
     py: Python<'_>,
     trace: &str,
-    out: PathBuf,
+    out: OsString,
     parts: u32,
     rows: u64,
     seed: u64,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let trace = schema::find_trace(py, trace)?;
+    let out = program::on_disk(&out).map_err(|error| error::raised(py, &error))?;
     let options = tracelake_generate::Options { parts, rows, seed };
     work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
         let watch = |table: &str, part, rows| progress.generated(table, part, rows);

@@ -43,6 +43,29 @@ pub(crate) fn describe(
     }
 }
 
+/// The statements of the views of a table over `files`, a list of Parquet files in SQL.
+#[pyfunction]
+pub(crate) fn duckdb_views(
+    py: Python<'_>,
+    trace: &str,
+    table: &str,
+    files: &str,
+) -> PyResult<String> {
+    let trace = find_trace(py, trace)?;
+    Ok(render::duckdb_views(
+        trace,
+        find_table(py, trace, table)?,
+        files,
+    ))
+}
+
+/// The columns of a table for people, as expressions for Spark: codes as names, times as timestamps.
+#[pyfunction]
+pub(crate) fn spark_named(py: Python<'_>, trace: &str, table: &str) -> PyResult<Vec<String>> {
+    let trace = find_trace(py, trace)?;
+    Ok(render::spark_named(trace, find_table(py, trace, table)?))
+}
+
 /// The Arrow schema of a table, as a capsule of the Arrow PyCapsule interface.
 #[pyfunction]
 pub(crate) fn arrow_schema<'py>(

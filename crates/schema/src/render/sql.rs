@@ -50,17 +50,29 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
             ));
         }
     }
-    let views = tables.iter().map(|table| {
-        let view = double_quoted(&view_name(table));
-        format!(
-            "{}\nCREATE OR REPLACE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
-            duckdb_files(trace, table),
-            select(trace, table, &DUCKDB),
-            double_quoted(table.name),
-            sql_string(&view_doc(trace, table)),
-        )
-    });
+    let views = tables
+        .iter()
+        .map(|table| duckdb_views(trace, table, &files_below(table)));
     format!("{head}\n{}", views.collect::<Vec<_>>().join("\n"))
+}
+
+/// The views of one table that [`duckdb`] makes, over the Parquet files that `files` names: the first
+/// argument of `read_parquet`, as SQL.
+#[must_use]
+pub fn duckdb_views(trace: &Trace, table: &Table, files: &str) -> String {
+    let view = double_quoted(&view_name(table));
+    format!(
+        "{}\nCREATE OR REPLACE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
+        duckdb_files(trace, table, files),
+        select(trace, table, &DUCKDB),
+        double_quoted(table.name),
+        sql_string(&view_doc(trace, table)),
+    )
+}
+
+/// Where the files of a table are in a lake, as SQL.
+fn files_below(table: &Table) -> String {
+    sql_string(&format!("{}/**/*.parquet", table.name))
 }
 
 /// The rows of a table's files as they are, with the part that they are in and their place in it.
@@ -71,7 +83,7 @@ pub(super) fn duckdb_rows(trace: &Trace, table: &Table) -> String {
         "SELECT\n{}\nFROM read_parquet({}, hive_partitioning = false, filename = true, \
          file_row_number = true)",
         columns.join(",\n"),
-        sql_string(&format!("{}/**/*.parquet", table.name)),
+        files_below(table),
     )
 }
 
@@ -88,7 +100,7 @@ fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
 }
 
 /// The view of a table's files as they are.
-fn duckdb_files(trace: &Trace, table: &Table) -> String {
+fn duckdb_files(trace: &Trace, table: &Table, files: &str) -> String {
     let name = double_quoted(table.name);
     let columns = columns_of_path(trace, table);
     let comments = table.columns.iter();
@@ -103,10 +115,9 @@ fn duckdb_files(trace: &Trace, table: &Table) -> String {
         .collect();
     format!(
         "CREATE OR REPLACE VIEW {name} AS SELECT\n{}\n\
-         FROM read_parquet({}, hive_partitioning = false, filename = true);\n\
+         FROM read_parquet({files}, hive_partitioning = false, filename = true);\n\
          COMMENT ON VIEW {name} IS {};\n{comments}",
         columns.join(",\n"),
-        sql_string(&format!("{}/**/*.parquet", table.name)),
         sql_string(table.summary),
     )
 }
@@ -194,12 +205,24 @@ fn view_doc(trace: &Trace, table: &Table) -> String {
     doc
 }
 
+/// The columns that a `t_named` view of [`spark`] shows, as expressions for Spark, without those that
+/// directories add.
+#[must_use]
+pub fn spark_named(trace: &Trace, table: &Table) -> Vec<String> {
+    named(trace, table, &SPARK)
+}
+
+/// The expressions of a `t_named` view, without the columns that directories add.
+fn named(trace: &Trace, table: &Table, dialect: &Dialect) -> Vec<String> {
+    let columns = table.columns.iter();
+    columns
+        .flat_map(|column| selected(trace, column, dialect))
+        .collect()
+}
+
 /// The select list of a `t_named` view, one column per line.
 fn select(trace: &Trace, table: &Table, dialect: &Dialect) -> String {
-    let columns = table.columns.iter();
-    let mut lines: Vec<String> = columns
-        .flat_map(|column| selected(trace, column, dialect))
-        .collect();
+    let mut lines = named(trace, table, dialect);
     let partitions = partitions(trace, table).into_iter();
     lines.extend(partitions.map(|one| (dialect.identifier)(one.name)));
     let lines = lines.iter().map(|line| format!("    {line}"));
@@ -396,6 +419,30 @@ mod tests {
         time: None,
         synthetic: "",
     };
+
+    #[test]
+    fn views_read_the_files_that_they_are_given() {
+        for trace in TRACES {
+            for table in trace.all_tables() {
+                let views = duckdb_views(trace, table, "['/a[[]1]/b.parquet']");
+                assert!(views.contains("FROM read_parquet(['/a[[]1]/b.parquet'], "));
+                assert!(!views.contains("**"), "{}", table.name);
+                let below = duckdb_views(trace, table, &files_below(table));
+                assert!(duckdb(trace, Some(table)).ends_with(&format!("\n{below}")));
+            }
+        }
+    }
+
+    #[test]
+    fn names_for_spark_are_those_of_the_view() {
+        for trace in TRACES {
+            for table in trace.all_tables() {
+                let columns = spark_named(trace, table).join(",\n    ");
+                let view = format!(" AS SELECT\n    {columns},\n    `");
+                assert!(spark(trace, Some(table)).contains(&view), "{}", table.name);
+            }
+        }
+    }
 
     #[test]
     fn duckdb_doubles_quotes() {

@@ -1,0 +1,122 @@
+"""Tables of a lake as DataFrames of Spark, in one process."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelake
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def readable(tmp_path_factory: pytest.TempPathFactory) -> tracelake.Manifest:
+    """A small lake, to be read."""
+    directory = tmp_path_factory.mktemp("readable")
+    tracelake.generate("google-2011-v2.1", directory / "trace", parts=2, rows=2000)
+    return tracelake.convert(directory / "trace", directory / "lake")
+
+
+def rows_of(lake: tracelake.Manifest, table: str) -> list[dict[str, Any]]:
+    """The rows of a table with the numbers of their parts, in an order."""
+    import pyarrow.parquet as pq
+
+    files = [(part.file_number, pq.ParquetFile(Path(lake.path, part.output.path))) for part in lake[table].parts]
+    rows = [dict(row, file_number=number) for number, file in files for row in file.read().to_pylist()]
+    return sorted(rows, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("name", "decoy"),
+    [
+        ("g[1]", "g1"),
+        ("a*b", "axb"),
+        ("q?", "qx"),
+        ("{a,b}", "a"),
+        ("back\\[1]", None),
+        ("year=2011", None),
+        ("file_number=9", None),
+        ("100%20x", "100 x"),
+        ("sp ace", None),
+        ("h#x", None),
+        ("it's $x^", None),
+        ("é", None),
+    ],
+)
+def test_read_takes_the_files_of_the_manifest(
+    spark: Any, readable: tracelake.Manifest, name: str, decoy: str | None
+) -> None:
+    for directory in (name, decoy):
+        if directory is not None:
+            shutil.copytree(readable.path, Path(directory, "lake"))
+    if decoy is not None:
+        shutil.rmtree(Path(decoy, "lake", "job_events/file_number=1"))
+    part = Path(name, "lake", readable["job_events"].parts[0].output.path)
+    shutil.copy(part, part.with_name("copy.parquet"))
+    for table in ("job_events", "machine_events"):
+        frame = tracelake.spark.read(spark, f"{name}/lake", table)
+        assert frame.columns == [*(column.name for column in tracelake.schema(readable.trace, table)), "file_number"]
+        assert dict(frame.dtypes)["file_number"] == "int"
+        expected = rows_of(readable, table)
+        assert sorted((row.asDict() for row in frame.collect()), key=repr) == expected
+        first = frame.where("file_number = 0")
+        assert first.count() == sum(row["file_number"] == 0 for row in expected)
+        assert len(first.inputFiles()) == len(frame.inputFiles()) == len(readable[table].parts)
+
+
+def test_read_shows_names_and_times(spark: Any, readable: tracelake.Manifest) -> None:
+    frame = tracelake.spark.read(spark, readable.path, "machine_events", named=True)
+    codes = tracelake.schema(readable.trace, "machine_events")["event_type"].codes
+    plain = tracelake.spark.read(spark, readable.path, "machine_events")
+    expected = {codes[row["event_type"]]: row["count"] for row in plain.groupBy("event_type").count().collect()}
+    assert {row["event_type"]: row["count"] for row in frame.groupBy("event_type").count().collect()} == expected
+    assert dict(frame.dtypes)["time_timestamp"] == "timestamp" and frame.columns[-1] == "file_number"
+    # 0 means before the trace, which is no time.
+    before = plain.where("time = 0").count()
+    assert frame.where("time_seconds IS NULL").count() == before > 0
+
+
+def test_read_has_the_cell(spark: Any) -> None:
+    for cell in "ab":
+        tracelake.generate("borg-2019", f"trace/clusterdata_2019_{cell}", rows=300, seed=ord(cell))
+    for layout in ("hive", "flat"):
+        lake = tracelake.convert("trace", f"cell=z/{layout}", layout=layout)  # type: ignore[arg-type]
+        for named in (False, True):
+            frame = tracelake.spark.read(spark, lake.path, "machine_events", named=named)
+            assert frame.columns[-2:] == ["cell", "file_number"] if layout == "hive" else frame.columns[-1] == "cell"
+            found = {row["cell"]: row["count"] for row in frame.groupBy("cell").count().collect()}
+            parts = lake["machine_events"].parts
+            assert found == {cell: sum(part.rows_out for part in parts if part.cell == cell) for cell in "ab"}
+
+
+def test_read_refuses_what_it_can_not_read(spark: Any, readable: tracelake.Manifest) -> None:
+    with pytest.raises(tracelake.UsageError, match="it has job_events"):
+        tracelake.spark.read(spark, readable.path, "nosuch")
+    lake = tracelake.convert(Path(readable.path).parent / "trace", "arrow", tables="job_events", format="arrow")
+    with pytest.raises(tracelake.UsageError, match="Arrow"):
+        tracelake.spark.read(spark, lake.path, "job_events")
+    lake = tracelake.convert(Path(readable.path).parent / "trace", "lake", tables="job_events")
+    gone = Path("lake", lake["job_events"].parts[1].output.path).absolute()
+    gone.unlink()
+    with pytest.raises(tracelake.FailedError, match="is missing") as caught:
+        tracelake.spark.read(spark, "lake", "job_events")
+    assert caught.value.path == str(gone)
