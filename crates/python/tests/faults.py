@@ -391,7 +391,7 @@ BORG: dict[str, Fault] = {
     "instance_usage_periods": one("instance_usage", first(end_time=TOO_LONG)),
     "borg_traces_data_periods": one("borg_traces_data", first(end_time=TOO_LONG)),
     "instance_usage_values": one("instance_usage", put("average_usage.cpus", -1.0)),
-    "borg_traces_data_values": one("borg_traces_data", put("maximum_usage.memory", -1.0)),
+    "borg_traces_data_values": one("borg_traces_data", put("average_usage.memory", -1.0)),
     "instance_usage_distributions": one("instance_usage", put("cpu_usage_distribution", [0.0] * 10)),
     "borg_traces_data_distributions": one("borg_traces_data", put("tail_cpu_usage_distribution", [0.5] * 8 + [0.25])),
     "borg_traces_data_types": one("borg_traces_data", put("collections_events_type", 9)),
