@@ -130,20 +130,23 @@ fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> 
 const LONGEST: usize = 50;
 
 /// The number of a task and those that it waits for; `None` where the name is of another form. Of a
-/// name that may have been cut the last number is left out: it may be the start of a longer one.
+/// name that may have been cut the last number is left out: it may be the start of a longer one. A last
+/// part such as `Stg4` isn't a task.
 fn task(name: &str) -> Option<(i64, Vec<i64>)> {
     let numbers = name.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
     if numbers.len() == name.len() {
         return None;
     }
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut numbers: Vec<&str> = numbers.split('_').collect();
     if name.len() >= LONGEST && numbers.len() > 1 {
         numbers.pop();
     }
-    let number = |text: &&str| {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten()
-    };
+    let stage = numbers.last().and_then(|last| last.strip_prefix("Stg"));
+    if stage.is_some_and(is_number) {
+        numbers.pop();
+    }
+    let number = |text: &&str| is_number(text).then(|| text.parse().ok()).flatten();
     let numbers: Vec<i64> = numbers.iter().map(number).collect::<Option<_>>()?;
     let (&first, waits) = numbers.split_first()?;
     Some((first, waits.to_vec()))
@@ -163,6 +166,10 @@ mod tests {
             ("R4_2", 4, &[2]),
             ("M5_3_4", 5, &[3, 4]),
             ("MR12_11", 12, &[11]),
+            // Thread 136 of the publisher's repository has these.
+            ("J10_7_9_Stg4", 10, &[7, 9]),
+            ("M7_Stg3", 7, &[]),
+            ("R2_1_Stg8", 2, &[1]),
         ] {
             assert_eq!(task(name), Some((number, waits.to_vec())), "{name}");
         }
@@ -183,6 +190,14 @@ mod tests {
             "M-1",
             "M1_+2",
             "MergeTask",
+            "M_Stg4",
+            "M1Stg4",
+            "M1_Stg",
+            "M1_stg4",
+            "M1_Stg4_",
+            "M1_Stg4_2",
+            "M1_Stg4_Stg5",
+            "M1_Stg4x",
             "task_Nzg3ODAwNDgzMTAwNTc2NTQ2Mw==",
             "M99999999999999999999",
         ] {
@@ -200,5 +215,10 @@ mod tests {
         assert_eq!(task(name).unwrap().1.last(), Some(&79));
         let short = &name[..LONGEST - 1];
         assert_eq!(task(&short[..short.len() - 1]).unwrap().1.last(), Some(&79));
+        for stage in ["_", "_S", "_St", "_Stg", "_Stg1", "_Stg12"] {
+            let width = LONGEST - stage.len();
+            let name = format!("{:0<width$}{stage}", "M7_2_");
+            assert_eq!(task(&name), Some((7, vec![2, 0])), "{name}");
+        }
     }
 }

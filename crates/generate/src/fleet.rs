@@ -144,14 +144,17 @@ impl Fleet {
             } else {
                 lone_name(&mut random)
             };
-            let status = pick(&mut random, &profile::BATCH_STATUS);
+            let life = quantile(profile::INSTANCE_LIFE, random.place());
+            // Nothing starts after the trace, and what would end after it still runs.
+            let status = match pick(&mut random, &profile::BATCH_STATUS) {
+                _ if start > profile::FLEET_SPAN => "Waiting",
+                "Terminated" | "Failed" if start + life > profile::FLEET_SPAN => "Running",
+                drawn => drawn,
+            };
             let waits = status == "Waiting";
             let most = (self.instances / 20).max(1).min(left - written);
             let count = size(&mut random, &profile::TASK_INSTANCES).min(most);
-            let life = quantile(profile::INSTANCE_LIFE, random.place());
-            let backwards = random.happens(profile::BACKWARDS);
             let end = match status {
-                "Terminated" | "Failed" if backwards => start.saturating_sub(1 + life % 60),
                 "Terminated" | "Failed" => start + life,
                 _ => 0,
             };
@@ -195,18 +198,14 @@ impl Fleet {
         tables: &mut TableWriters<'_>,
     ) -> Result<(), Stopped> {
         let attempts = 1 + u64::from(random.happens(profile::RETRIES));
-        let start = task.start + random.below((task.end.saturating_sub(task.start)) / 4 + 1);
+        let start = task.start + random.below(task.end.saturating_sub(task.start) / 4 + 1);
         let cpu = plan.0 * (10 + random.below(90)) / 100;
         let memory = plan.1 * (5 + random.below(60)) / 100;
         tables.batch_instances.push(&BatchInstance {
             id,
             task: task.clone(),
             start,
-            end: if task.end == 0 {
-                0
-            } else {
-                start.max(task.end)
-            },
+            end: task.end,
             machine: 1 + random.below(self.machines),
             attempt: attempts,
             attempts,
@@ -224,6 +223,7 @@ fn times(random: &mut Random) -> Vec<u64> {
         .collect();
     times.push(0);
     times.sort_unstable();
+    times.dedup();
     times
 }
 
@@ -241,7 +241,8 @@ struct Series {
 impl Series {
     fn new(random: &mut Random, samples: u64) -> Self {
         Self {
-            from: random.below(profile::FLEET_SPAN / 2) / 10 * 10,
+            from: (random.below(profile::FLEET_SPAN / 2) / 10 * 10)
+                .min(profile::FLEET_SPAN.saturating_sub(10 * samples)),
             samples,
             counters: !random.happens(profile::NO_COUNTERS),
             net: (random.between(0, 4000), random.between(0, 3500)),
@@ -256,7 +257,7 @@ impl Series {
         mut row: impl FnMut(u64, Used) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let (mut time, mut cpu, mut memory, mut net) = (self.from, self.cpu, self.memory, self.net);
-        for _ in 0..self.samples {
+        for left in (0..self.samples).rev() {
             cpu = walk(random, cpu, 3, 93);
             memory = walk(random, memory, 1, 98);
             net = (net.0 + random.below(2), net.1 + random.below(2));
@@ -277,8 +278,10 @@ impl Series {
                     invalid: if random.happens(400_000) { "-1" } else { "101" },
                 },
             )?;
-            let gap = random.weighted(&profile::SAMPLE_GAPS);
-            time += 10 * (1 + u64::try_from(gap).unwrap_or(0));
+            let gap = 1 + u64::try_from(random.weighted(&profile::SAMPLE_GAPS)).unwrap_or(0);
+            // The samples that are left fit into the trace.
+            let room = profile::FLEET_SPAN.saturating_sub(time) / 10 / left.max(1);
+            time += 10 * gap.min(room.max(1));
         }
         Ok(())
     }
@@ -302,7 +305,8 @@ fn size<const N: usize>(random: &mut Random, sizes: &[(u32, u64, u64); N]) -> u6
     random.between(low, high + 1)
 }
 
-/// The name of a task in a DAG, such as `J5_3_4`: its number and those of the tasks it depends on.
+/// The name of a task in a DAG, such as `J5_3_4`: its number and those of the tasks it depends on. A few
+/// end with a stage, such as `_Stg4`.
 fn dag_name(random: &mut Random, number: u64) -> Vec<u8> {
     let most = (number - 1).min(3);
     let needs = if most == 0 || random.happens(200_000) {
@@ -320,6 +324,10 @@ fn dag_name(random: &mut Random, number: u64) -> Vec<u8> {
     for need in first..first + needs {
         name.push(b'_');
         decimal(&mut name, need);
+    }
+    if random.happens(profile::STAGES) {
+        name.extend_from_slice(b"_Stg");
+        decimal(&mut name, 1 + random.below(9));
     }
     name
 }

@@ -6,6 +6,8 @@ use crate::random::{Balance, Random, bell, mix, quantile, raise, scale};
 
 /// The fractional bits of the values in the profile's tables.
 const FINE_BITS: u32 = 32;
+/// The capacity of the largest machine.
+const ONE: u64 = 1 << FINE_BITS;
 /// The shift from units of 2^-32 to amounts of 2^-20.
 const TO_AMOUNT: u32 = 12;
 
@@ -119,13 +121,14 @@ impl Habits {
             draws: 0,
         };
 
-        let cpu = noise.on(cpu, 120, 60);
-        let cpu_maximum = times(cpu, noise.on(cpu_peak, 250, 200)).max(cpu);
-        let memory = noise.on(memory, 40, 5);
+        // Nothing exceeds the largest machine.
+        let cpu = noise.on(cpu, 120, 60).min(ONE);
+        let cpu_maximum = times(cpu, noise.on(cpu_peak, 250, 200)).clamp(cpu, ONE);
+        let memory = noise.on(memory, 40, 5).min(ONE);
         let memory_assigned = times(memory, assigned).max(memory);
         // Most maxima are within two per cent of the mean.
         let growth = scale(mix(noise.window, 101), 1 << 16).pow(3) >> 32;
-        let memory_maximum = memory + ((memory * growth) >> 21);
+        let memory_maximum = (memory + ((memory * growth) >> 21)).min(ONE);
         let unmapped = noise.on(cache, 350, 150);
         let total = unmapped + noise.on(mapped, 300, 100);
         let mut disk_io = noise.on(io, 300, 250);
@@ -192,7 +195,7 @@ mod tests {
             let habits = spread.habits(&mut random, 3);
             for task in 0..20 {
                 let row = habits.measure(task, 600_000_000);
-                assert!(row.cpu_mean <= row.cpu_maximum);
+                assert!(row.cpu_mean <= row.cpu_maximum && row.cpu_maximum <= Amount(1 << 20));
                 assert!(row.memory <= row.memory_assigned && row.memory <= row.memory_maximum);
                 assert!(row.cache_unmapped <= row.cache_total);
                 assert!(row.disk_io <= row.disk_io_maximum);

@@ -164,8 +164,7 @@ impl Row for JoinedUsage {
 }
 
 impl JoinedUsage {
-    /// The label of the row. As in the published rows, its code is an index into all labels in
-    /// alphabetical order.
+    /// The name of the event.
     fn label(&self) -> &'static str {
         let place = usize::try_from(self.code).unwrap_or(0);
         profile::LABELS[place.min(profile::LABELS.len() - 1)]

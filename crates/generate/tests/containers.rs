@@ -170,6 +170,8 @@ fn task_names_tell_a_dag_or_are_random() {
                 continue;
             }
             let numbers = row[name].trim_start_matches(['M', 'R', 'J']);
+            let (numbers, stage) = numbers.split_once("_Stg").unwrap_or((numbers, "1"));
+            assert!(stage.parse::<u8>().is_ok(), "{stage}");
             let numbers: Vec<u64> = numbers
                 .split('_')
                 .map(|number| number.parse().expect("a number"))

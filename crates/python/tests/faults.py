@@ -1,4 +1,4 @@
-"""One fault for each check: the parts that are edited, and how."""
+"""Faults for each check, the second ones after a slash: the parts that are edited, and how."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from lakes import Edit, Row, find
 AFTER = 2**63 - 1
 #: An id that no table has.
 NOBODY = 999_999_999_999
+#: A user that no table has.
+OTHER = "o" * 43 + "="
 
 #: A table, a file number and the change.
 Fault = list[tuple[str, int, Edit]]
@@ -93,7 +95,8 @@ def begins_with_schedule(name: str, task: tuple[str, ...], schedule: int, update
             lives.setdefault(tuple(row[one] for one in task), []).append(row)
         for life in lives.values():
             if [row[name] for row in life[:2]] == [0, schedule] and life[0]["time"] > 0:
-                life[0][name], life[1][name] = schedule, update
+                life[0].update({name: schedule, **({"machine_id": life[1]["machine_id"]} if "machine_id" in life[1] else {})})
+                life[1][name] = update
                 return
         raise AssertionError("no such life")
 
@@ -106,6 +109,23 @@ def first(**values: Any) -> Edit:
     def change(rows: list[Row]) -> None:
         row = rows[0]
         row.update({name: value(row) if callable(value) else value for name, value in values.items()})
+
+    return change
+
+
+def change_last(name: str, event_type: int) -> Edit:
+    """Another value in the row of an end that follows an event of its life."""
+
+    def change(rows: list[Row]) -> None:
+        seen: set[tuple[int, int]] = set()
+        for row in rows:
+            task = (row["job_id"], row["task_index"])
+            if row["event_type"] == event_type and task in seen:
+                row[name] = (row[name] + 1) % 4
+                return
+            if row["event_type"] == 1:
+                seen.add(task)
+        raise AssertionError("no such row")
 
     return change
 
@@ -125,6 +145,50 @@ def ends_early(rows: list[Row]) -> None:
     row["end_time"] = row["start_time"] - 1
 
 
+def lone_task_ends_late(rows: list[Row]) -> None:
+    """An end after the trace, of an instance on which no other task waits."""
+    next(row for row in rows if row["task_name"].startswith("task_") and row["end_time"])["end_time"] = 800_000
+
+
+def mostly_synthesised(rows: list[Row]) -> None:
+    """Events that nobody observed."""
+    for row in rows:
+        row["missing_info"] = 0
+
+
+def moved(rows: list[Row]) -> None:
+    """A task that ends on another machine than it was scheduled on, which both were there at the start."""
+    ending = rows[find(rows, event_type=4)]
+    ending["machine_id"] = next(
+        row["machine_id"] for row in rows if row["event_type"] == 1 and row["machine_id"] != ending["machine_id"]
+    )
+
+
+def overlapping(rows: list[Row]) -> None:
+    """A record that begins 100 s into another one of its task and machine."""
+    row = next(row for row in rows if row["end_time"] - row["start_time"] == 300_000_000)
+    start = row["start_time"] + 100_000_000
+    later = next((index for index, other in enumerate(rows) if other["start_time"] > start), len(rows))
+    rows.insert(later, dict(row, start_time=start))
+
+
+def removed_at_once(rows: list[Row]) -> None:
+    """A new machine that is there only in the first microsecond of the trace."""
+    rows.insert(0, dict(rows[0], machine_id=NOBODY, event_type=0))
+    later = next((index for index, row in enumerate(rows) if row["time"] > 600_000_001), len(rows))
+    rows.insert(later, dict(rows[0], time=600_000_001, event_type=1))
+
+
+def instances(*tasks: tuple[str, int, int]) -> Edit:
+    """An instance of each of these tasks of a new job, from one time to another."""
+
+    def change(rows: list[Row]) -> None:
+        model = dict(rows[-1], job_name="j_new", status="Terminated")
+        rows.extend(dict(model, task_name=name, start_time=start, end_time=end) for name, start, end in tasks)
+
+    return change
+
+
 def nested(rows: list[Row]) -> None:
     """An alloc set that runs in itself."""
     row = rows[find(rows, collection_type=1)]
@@ -137,15 +201,6 @@ def tasks(*names: str) -> Edit:
     def change(rows: list[Row]) -> None:
         model = dict(rows[-1], job_name="j_new")
         rows.extend(dict(model, task_name=name) for name in names)
-
-    return change
-
-
-def observed(name: str, value: int) -> Edit:
-    """A synthesised record, with the first reason that there is."""
-
-    def change(rows: list[Row]) -> None:
-        next(row for row in rows if not row[name])[name] = value
 
     return change
 
@@ -180,7 +235,10 @@ GOOGLE: dict[str, Fault] = {
     "task_constraints_duplicates": one("task_constraints", again),
     "task_usage_duplicates": one("task_usage", again),
     "job_events_hashes": one("job_events", put("job_name", "x" * 43)),
-    "task_events_hashes": one("task_events", put("user", "x" * 43)),
+    "task_events_hashes": [
+        ("job_events", 1, add(job_id=NOBODY, event_type=0, missing_info=None, user=None)),
+        ("task_events", 1, add(job_id=NOBODY, task_index=0, event_type=0, missing_info=None, machine_id=None, user="x" * 43)),
+    ],
     "machine_events_hashes": one("machine_events", put("platform_id", "x" * 43)),
     "machine_attributes_hashes": one("machine_attributes", put("attribute_value", "x" * 43)),
     "task_constraints_hashes": one("task_constraints", put("attribute_name", "x" * 43)),
@@ -188,8 +246,33 @@ GOOGLE: dict[str, Fault] = {
     "task_events_codes": one("task_events", put("missing_info", 3, missing_info=None)),
     "machine_events_codes": one("machine_events", add(event_type=3)),
     "task_constraints_codes": one("task_constraints", put("comparison_operator", 4)),
-    "job_events_observed": one("job_events", observed("missing_info", 0)),
-    "task_events_observed": one("task_events", observed("missing_info", 0)),
+    "job_events_observed": one("job_events", mostly_synthesised, 1),
+    "task_events_observed": one("task_events", mostly_synthesised, 1),
+    "job_events_times": one("job_events", put("time", -1, time=0)),
+    "task_events_times": one("task_events", put("time", -1, time=0)),
+    "machine_events_times": one("machine_events", put("time", -1, time=0)),
+    "machine_attributes_times": one("machine_attributes", put("time", -1, time=0)),
+    "task_usage_overlaps": one("task_usage", overlapping),
+    "task_events_priorities": one(
+        "task_events", add(event_type=0, task_index=999_998, priority=13, missing_info=None, machine_id=None), 1
+    ),
+    "task_events_placed": one("task_events", put("machine_id", None, event_type=1), 1),
+    "task_lives_constant": one("task_events", moved, 1),
+    "task_lives_constant/priority": one("task_events", change_last("priority", 4), 1),
+    "task_lives_constant/class": one("task_events", change_last("scheduling_class", 4), 1),
+    "job_events_users": one("job_events", put("user", OTHER, event_type=4), 1),
+    "task_events_users": one("task_events", put("user", OTHER, event_type=4), 1),
+    "jobs_and_tasks_agree": [
+        ("job_events", 1, add(job_id=NOBODY, event_type=0, missing_info=None, user=OTHER)),
+        ("task_events", 1, add(job_id=NOBODY, task_index=0, event_type=0, missing_info=None, machine_id=None)),
+    ],
+    "task_usage_machines_up": [
+        ("machine_events", 0, removed_at_once),
+        ("task_usage", 1, last(machine_id=NOBODY)),
+    ],
+    "task_usage_maxima": one("task_usage", put("maximum_cpu_rate", 0.0, aggregation_type=False)),
+    "task_usage_maxima/memory": one("task_usage", put("maximum_memory_usage", 0.0, aggregation_type=False)),
+    "task_usage_maxima/disk": one("task_usage", put("maximum_disk_io_time", -1.0, aggregation_type=False)),
     "machine_life_cycle": one("machine_events", next_machine_event("event_type", 0, 1)),
     "job_life_cycle": one("job_events", follow("event_type", 4, 5), 1),
     "job_begins_with_submit": one("job_events", begins_with_schedule("event_type", ("job_id",), 1, 8), 1),
@@ -201,10 +284,10 @@ GOOGLE: dict[str, Fault] = {
     "jobs_have_tasks": one("job_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
     "task_events_jobs_exist": one("task_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
     "task_usage_tasks_exist": one("task_usage", put("task_index", 999_999)),
-    "task_events_machines_exist": one("task_events", put("machine_id", NOBODY, event_type=1)),
+    "task_events_machines_exist": one("task_events", put("machine_id", NOBODY, event_type=0)),
     "task_usage_machines_exist": one("task_usage", put("machine_id", NOBODY)),
     "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", NOBODY)),
-    "task_events_machines_added": [NEW_MACHINE, ("task_events", 0, put("machine_id", NOBODY, event_type=1))],
+    "task_events_machines_added": [NEW_MACHINE, ("task_events", 0, put("machine_id", NOBODY, event_type=0))],
     "task_usage_machines_added": [NEW_MACHINE, ("task_usage", 0, put("machine_id", NOBODY))],
     "task_constraints_have_events": one("task_constraints", put("task_index", 999_999)),
     "task_usage_periods": one("task_usage", first(end_time=lambda row: row["start_time"] + 300_000_001)),
@@ -220,18 +303,37 @@ ALIBABA: dict[str, Fault] = {
     "container_usage_sorted": one("container_usage", swap("time_stamp", "container_id", within=True)),
     "machine_meta_duplicates": one("machine_meta", again),
     "batch_task_duplicates": one("batch_task", again),
+    "machine_usage_duplicates": one("machine_usage", again),
+    "container_meta_duplicates": one("container_meta", again),
+    "container_usage_duplicates": one("container_usage", again),
+    "batch_instance_duplicates": one("batch_instance", again),
+    "machine_meta_statuses": one("machine_meta", put("status", "BROKEN")),
+    "batch_task_statuses": one("batch_task", put("status", "Lost")),
+    "batch_instance_statuses": one("batch_instance", put("status", "Lost")),
+    "container_meta_requests": one("container_meta", put("cpu_request", -400)),
+    "container_meta_requests/limit": one("container_meta", put("cpu_limit", -400)),
+    "batch_task_requests": one("batch_task", put("plan_cpu", -100.0)),
+    "batch_task_requests/instances": one("batch_task", put("instance_num", -1)),
+    "batch_instance_attempts": one("batch_instance", put("seq_no", 3)),
+    "batch_instance_attempts/zero": one("batch_instance", put("seq_no", 0)),
+    "batch_instance_maxima": one("batch_instance", put("cpu_avg", 1e6)),
+    "batch_instance_maxima/memory": one("batch_instance", put("mem_avg", 99.5)),
+    "batch_instance_order": [
+        ("batch_task", 0, tasks("M1", "R2_1_Stg8")),
+        ("batch_instance", 0, instances(("M1", 100, 200), ("R2_1_Stg8", 150, 300))),
+    ],
     "machine_meta_values": one("machine_meta", put("mem_size", 102)),
     "machine_usage_values": one("machine_usage", put("cpu_util_percent", 102)),
     "container_meta_values": one("container_meta", put("mem_size", -2.0)),
     "container_usage_values": one("container_usage", put("net_in", 101.5)),
-    "batch_task_values": one("batch_task", put("plan_mem", 101.0)),
+    "batch_task_values": one("batch_task", put("plan_mem", 102.0)),
     "batch_instance_values": one("batch_instance", put("mem_max", 200.0)),
     "machine_meta_times": one("machine_meta", last(time_stamp=800_000)),
     "machine_usage_times": one("machine_usage", last(time_stamp=800_000)),
     "container_meta_times": one("container_meta", last(time_stamp=800_000)),
     "container_usage_times": one("container_usage", last(time_stamp=800_000)),
     "batch_task_times": one("batch_task", put("end_time", 800_000)),
-    "batch_instance_times": one("batch_instance", put("end_time", 800_000)),
+    "batch_instance_times": one("batch_instance", lone_task_ends_late),
     "batch_task_ends": one("batch_task", ends_early),
     "batch_instance_ends": one("batch_instance", ends_early),
     "batch_task_dependencies_exist": one("batch_task", tasks("M1", "R2_99")),
@@ -253,8 +355,22 @@ BORG: dict[str, Fault] = {
     "instance_events_codes": one("instance_events", put("scheduling_class", 4)),
     "machine_events_codes": one("machine_events", add(type=4)),
     "borg_traces_data_codes": one("borg_traces_data", put("scheduling_class", 4)),
-    "collection_events_observed": one("collection_events", observed("missing_type", 4)),
-    "instance_events_observed": one("instance_events", observed("missing_type", 4)),
+    "collection_events_priorities": one("collection_events", put("priority", 451)),
+    "instance_events_priorities": one("instance_events", put("priority", -1)),
+    "borg_traces_data_priorities": one("borg_traces_data", put("priority", 451)),
+    "collection_events_times": one("collection_events", put("time", -1, time=0)),
+    "instance_events_times": one("instance_events", put("time", -1, time=0)),
+    "machine_events_times": one("machine_events", put("time", -1, time=0)),
+    "machine_attributes_times": one("machine_attributes", put("time", -1, time=0)),
+    "collection_events_duplicates": one("collection_events", again),
+    "instance_events_duplicates": one("instance_events", again),
+    "machine_events_duplicates": one("machine_events", again),
+    "instance_usage_duplicates": one("instance_usage", again),
+    "borg_traces_data_duplicates": one("borg_traces_data", again),
+    "collection_events_hashes": one("collection_events", put("user", "alice")),
+    "borg_traces_data_hashes": one("borg_traces_data", put("collection_logical_name", "alice")),
+    "instance_usage_maxima": one("instance_usage", put("maximum_usage.cpus", 0.0)),
+    "borg_traces_data_maxima": one("borg_traces_data", put("maximum_usage.memory", 0.0)),
     "collection_life_cycle": one("collection_events", follow("type", 6, 7)),
     "collection_begins_with_submit": one("collection_events", begins_with_schedule("type", COLLECTION, 3, 10), 1),
     "instance_life_cycle": one("instance_events", follow("type", 6, 7)),
@@ -275,7 +391,7 @@ BORG: dict[str, Fault] = {
     "instance_usage_periods": one("instance_usage", first(end_time=TOO_LONG)),
     "borg_traces_data_periods": one("borg_traces_data", first(end_time=TOO_LONG)),
     "instance_usage_values": one("instance_usage", put("average_usage.cpus", -1.0)),
-    "borg_traces_data_values": one("borg_traces_data", put("maximum_usage.memory", -1.0)),
+    "borg_traces_data_values": one("borg_traces_data", put("average_usage.memory", -1.0)),
     "instance_usage_distributions": one("instance_usage", put("cpu_usage_distribution", [0.0] * 10)),
     "borg_traces_data_distributions": one("borg_traces_data", put("tail_cpu_usage_distribution", [0.5] * 8 + [0.25])),
     "borg_traces_data_types": one("borg_traces_data", put("collections_events_type", 9)),

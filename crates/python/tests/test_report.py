@@ -84,56 +84,6 @@ Pages = dict[str, tuple[tracelake.Manifest, Path, tracelake.Report]]
 
 
 @pytest.mark.parametrize("trace", TRACES)
-def test_the_numbers_are_those_of_duckdb(trace: str, pages: Pages) -> None:
-    import json
-
-    lake, path, report = pages[trace]
-    page = Page(path.read_text())
-    figures: list[dict[str, Any]] = json.loads(tracelake.schema(trace).to("json"))["figures"]
-    assert not report.skipped and report.figures == tuple(one["name"] for one in figures)
-    connection = lake.duckdb()
-    for facts in lake.tables:
-        # The order of rows in a file is what the views for people lack.
-        files = f"'{lake.path}/{facts.name}/**/*.parquet'"
-        connection.execute(
-            f"""CREATE OR REPLACE VIEW "{facts.name}" AS SELECT * EXCLUDE (filename),
-            CAST(regexp_extract(filename, 'part-([0-9]+)', 1) AS INTEGER) AS file_number
-            FROM read_parquet({files}, hive_partitioning = false, filename = true, file_row_number = true)"""
-        )
-    for figure in figures:
-        head, *rows = page.tables[figure["name"]]
-        shown = {
-            (row[0], name): float(cell.replace(",", "")) for row in rows for name, cell in zip(head[1:], row[1:]) if cell
-        }
-        expected = connection.execute(figure["sql"]).fetchall()
-        assert expected and len(shown) == len(expected), figure["name"]
-        from tracelake._figures import number
-
-        for x, series, y in expected:
-            x = x if isinstance(x, str) else number(x)
-            assert shown[x, series] == pytest.approx(float(y), rel=1e-5), (figure["name"], x, series)
-
-
-def test_some_numbers_by_another_way(pages: Pages) -> None:
-    lake, path, _ = pages["google-2011-v2.1"]
-    page = Page(path.read_text())
-    connection = lake.duckdb()
-
-    def total(figure: str, place: int = 1) -> float:
-        return sum(float(row[place].replace(",", "") or 0) for row in page.tables[figure][1:])
-
-    machines = connection.sql("SELECT count(DISTINCT machine_id) FROM machine_events WHERE event_type <> 1").fetchall()
-    heads = page.tables["machine_capacities"][0]
-    assert sum(total("machine_capacities", place) for place in range(1, len(heads))) == machines[0][0]
-    jobs = connection.sql("SELECT count(DISTINCT job_id) FROM task_events").fetchall()
-    assert total("job_sizes") == jobs[0][0]
-    # Nothing of what was used is lost between intervals.
-    used = connection.sql("SELECT sum(cpu_rate * (end_time - start_time)) / 3e8 FROM task_usage").fetchall()
-    place = page.tables["cpu"][0].index("used")
-    assert total("cpu", place) == pytest.approx(used[0][0], rel=1e-4)
-
-
-@pytest.mark.parametrize("trace", TRACES)
 def test_empty_values_are_those_of_the_rows(trace: str, pages: Pages) -> None:
     lake, path, _ = pages[trace]
     page = Page(path.read_text())

@@ -729,7 +729,7 @@ mod alibaba_2018 {
             sentinels: SENTINELS_TIME,
             ranges: &[],
             invalid: &[],
-            doc: "When the task started; 0 also for a task that hadn't started.",
+            doc: "When the task was registered with the job master; a failover of the job master changes it. So it doesn't test the order of tasks: many have the start of the tasks they depend on. A task does its first work when its first instance starts, which can be before this time. 0 also for a task that hadn't started.",
             synthetic: "run.start",
             empty: 0.0,
         },
@@ -746,7 +746,7 @@ mod alibaba_2018 {
             sentinels: SENTINELS_TIME,
             ranges: &[],
             invalid: &[],
-            doc: "When the task ended, or 0. It can be past the eight days of the trace, at second 691,915 and later, and in a few rows it is before start_time.",
+            doc: "When the task ended; 0 while it waits, and in some rows of running tasks. It can be past the eight days of the trace, up to second 691,915 in the rows at hand.",
             synthetic: "run.end",
             empty: 0.0,
         },
@@ -902,7 +902,7 @@ mod alibaba_2018 {
             sentinels: SENTINELS_TIME,
             ranges: &[],
             invalid: &[],
-            doc: "When the instance ended, or 0.",
+            doc: "When the instance ended; 0 if that is outside of the trace, as for one that runs.",
             synthetic: "run.end",
             empty: 0.0,
         },
@@ -1172,106 +1172,208 @@ mod alibaba_2018 {
             known: &[],
         },
         Check {
+            name: "machine_usage_duplicates",
+            sentence: "There is one row for a machine_id and a time.",
+            document: "Measured: no time of a machine or container occurs twice in the published rows at hand.",
+            needs: &[Need {
+                table: "machine_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same time again' AS finding, machine_id, time_stamp, copies\nFROM (SELECT machine_id, time_stamp, count(*) AS copies FROM machine_usage WHERE machine_id IS NOT NULL GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "container_meta_duplicates",
+            sentence: "There is one row for a container_id and a time.",
+            document: "Measured: no time of a machine or container occurs twice in the published rows at hand.",
+            needs: &[Need {
+                table: "container_meta",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same time again' AS finding, container_id, time_stamp, copies\nFROM (SELECT container_id, time_stamp, count(*) AS copies FROM container_meta WHERE container_id IS NOT NULL GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "container_usage_duplicates",
+            sentence: "There is one row for a container_id and a time.",
+            document: "Measured: no time of a machine or container occurs twice in the published rows at hand.",
+            needs: &[Need {
+                table: "container_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same time again' AS finding, container_id, time_stamp, copies\nFROM (SELECT container_id, time_stamp, count(*) AS copies FROM container_usage WHERE container_id IS NOT NULL GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "batch_instance_duplicates",
+            sentence: "An attempt of an instance has one row.",
+            document: "trace_2018.md, batch_instance.csv: an instance name is unique within a job and task; seq_no counts its attempts.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same attempt again' AS finding, job_name, task_name, instance_name, seq_no, copies\nFROM (SELECT job_name, task_name, instance_name, seq_no, count(*) AS copies FROM batch_instance GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "machine_meta_statuses",
+            sentence: "A machine is USING or IMPORT_INSTALLING.",
+            document: "Measured: no other status is in the published file.",
+            needs: &[Need {
+                table: "machine_meta",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'unknown status' AS finding, machine_id, time_stamp, status AS value\nFROM machine_meta WHERE status NOT IN ('USING', 'IMPORT_INSTALLING')",
+            known: &[],
+        },
+        Check {
+            name: "batch_task_statuses",
+            sentence: "Every status is one that the publisher names.",
+            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'unknown status' AS finding, job_name, task_name, status AS value\nFROM batch_task WHERE status NOT IN ('Ready', 'Waiting', 'Running', 'Terminated', 'Failed', 'Cancelled', 'Interrupted')",
+            known: &[],
+        },
+        Check {
+            name: "batch_instance_statuses",
+            sentence: "Every status is one that the publisher names.",
+            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'unknown status' AS finding, job_name, task_name, status AS value\nFROM batch_instance WHERE status NOT IN ('Ready', 'Waiting', 'Running', 'Terminated', 'Failed', 'Cancelled', 'Interrupted')",
+            known: &[],
+        },
+        Check {
+            name: "container_meta_requests",
+            sentence: "No request is negative.",
+            document: "trace_2018.md, container_meta.csv: 100 is 1 core.",
+            needs: &[Need {
+                table: "container_meta",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'cpu_request is negative' AS finding, container_id, time_stamp, cpu_request AS value\nFROM container_meta WHERE cpu_request < 0\nUNION ALL\nSELECT 'cpu_limit is negative', container_id, time_stamp, cpu_limit\nFROM container_meta WHERE cpu_limit < 0",
+            known: &[],
+        },
+        Check {
+            name: "batch_task_requests",
+            sentence: "No request is negative.",
+            document: "trace_2018.md, batch_task.csv: 100 is 1 core; a number of instances.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'plan_cpu is negative' AS finding, job_name, task_name, plan_cpu AS value\nFROM batch_task WHERE plan_cpu < 0\nUNION ALL\nSELECT 'instance_num is negative', job_name, task_name, instance_num\nFROM batch_task WHERE instance_num < 0",
+            known: &[],
+        },
+        Check {
+            name: "batch_instance_attempts",
+            sentence: "seq_no is from 1 to total_seq_no.",
+            document: "trace_2018.md, batch_instance.csv: seq_no and total_seq_no.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT CASE WHEN seq_no < 1 THEN 'seq_no is below 1' ELSE 'seq_no is above total_seq_no' END AS finding,\n    job_name, task_name, instance_name, seq_no, total_seq_no\nFROM batch_instance WHERE seq_no < 1 OR seq_no > total_seq_no",
+            known: &[],
+        },
+        Check {
+            name: "batch_instance_maxima",
+            sentence: "A mean isn't above its maximum.",
+            document: "trace_2018.md, batch_instance.csv: average and maximum utilisation.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'cpu_avg is above cpu_max' AS finding, job_name, task_name, instance_name, seq_no, cpu_avg AS mean, cpu_max AS maximum\nFROM batch_instance WHERE cpu_avg > cpu_max\nUNION ALL\nSELECT 'mem_avg is above mem_max', job_name, task_name, instance_name, seq_no, mem_avg, mem_max\nFROM batch_instance WHERE mem_avg > mem_max AND mem_avg <> 101 AND mem_max <> -1",
+            known: &[],
+        },
+        Check {
             name: "machine_meta_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "machine_meta",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'mem_size is not from 0 to 100' AS finding, machine_id, time_stamp, mem_size AS value\nFROM machine_meta WHERE mem_size < 0 OR mem_size > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'mem_size is not from 0 to 100' AS finding, machine_id, time_stamp, mem_size AS value\nFROM machine_meta WHERE mem_size NOT BETWEEN 0 AND 100 AND mem_size NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "machine_usage_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "machine_usage",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'cpu_util_percent is not from 0 to 100' AS finding, machine_id, time_stamp, cpu_util_percent AS value\nFROM machine_usage WHERE cpu_util_percent < 0 OR cpu_util_percent > 100\nUNION ALL\nSELECT 'mem_util_percent is not from 0 to 100', machine_id, time_stamp, mem_util_percent\nFROM machine_usage WHERE mem_util_percent < 0 OR mem_util_percent > 100\nUNION ALL\nSELECT 'mem_gps is not from 0 to 100', machine_id, time_stamp, mem_gps\nFROM machine_usage WHERE mem_gps < 0 OR mem_gps > 100\nUNION ALL\nSELECT 'net_in is not from 0 to 100', machine_id, time_stamp, net_in\nFROM machine_usage WHERE net_in < 0 OR net_in > 100\nUNION ALL\nSELECT 'net_out is not from 0 to 100', machine_id, time_stamp, net_out\nFROM machine_usage WHERE net_out < 0 OR net_out > 100\nUNION ALL\nSELECT 'disk_io_percent is not from 0 to 100', machine_id, time_stamp, disk_io_percent\nFROM machine_usage WHERE disk_io_percent < 0 OR disk_io_percent > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'cpu_util_percent is not from 0 to 100' AS finding, machine_id, time_stamp, cpu_util_percent AS value\nFROM machine_usage WHERE cpu_util_percent NOT BETWEEN 0 AND 100 AND cpu_util_percent NOT IN (-1, 101)\nUNION ALL\nSELECT 'mem_util_percent is not from 0 to 100', machine_id, time_stamp, mem_util_percent\nFROM machine_usage WHERE mem_util_percent NOT BETWEEN 0 AND 100 AND mem_util_percent NOT IN (-1, 101)\nUNION ALL\nSELECT 'mem_gps is not from 0 to 100', machine_id, time_stamp, mem_gps\nFROM machine_usage WHERE mem_gps NOT BETWEEN 0 AND 100 AND mem_gps NOT IN (-1, 101)\nUNION ALL\nSELECT 'net_in is not from 0 to 100', machine_id, time_stamp, net_in\nFROM machine_usage WHERE net_in NOT BETWEEN 0 AND 100 AND net_in NOT IN (-1, 101)\nUNION ALL\nSELECT 'net_out is not from 0 to 100', machine_id, time_stamp, net_out\nFROM machine_usage WHERE net_out NOT BETWEEN 0 AND 100 AND net_out NOT IN (-1, 101)\nUNION ALL\nSELECT 'disk_io_percent is not from 0 to 100', machine_id, time_stamp, disk_io_percent\nFROM machine_usage WHERE disk_io_percent NOT BETWEEN 0 AND 100 AND disk_io_percent NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "container_meta_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "container_meta",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'mem_size is not from 0 to 100' AS finding, container_id, time_stamp, mem_size AS value\nFROM container_meta WHERE mem_size < 0 OR mem_size > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'mem_size is not from 0 to 100' AS finding, container_id, time_stamp, mem_size AS value\nFROM container_meta WHERE mem_size NOT BETWEEN 0 AND 100 AND mem_size NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "container_usage_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "container_usage",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'cpu_util_percent is not from 0 to 100' AS finding, container_id, time_stamp, cpu_util_percent AS value\nFROM container_usage WHERE cpu_util_percent < 0 OR cpu_util_percent > 100\nUNION ALL\nSELECT 'mem_util_percent is not from 0 to 100', container_id, time_stamp, mem_util_percent\nFROM container_usage WHERE mem_util_percent < 0 OR mem_util_percent > 100\nUNION ALL\nSELECT 'mem_gps is not from 0 to 100', container_id, time_stamp, mem_gps\nFROM container_usage WHERE mem_gps < 0 OR mem_gps > 100\nUNION ALL\nSELECT 'net_in is not from 0 to 100', container_id, time_stamp, net_in\nFROM container_usage WHERE net_in < 0 OR net_in > 100\nUNION ALL\nSELECT 'net_out is not from 0 to 100', container_id, time_stamp, net_out\nFROM container_usage WHERE net_out < 0 OR net_out > 100\nUNION ALL\nSELECT 'disk_io_percent is not from 0 to 100', container_id, time_stamp, disk_io_percent\nFROM container_usage WHERE disk_io_percent < 0 OR disk_io_percent > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'cpu_util_percent is not from 0 to 100' AS finding, container_id, time_stamp, cpu_util_percent AS value\nFROM container_usage WHERE cpu_util_percent NOT BETWEEN 0 AND 100 AND cpu_util_percent NOT IN (-1, 101)\nUNION ALL\nSELECT 'mem_util_percent is not from 0 to 100', container_id, time_stamp, mem_util_percent\nFROM container_usage WHERE mem_util_percent NOT BETWEEN 0 AND 100 AND mem_util_percent NOT IN (-1, 101)\nUNION ALL\nSELECT 'mem_gps is not from 0 to 100', container_id, time_stamp, mem_gps\nFROM container_usage WHERE mem_gps NOT BETWEEN 0 AND 100 AND mem_gps NOT IN (-1, 101)\nUNION ALL\nSELECT 'net_in is not from 0 to 100', container_id, time_stamp, net_in\nFROM container_usage WHERE net_in NOT BETWEEN 0 AND 100 AND net_in NOT IN (-1, 101)\nUNION ALL\nSELECT 'net_out is not from 0 to 100', container_id, time_stamp, net_out\nFROM container_usage WHERE net_out NOT BETWEEN 0 AND 100 AND net_out NOT IN (-1, 101)\nUNION ALL\nSELECT 'disk_io_percent is not from 0 to 100', container_id, time_stamp, disk_io_percent\nFROM container_usage WHERE disk_io_percent NOT BETWEEN 0 AND 100 AND disk_io_percent NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "batch_task_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "batch_task",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'plan_mem is not from 0 to 100' AS finding, job_name, task_name, plan_mem AS value\nFROM batch_task WHERE plan_mem < 0 OR plan_mem > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'plan_mem is not from 0 to 100' AS finding, job_name, task_name, plan_mem AS value\nFROM batch_task WHERE plan_mem NOT BETWEEN 0 AND 100 AND plan_mem NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "batch_instance_values",
-            sentence: "Percentages and rescaled values are from 0 to 100.",
+            sentence: "Percentages and rescaled values are from 0 to 100, or -1 or 101 where they are invalid.",
             document: "trace_2018.md, Schema: rescaled between 0 and 100; invalid values are set to -1 or 101.",
             needs: &[Need {
                 table: "batch_instance",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'mem_avg is not from 0 to 100' AS finding, job_name, task_name, instance_name, seq_no, mem_avg AS value\nFROM batch_instance WHERE mem_avg < 0 OR mem_avg > 100\nUNION ALL\nSELECT 'mem_max is not from 0 to 100', job_name, task_name, instance_name, seq_no, mem_max\nFROM batch_instance WHERE mem_max < 0 OR mem_max > 100",
-            known: &[Known {
-                when: "value IN (-1, 101)",
-                at_most: None,
-                at_most_percent: None,
-                doc: "-1 and 101 mark invalid values, says the publisher.",
-            }],
+            sql: "SELECT 'mem_avg is not from 0 to 100' AS finding, job_name, task_name, instance_name, seq_no, mem_avg AS value\nFROM batch_instance WHERE mem_avg NOT BETWEEN 0 AND 100 AND mem_avg NOT IN (-1, 101)\nUNION ALL\nSELECT 'mem_max is not from 0 to 100', job_name, task_name, instance_name, seq_no, mem_max\nFROM batch_instance WHERE mem_max NOT BETWEEN 0 AND 100 AND mem_max NOT IN (-1, 101)",
+            known: &[],
         },
         Check {
             name: "machine_meta_times",
@@ -1284,10 +1386,10 @@ mod alibaba_2018 {
             by_part: true,
             sql: "SELECT 'time_stamp is outside of the eight days' AS finding, machine_id, time_stamp AS value\nFROM machine_meta WHERE time_stamp < 0 OR time_stamp > 691200",
             known: &[Known {
-                when: "value <= 696633",
-                at_most: None,
+                when: "value BETWEEN 691200 AND 696633",
+                at_most: Some(127),
                 at_most_percent: None,
-                doc: "The published file has times up to second 696,633, as measured.",
+                doc: "The published file has 127 states after the eight days, up to second 696,633, as measured.",
             }],
         },
         Check {
@@ -1325,7 +1427,7 @@ mod alibaba_2018 {
             by_part: true,
             sql: "SELECT 'time_stamp is outside of the eight days' AS finding, container_id, machine_id, time_stamp AS value\nFROM container_usage WHERE time_stamp < 0 OR time_stamp > 691200",
             known: &[Known {
-                when: "value <= 777590",
+                when: "value BETWEEN 691200 AND 777590",
                 at_most: None,
                 at_most_percent: None,
                 doc: "Some series run from the second day to the ninth, up to second 777,590; a reported error of the release.",
@@ -1342,10 +1444,10 @@ mod alibaba_2018 {
             by_part: true,
             sql: "SELECT 'start_time is outside of the eight days' AS finding, job_name, task_name, start_time AS value\nFROM batch_task WHERE start_time < 0 OR start_time > 691200\nUNION ALL\nSELECT 'end_time is outside of the eight days', job_name, task_name, end_time\nFROM batch_task WHERE end_time < 0 OR end_time > 691200",
             known: &[Known {
-                when: "value > 0 AND starts_with(finding, 'end_time')",
+                when: "value BETWEEN 691200 AND 694800 AND starts_with(finding, 'end_time')",
                 at_most: None,
-                at_most_percent: None,
-                doc: "Tasks end past the eight days in the published file, at second 691,915 and later, as measured.",
+                at_most_percent: Some(0.1),
+                doc: "3 of 30,000 published tasks end up to 12 minutes past the eight days, as measured.",
             }],
         },
         Check {
@@ -1359,10 +1461,10 @@ mod alibaba_2018 {
             by_part: true,
             sql: "SELECT 'start_time is outside of the eight days' AS finding, job_name, task_name, instance_name, seq_no, start_time AS value\nFROM batch_instance WHERE start_time < 0 OR start_time > 691200\nUNION ALL\nSELECT 'end_time is outside of the eight days', job_name, task_name, instance_name, seq_no, end_time\nFROM batch_instance WHERE end_time < 0 OR end_time > 691200",
             known: &[Known {
-                when: "value > 0 AND starts_with(finding, 'end_time')",
+                when: "value BETWEEN 691200 AND 694800 AND starts_with(finding, 'end_time')",
                 at_most: None,
-                at_most_percent: None,
-                doc: "Tasks end past the eight days in the published file, at second 691,915 and later, as measured, and so their instances.",
+                at_most_percent: Some(0.1),
+                doc: "3 of 30,000 published tasks end up to 12 minutes past the eight days, as measured, and so their instances.",
             }],
         },
         Check {
@@ -1398,7 +1500,7 @@ mod alibaba_2018 {
                 parts: NeededParts::All,
             }],
             by_part: false,
-            sql: "WITH tasks AS (\n    SELECT job_name, task_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name, task_name,\n            CASE WHEN strlen(task_name) < 50 THEN task_name ELSE regexp_replace(task_name, '_[^_]*$', '') END AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n)\nSELECT 'depends on a task that is not there' AS finding, job_name, task_name, number AS depends_on\nFROM (SELECT job_name, task_name, unnest(numbers[2:]) AS number FROM tasks)\nANTI JOIN (SELECT job_name, numbers[1] AS number FROM tasks) USING (job_name, number)",
+            sql: "WITH tasks AS (\n    SELECT job_name, task_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name, task_name,\n            regexp_replace(CASE WHEN strlen(task_name) < 50 THEN task_name\n                ELSE regexp_replace(task_name, '_[^_]*$', '') END, '_Stg[0-9]+$', '') AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n)\nSELECT 'depends on a task that is not there' AS finding, job_name, task_name, number AS depends_on\nFROM (SELECT job_name, task_name, unnest(numbers[2:]) AS number FROM tasks)\nANTI JOIN (SELECT job_name, numbers[1] AS number FROM tasks) USING (job_name, number)",
             known: &[],
         },
         Check {
@@ -1410,7 +1512,19 @@ mod alibaba_2018 {
                 parts: NeededParts::All,
             }],
             by_part: false,
-            sql: "WITH RECURSIVE tasks AS (\n    SELECT job_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name,\n            CASE WHEN strlen(task_name) < 50 THEN task_name ELSE regexp_replace(task_name, '_[^_]*$', '') END AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n),\nedges AS (\n    SELECT DISTINCT job_name, numbers[1] AS number, unnest(numbers[2:]) AS depends_on FROM tasks\n),\nwaits AS (\n    SELECT job_name, number, depends_on FROM edges WHERE depends_on >= number\n    UNION\n    SELECT waits.job_name, waits.number, edges.depends_on\n    FROM waits JOIN edges ON edges.job_name = waits.job_name AND edges.number = waits.depends_on\n    WHERE waits.depends_on <> waits.number\n)\nSELECT 'waits for itself' AS finding, job_name, number AS task_number\nFROM waits WHERE depends_on = number",
+            sql: "WITH RECURSIVE tasks AS (\n    SELECT job_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name,\n            regexp_replace(CASE WHEN strlen(task_name) < 50 THEN task_name\n                ELSE regexp_replace(task_name, '_[^_]*$', '') END, '_Stg[0-9]+$', '') AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n),\nedges AS (\n    SELECT DISTINCT job_name, numbers[1] AS number, unnest(numbers[2:]) AS depends_on FROM tasks\n),\nwaits AS (\n    SELECT job_name, number, depends_on FROM edges WHERE depends_on >= number\n    UNION\n    SELECT waits.job_name, waits.number, edges.depends_on\n    FROM waits JOIN edges ON edges.job_name = waits.job_name AND edges.number = waits.depends_on\n    WHERE waits.depends_on <> waits.number\n)\nSELECT 'waits for itself' AS finding, job_name, number AS task_number\nFROM waits WHERE depends_on = number",
+            known: &[],
+        },
+        Check {
+            name: "batch_instance_order",
+            sentence: "The instances of a task start when those that it depends on have ended.",
+            document: "trace_2018.md, DAG of batch workloads: task 5 of M5_3_4 cannot start before all instances of tasks 3 and 4 are completed. Thread 56: a task starts with its first instance.",
+            needs: &[Need {
+                table: "batch_instance",
+                parts: NeededParts::All,
+            }],
+            by_part: false,
+            sql: "WITH tasks AS (\n    SELECT job_name, task_name, min(start_time) FILTER (WHERE start_time > 0) AS begins,\n        max(end_time) FILTER (WHERE status = 'Terminated') AS ends\n    FROM batch_instance GROUP BY job_name, task_name\n),\nwholes AS (\n    SELECT *, regexp_replace(CASE WHEN strlen(task_name) < 50 THEN task_name\n            ELSE regexp_replace(task_name, '_[^_]*$', '') END, '_Stg[0-9]+$', '') AS whole\n    FROM tasks\n),\nnumbered AS (\n    SELECT *, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM wholes WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n)\nSELECT 'starts before a task that it depends on has ended' AS finding, job_name, children.task_name AS task_name, begins,\n    parents.task_name AS depends_on, parents.ends AS ends\nFROM (SELECT job_name, task_name, begins, unnest(numbers[2:]) AS number FROM numbered WHERE begins > 0) AS children\nJOIN (SELECT job_name, task_name, numbers[1] AS number, ends FROM numbered WHERE ends > 0) AS parents\n    USING (job_name, number)\nWHERE begins < parents.ends",
             known: &[],
         },
         Check {
@@ -1496,10 +1610,10 @@ mod alibaba_2018 {
             by_part: true,
             sql: "SELECT 'no container_id' AS finding, machine_id, time_stamp\nFROM container_usage WHERE container_id IS NULL",
             known: &[Known {
-                when: "true",
+                when: "time_stamp BETWEEN 691200 AND 777590",
                 at_most: None,
                 at_most_percent: None,
-                doc: "Many rows have no container_id, as reported and measured: 3,503 of the first 10,000 rows of the published file.",
+                doc: "Many rows after the eight days have no container_id, as reported and measured: 3,503 of the first 10,000 rows of the published file.",
             }],
         },
         Check {
@@ -1542,9 +1656,61 @@ mod alibaba_2018 {
 
     const FIGURES: &[Figure] = &[
         Figure {
+            name: "span",
+            title: "Span",
+            caption: "From the first to the last sample of a machine.",
+            needs: &[Need {
+                table: "machine_usage",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'hours' AS x, '' AS series, round((max(time_stamp) - min(time_stamp)) / 3600, 1) AS y\nFROM machine_usage WHERE time_stamp > 0",
+        },
+        Figure {
+            name: "machines",
+            title: "Machines",
+            caption: "Machines that have a state.",
+            needs: &[Need {
+                table: "machine_meta",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'machines' AS x, '' AS series, count(DISTINCT machine_id) AS y\nFROM machine_meta",
+        },
+        Figure {
+            name: "jobs",
+            title: "Batch jobs",
+            caption: "Batch jobs.",
+            needs: &[Need {
+                table: "batch_task",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'batch jobs' AS x, '' AS series, count(DISTINCT job_name) AS y\nFROM batch_task",
+        },
+        Figure {
+            name: "utilisation",
+            title: "Mean utilisation",
+            caption: "The mean of all valid samples of the machines; their capacity is 100 %.",
+            needs: &[Need {
+                table: "machine_usage",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'mean CPU utilisation' AS x, '%' AS series,\n    avg(cpu_util_percent) FILTER (WHERE cpu_util_percent BETWEEN 0 AND 100) AS y\nFROM machine_usage\nUNION ALL\nSELECT 'mean memory utilisation', '%', avg(mem_util_percent) FILTER (WHERE mem_util_percent BETWEEN 0 AND 100)\nFROM machine_usage",
+        },
+        Figure {
             name: "batch_tasks_over_time",
             title: "Batch tasks over time",
-            caption: "Tasks that start per hour, by the status that the trace gives them. Tasks without a start are left out.",
+            caption: "Tasks that are registered per hour, by the status that the trace gives them. Tasks without a start are left out. An interval counts with the time that the trace covers of it, and is left out below 1 %.",
             needs: &[Need {
                 table: "batch_task",
                 parts: NeededParts::Any,
@@ -1552,12 +1718,12 @@ mod alibaba_2018 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "tasks per hour",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(start_time) - min(start_time)) / 120 / 300) AS BIGINT)) * 300 AS width\n    FROM batch_task WHERE start_time > 0\n),\ncounted AS (\n    SELECT start_time // width AS step, coalesce(status, 'none') AS status, count(*) AS tasks\n    FROM batch_task, bounds WHERE start_time > 0 GROUP BY ALL\n),\nsteps AS (\n    SELECT status, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT status FROM counted)\n)\nSELECT step * width / 3600 AS x, status AS series, coalesce(tasks, 0) * 3600 / width AS y\nFROM steps LEFT JOIN counted USING (step, status), bounds\nORDER BY x, series",
+            sql: "WITH covered AS (SELECT min(start_time) AS first, max(start_time) AS last FROM batch_task WHERE start_time > 0),\nbounds AS (SELECT greatest(1, CAST(ceil((last - first) / 120 / 300) AS BIGINT)) * 300 AS width FROM covered),\ncounted AS (\n    SELECT start_time // width AS step, coalesce(status, 'none') AS status, count(*) AS tasks\n    FROM batch_task, bounds WHERE start_time > 0 GROUP BY ALL\n),\nintervals AS (\n    SELECT step, width, least(last, (step + 1) * width) - greatest(first, step * width) AS length\n    FROM (SELECT unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step), bounds, covered\n)\nSELECT step * width / 3600 AS x, status AS series,\n    CASE WHEN length * 100 > width THEN coalesce(tasks, 0) * 3600 / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT status FROM counted) AS names LEFT JOIN counted USING (step, status)\nORDER BY x, series",
         },
         Figure {
             name: "machine_utilisation",
             title: "Utilisation of the machines",
-            caption: "Mean of all valid samples in each interval; the capacity of the machines is 100 %.",
+            caption: "Mean of all valid samples in each interval; the capacity of the machines is 100 %. A line has a gap where no sample was taken.",
             needs: &[Need {
                 table: "machine_usage",
                 parts: NeededParts::Any,
@@ -1565,7 +1731,7 @@ mod alibaba_2018 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "percent",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time_stamp) - min(time_stamp)) / 120 / 300) AS BIGINT)) * 300 AS width\n    FROM machine_usage\n)\nSELECT (time_stamp // width) * width / 3600 AS x, 'CPU' AS series, avg(cpu_util_percent) AS y\nFROM machine_usage, bounds WHERE cpu_util_percent BETWEEN 0 AND 100 GROUP BY ALL\nUNION ALL\nSELECT (time_stamp // width) * width / 3600, 'memory', avg(mem_util_percent)\nFROM machine_usage, bounds WHERE mem_util_percent BETWEEN 0 AND 100 GROUP BY ALL\nORDER BY series, x",
+            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time_stamp) - min(time_stamp)) / 120 / 300) AS BIGINT)) * 300 AS width\n    FROM machine_usage\n),\nmeans AS (\n    SELECT time_stamp // width AS step, avg(cpu_util_percent) FILTER (WHERE cpu_util_percent BETWEEN 0 AND 100) AS cpu,\n        avg(mem_util_percent) FILTER (WHERE mem_util_percent BETWEEN 0 AND 100) AS memory\n    FROM machine_usage, bounds GROUP BY ALL\n),\nintervals AS (SELECT unnest(range((SELECT min(step) FROM means), (SELECT max(step) + 1 FROM means))) AS step)\nSELECT step * width / 3600 AS x, series, CASE WHEN series = 'CPU' THEN cpu ELSE memory END AS y\nFROM intervals CROSS JOIN (VALUES ('CPU'), ('memory')) AS names(series) LEFT JOIN means USING (step), bounds\nORDER BY series, x",
         },
         Figure {
             name: "requests",
@@ -1653,7 +1819,7 @@ mod alibaba_2018 {
             plot: Plot::Bars,
             x: "levels, or tasks in a level",
             y: "jobs",
-            sql: "WITH RECURSIVE tasks AS (\n    SELECT job_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name,\n            CASE WHEN strlen(task_name) < 50 THEN task_name ELSE regexp_replace(task_name, '_[^_]*$', '') END AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n),\nedges AS (SELECT DISTINCT job_name, numbers[1] AS number, unnest(numbers[2:]) AS depends_on FROM tasks),\nlevels AS (\n    SELECT DISTINCT job_name, numbers[1] AS number, 1 AS level FROM tasks\n    UNION\n    SELECT levels.job_name, edges.number, level + 1\n    FROM levels JOIN edges ON edges.job_name = levels.job_name AND edges.depends_on = levels.number\n    WHERE level < 200\n),\nshapes AS (\n    SELECT job_name, max(level) AS depth, max(width) AS width\n    FROM (\n        SELECT job_name, level, count(*) AS width\n        FROM (SELECT job_name, number, max(level) AS level FROM levels GROUP BY ALL) GROUP BY ALL\n    )\n    GROUP BY job_name HAVING max(level) < 200\n)\nSELECT CASE WHEN size <= 10 THEN CAST(size AS VARCHAR) WHEN size <= 20 THEN '11-20'\n        ELSE 'over 20' END AS x, series, count(*) AS y\nFROM (SELECT 'depth' AS series, depth AS size FROM shapes UNION ALL SELECT 'width', width FROM shapes)\nGROUP BY ALL ORDER BY min(size), series",
+            sql: "WITH RECURSIVE tasks AS (\n    SELECT job_name, CAST(string_split(regexp_replace(whole, '^[A-Za-z]+', ''), '_') AS BIGINT[]) AS numbers\n    FROM (\n        SELECT job_name,\n            regexp_replace(CASE WHEN strlen(task_name) < 50 THEN task_name\n                ELSE regexp_replace(task_name, '_[^_]*$', '') END, '_Stg[0-9]+$', '') AS whole\n        FROM batch_task\n    )\n    WHERE regexp_matches(whole, '^[A-Za-z]+[0-9]{1,18}(_[0-9]{1,18})*$')\n),\nedges AS (SELECT DISTINCT job_name, numbers[1] AS number, unnest(numbers[2:]) AS depends_on FROM tasks),\nlevels AS (\n    SELECT DISTINCT job_name, numbers[1] AS number, 1 AS level FROM tasks\n    UNION\n    SELECT levels.job_name, edges.number, level + 1\n    FROM levels JOIN edges ON edges.job_name = levels.job_name AND edges.depends_on = levels.number\n    WHERE level < 200\n),\nshapes AS (\n    SELECT job_name, max(level) AS depth, max(width) AS width\n    FROM (\n        SELECT job_name, level, count(*) AS width\n        FROM (SELECT job_name, number, max(level) AS level FROM levels GROUP BY ALL) GROUP BY ALL\n    )\n    GROUP BY job_name HAVING max(level) < 200\n)\nSELECT CASE WHEN size <= 10 THEN CAST(size AS VARCHAR) WHEN size <= 20 THEN '11-20'\n        ELSE 'over 20' END AS x, series, count(*) AS y\nFROM (SELECT 'depth' AS series, depth AS size FROM shapes UNION ALL SELECT 'width', width FROM shapes)\nGROUP BY ALL ORDER BY min(size), series",
         },
     ];
 
@@ -1863,6 +2029,7 @@ mod alibaba_2018 {
             "Files are grouped by machine or container, and sorted by time only within a group.",
             "Task names are cut after 50 characters, which can cut off the numbers of tasks they depend on.",
             "Instance names are not unique: an instance that was retried has several rows, which differ in seq_no.",
+            "A task's start_time is when it was registered with the job master, not when it began to work, say the publishers (thread 56 of alibaba/clusterdata).",
         ],
         tables: &[
             Table {
@@ -2023,7 +2190,7 @@ mod alibaba_2018 {
             from: "batch_task",
             table: Table {
                 name: "batch_task_edges",
-                summary: "The dependencies of the tasks in batch_task, decoded from their names: M5_3_4 is task 5 of its job and starts when tasks 3 and 4 have finished. Tasks without dependencies, and those with other names, have no row. Published names are cut after 50 characters, so a last number that may be cut is ignored.",
+                summary: "The dependencies of the tasks in batch_task, decoded from their names: M5_3_4 is task 5 of its job and starts when tasks 3 and 4 have finished. Tasks without dependencies, and those with other names, have no row. An end such as that of M7_Stg3 is ignored. Published names are cut after 50 characters, so a last number that may be cut is ignored, too. The times in batch_task don't test this order, because a task starts there when it is registered; those in batch_instance do.",
                 columns: COLUMNS_BATCH_TASK_EDGES,
                 fields: &[0, 1, 2, 3],
                 files: Files::Derived,
@@ -4592,38 +4759,201 @@ mod borg_2019 {
             known: &[],
         },
         Check {
-            name: "collection_events_observed",
-            sentence: "Every record was observed.",
-            document: "clusterdata_trace_format_v3.proto, MissingType.",
+            name: "collection_events_priorities",
+            sentence: "Priorities are from 0 to 450.",
+            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
             needs: &[Need {
                 table: "collection_events",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'synthesised: ' || ['SNAPSHOT_BUT_NO_TRANSITION', 'NO_SNAPSHOT_OR_TRANSITION',\n        'EXISTS_BUT_NO_CREATION', 'TRANSITION_MISSING_STEP', 'TOO_MANY_EVENTS'][missing_type] AS finding,\n    time, collection_id, type\nFROM collection_events WHERE missing_type BETWEEN 1 AND 5",
-            known: &[Known {
-                when: "true",
-                at_most: None,
-                at_most_percent: None,
-                doc: "The publisher synthesised records to replace missing ones; missing_type says why.",
-            }],
+            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM collection_events WHERE priority NOT BETWEEN 0 AND 450",
+            known: &[],
         },
         Check {
-            name: "instance_events_observed",
-            sentence: "Every record was observed.",
-            document: "clusterdata_trace_format_v3.proto, MissingType.",
+            name: "instance_events_priorities",
+            sentence: "Priorities are from 0 to 450.",
+            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
             needs: &[Need {
                 table: "instance_events",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'synthesised: ' || ['SNAPSHOT_BUT_NO_TRANSITION', 'NO_SNAPSHOT_OR_TRANSITION',\n        'EXISTS_BUT_NO_CREATION', 'TRANSITION_MISSING_STEP', 'TOO_MANY_EVENTS'][missing_type] AS finding,\n    time, collection_id, type\nFROM instance_events WHERE missing_type BETWEEN 1 AND 5",
+            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM instance_events WHERE priority NOT BETWEEN 0 AND 450",
+            known: &[],
+        },
+        Check {
+            name: "borg_traces_data_priorities",
+            sentence: "Priorities are from 0 to 450.",
+            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
+            needs: &[Need {
+                table: "borg_traces_data",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM borg_traces_data WHERE priority NOT BETWEEN 0 AND 450",
+            known: &[],
+        },
+        Check {
+            name: "collection_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Description of the trace, Time and timestamps: 0 is before the trace window.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, collection_id, time\nFROM collection_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "instance_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Description of the trace, Time and timestamps: 0 is before the trace window.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, collection_id, time\nFROM instance_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "machine_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Description of the trace, Time and timestamps: 0 is before the trace window.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, machine_id, time\nFROM machine_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "machine_attributes_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Description of the trace, Time and timestamps: 0 is before the trace window.",
+            needs: &[Need {
+                table: "machine_attributes",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, machine_id, time\nFROM machine_attributes WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "collection_events_duplicates",
+            sentence: "No row of a file occurs twice.",
+            document: "Measured: no row occurs twice in the 46,219 machine events of cell a.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same row again' AS finding, time, type, collection_id, copies\nFROM (SELECT * EXCLUDE (file_row_number), count(*) AS copies FROM collection_events GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "instance_events_duplicates",
+            sentence: "No row of a file occurs twice.",
+            document: "Measured: no row occurs twice in the 46,219 machine events of cell a.",
+            needs: &[Need {
+                table: "instance_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same row again' AS finding, time, type, collection_id, copies\nFROM (SELECT * EXCLUDE (file_row_number), count(*) AS copies FROM instance_events GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "machine_events_duplicates",
+            sentence: "No row of a file occurs twice.",
+            document: "Measured: no row occurs twice in the 46,219 machine events of cell a.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same row again' AS finding, time, type, machine_id, copies\nFROM (SELECT * EXCLUDE (file_row_number), count(*) AS copies FROM machine_events GROUP BY ALL)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "instance_usage_duplicates",
+            sentence: "An instance has one record for a period on a machine.",
+            document: "Format document v3, Resource usage: the keys of the table.",
+            needs: &[Need {
+                table: "instance_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'the same period again' AS finding, start_time, collection_id, instance_index, machine_id, copies\nFROM (\n    SELECT file_number, start_time, end_time, collection_id, instance_index, machine_id, count(*) AS copies\n    FROM instance_usage GROUP BY ALL\n)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "borg_traces_data_duplicates",
+            sentence: "The index of a row is unique.",
+            document: "Measured: the first column counts the rows.",
+            needs: &[Need {
+                table: "borg_traces_data",
+                parts: NeededParts::Any,
+            }],
+            by_part: false,
+            sql: "SELECT 'the same index again' AS finding, row_index, copies\nFROM (SELECT row_index, count(*) AS copies FROM borg_traces_data GROUP BY row_index)\nWHERE copies > 1",
+            known: &[],
+        },
+        Check {
+            name: "collection_events_hashes",
+            sentence: "Users and names are hashes of 44 characters.",
+            document: "Description of the trace, User and collection names: hashed values, as base64-encoded strings.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'user is of another length' AS finding, time, collection_id, user AS value\nFROM collection_events WHERE length(user) <> 44\nUNION ALL\nSELECT 'collection_name is of another length', time, collection_id, collection_name\nFROM collection_events WHERE length(collection_name) <> 44\nUNION ALL\nSELECT 'collection_logical_name is of another length', time, collection_id, collection_logical_name\nFROM collection_events WHERE length(collection_logical_name) <> 44",
             known: &[Known {
-                when: "true",
+                when: "value = ''",
                 at_most: None,
                 at_most_percent: None,
-                doc: "The publisher synthesised records to replace missing ones; missing_type says why.",
+                doc: "The user of a collection was empty in the files before August 2020, says the publisher.",
             }],
+        },
+        Check {
+            name: "borg_traces_data_hashes",
+            sentence: "Users and names are hashes of 44 characters.",
+            document: "Description of the trace, User and collection names: hashed values, as base64-encoded strings.",
+            needs: &[Need {
+                table: "borg_traces_data",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'user is of another length' AS finding, time, collection_id, user AS value\nFROM borg_traces_data WHERE length(user) <> 44\nUNION ALL\nSELECT 'collection_name is of another length', time, collection_id, collection_name\nFROM borg_traces_data WHERE length(collection_name) <> 44\nUNION ALL\nSELECT 'collection_logical_name is of another length', time, collection_id, collection_logical_name\nFROM borg_traces_data WHERE length(collection_logical_name) <> 44",
+            known: &[],
+        },
+        Check {
+            name: "instance_usage_maxima",
+            sentence: "A maximum isn't below its mean.",
+            document: "Format document v3, Resource usage: average_usage and maximum_usage of the window.",
+            needs: &[Need {
+                table: "instance_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'maximum_usage.cpus is below the mean' AS finding, start_time, collection_id, instance_index,\n    average_usage.cpus AS mean, maximum_usage.cpus AS maximum\nFROM instance_usage WHERE maximum_usage.cpus < 0.99 * average_usage.cpus\nUNION ALL\nSELECT 'maximum_usage.memory is below the mean', start_time, collection_id, instance_index, average_usage.memory,\n    maximum_usage.memory\nFROM instance_usage WHERE maximum_usage.memory < 0.99 * average_usage.memory",
+            known: &[],
+        },
+        Check {
+            name: "borg_traces_data_maxima",
+            sentence: "A maximum isn't below its mean.",
+            document: "Format document v3, Resource usage: average_usage and maximum_usage of the window.",
+            needs: &[Need {
+                table: "borg_traces_data",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'maximum_usage.cpus is below the mean' AS finding, start_time, collection_id, instance_index,\n    average_usage.cpus AS mean, maximum_usage.cpus AS maximum\nFROM borg_traces_data WHERE maximum_usage.cpus < 0.99 * average_usage.cpus\nUNION ALL\nSELECT 'maximum_usage.memory is below the mean', start_time, collection_id, instance_index, average_usage.memory,\n    maximum_usage.memory\nFROM borg_traces_data WHERE maximum_usage.memory < 0.99 * average_usage.memory",
+            known: &[],
         },
         Check {
             name: "collection_life_cycle",
@@ -4639,7 +4969,7 @@ mod borg_2019 {
                 Known {
                     when: "synthesised",
                     at_most: None,
-                    at_most_percent: None,
+                    at_most_percent: Some(1.0),
                     doc: "One of the records was synthesised by the publisher.",
                 },
                 Known {
@@ -4664,7 +4994,7 @@ mod borg_2019 {
                 Known {
                     when: "synthesised",
                     at_most: None,
-                    at_most_percent: None,
+                    at_most_percent: Some(1.0),
                     doc: "The publisher synthesised the record.",
                 },
                 Known {
@@ -4689,7 +5019,7 @@ mod borg_2019 {
                 Known {
                     when: "synthesised",
                     at_most: None,
-                    at_most_percent: None,
+                    at_most_percent: Some(1.0),
                     doc: "One of the records was synthesised by the publisher.",
                 },
                 Known {
@@ -4714,7 +5044,7 @@ mod borg_2019 {
                 Known {
                     when: "synthesised",
                     at_most: None,
-                    at_most_percent: None,
+                    at_most_percent: Some(1.0),
                     doc: "The publisher synthesised the record.",
                 },
                 Known {
@@ -4738,7 +5068,7 @@ mod borg_2019 {
             known: &[Known {
                 when: "missing",
                 at_most: None,
-                at_most_percent: None,
+                at_most_percent: Some(10.0),
                 doc: "The publisher says that data of the machine are missing here.",
             }],
         },
@@ -5021,9 +5351,9 @@ mod borg_2019 {
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT CASE WHEN failed THEN 'failed, but the event is not FAIL'\n        ELSE 'not failed, but the event is FAIL' END AS finding, row_index, instance_events_type, event\nFROM borg_traces_data WHERE failed <> (instance_events_type = 5)",
+            sql: "SELECT CASE WHEN failed THEN 'failed, but the event is not FAIL'\n        ELSE 'not failed, but the event is FAIL' END AS finding, row_index, instance_events_type, event, failed\nFROM borg_traces_data WHERE failed <> (instance_events_type = 5)",
             known: &[Known {
-                when: "true",
+                when: "failed = (event = 'FAIL') AND event = ['ENABLE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'SCHEDULE', 'SUBMIT', 'UPDATE_PENDING', 'UPDATE_RUNNING'][instance_events_type + 1]",
                 at_most: None,
                 at_most_percent: None,
                 doc: "event and failed contradict the codes in every row examined: event is the name at the index of the code in an alphabetical list.",
@@ -5033,9 +5363,67 @@ mod borg_2019 {
 
     const FIGURES: &[Figure] = &[
         Figure {
+            name: "span",
+            title: "Span",
+            caption: "From the first to the last collection event in the trace.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'hours' AS x, '' AS series, round((max(time) - min(time)) / 3600000000, 1) AS y\nFROM collection_events WHERE time > 0 AND time < 9223372036854775807",
+        },
+        Figure {
+            name: "machines",
+            title: "Machines",
+            caption: "Machines that were in the cell.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'machines' AS x, '' AS series, count(DISTINCT machine_id) AS y\nFROM machine_events",
+        },
+        Figure {
+            name: "collections",
+            title: "Collections",
+            caption: "Collections, which are jobs and alloc sets, that have events.",
+            needs: &[Need {
+                table: "collection_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'collections' AS x, '' AS series, count(DISTINCT collection_id) AS y\nFROM collection_events",
+        },
+        Figure {
+            name: "utilisation",
+            title: "Mean utilisation",
+            caption: "What instances used, in percent of the capacity of the machines that were up, over the time that the parts cover.",
+            needs: &[
+                Need {
+                    table: "instance_usage",
+                    parts: NeededParts::All,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "WITH covered AS (SELECT min(start_time) AS first, max(end_time) AS last FROM instance_usage WHERE end_time < 9223372036854775807),\ncapacities AS (\n    SELECT sum(greatest(0, least(last, until) - greatest(first, since)) * cpus) AS cpus,\n        sum(greatest(0, least(last, until) - greatest(first, since)) * memory) AS memory\n    FROM covered, (\n        SELECT time AS since, coalesce(lead(time) OVER machine, 9223372036854775807) AS until,\n            CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.cpus, 0) END AS cpus, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.memory, 0) END AS memory\n        FROM machine_events WINDOW machine AS (PARTITION BY machine_id ORDER BY time, type)\n    )\n),\nused AS (\n    SELECT sum(average_usage.cpus * (end_time - start_time)) AS cpus, sum(average_usage.memory * (end_time - start_time)) AS memory\n    FROM instance_usage WHERE end_time < 9223372036854775807\n)\nSELECT 'mean CPU utilisation' AS x, '%' AS series, 100 * used.cpus / nullif(capacities.cpus, 0) AS y FROM used, capacities\nUNION ALL\nSELECT 'mean memory utilisation', '%', 100 * used.memory / nullif(capacities.memory, 0) FROM used, capacities",
+        },
+        Figure {
             name: "collection_events_over_time",
             title: "Collection events over time",
-            caption: "Collection events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            caption: "Collection events per hour, by type. Events before the trace (time 0) and after it are left out. An interval counts with the time that the trace covers of it, and is left out below 1 %.",
             needs: &[Need {
                 table: "collection_events",
                 parts: NeededParts::Any,
@@ -5043,12 +5431,12 @@ mod borg_2019 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "events per hour",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM collection_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM collection_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+            sql: "WITH covered AS (SELECT min(time) AS first, max(time) AS last FROM collection_events WHERE time > 0 AND time < 9223372036854775807),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width FROM covered\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM collection_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width,\n        sum(greatest(0, least(last, 600000000 + (step + 1) * width) - greatest(first, 600000000 + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    CASE WHEN length * 100 > width THEN coalesce(events, 0) * 3600000000 / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT code FROM counted) AS codes LEFT JOIN counted USING (step, code)\nORDER BY x, code",
         },
         Figure {
             name: "instance_events_over_time",
             title: "Instance events over time",
-            caption: "Instance events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            caption: "Instance events per hour, by type. Events before the trace (time 0) and after it are left out. An interval counts with the time that the trace covers of it, and is left out below 1 %.",
             needs: &[Need {
                 table: "instance_events",
                 parts: NeededParts::Any,
@@ -5056,12 +5444,12 @@ mod borg_2019 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "events per hour",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM instance_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM instance_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+            sql: "WITH covered AS (SELECT min(time) AS first, max(time) AS last FROM instance_events WHERE time > 0 AND time < 9223372036854775807),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width FROM covered\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, type AS code, count(*) AS events\n    FROM instance_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width,\n        sum(greatest(0, least(last, 600000000 + (step + 1) * width) - greatest(first, 600000000 + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][code + 1] AS series,\n    CASE WHEN length * 100 > width THEN coalesce(events, 0) * 3600000000 / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT code FROM counted) AS codes LEFT JOIN counted USING (step, code)\nORDER BY x, code",
         },
         Figure {
             name: "cpu",
             title: "CPU: usage, requests and capacity",
-            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins. Alloc instances and the tasks in them both request.",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins; an interval counts with the time that the records cover of it. Alloc instances and the tasks in them both request.",
             needs: &[
                 Need {
                     table: "instance_usage",
@@ -5079,12 +5467,12 @@ mod borg_2019 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "NCU, relative to the largest machine",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM instance_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.cpus * (end_time - start_time)) / any_value(width) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.cpus, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+            sql: "WITH covered AS (SELECT min(start_time) AS first, max(end_time) AS last FROM instance_usage WHERE end_time < 9223372036854775807),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(first) - min(first) % 300000000 AS origin, max(last) AS stop\n    FROM covered\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.cpus * (end_time - start_time)) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.cpus, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width, any_value(origin) AS origin,\n        sum(greatest(0, least(last, origin + (step + 1) * width) - greatest(first, origin + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series <> 'used' THEN sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step)\n        WHEN length * 100 > width THEN coalesce(amount, 0) / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT series FROM changes) AS names LEFT JOIN changes USING (series, step)\nORDER BY series, x",
         },
         Figure {
             name: "memory",
             title: "Memory: usage, requests and capacity",
-            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins. Alloc instances and the tasks in them both request.",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins; an interval counts with the time that the records cover of it. Alloc instances and the tasks in them both request.",
             needs: &[
                 Need {
                     table: "instance_usage",
@@ -5102,7 +5490,7 @@ mod borg_2019 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "bytes, relative to the largest machine",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM instance_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.memory * (end_time - start_time)) / any_value(width) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.memory, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+            sql: "WITH covered AS (SELECT min(start_time) AS first, max(end_time) AS last FROM instance_usage WHERE end_time < 9223372036854775807),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(first) - min(first) % 300000000 AS origin, max(last) AS stop\n    FROM covered\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(average_usage.memory * (end_time - start_time)) AS amount\n    FROM instance_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type IN (3, 10) THEN coalesce(resource_request.memory, 0) ELSE 0 END AS amount\n            FROM instance_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY time, type) AS before\n        FROM (\n            SELECT *, CASE WHEN type = 2 THEN 0 ELSE coalesce(capacity.memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width, any_value(origin) AS origin,\n        sum(greatest(0, least(last, origin + (step + 1) * width) - greatest(first, origin + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series <> 'used' THEN sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step)\n        WHEN length * 100 > width THEN coalesce(amount, 0) / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT series FROM changes) AS names LEFT JOIN changes USING (series, step)\nORDER BY series, x",
         },
         Figure {
             name: "job_sizes",
@@ -5120,7 +5508,7 @@ mod borg_2019 {
         Figure {
             name: "run_durations",
             title: "How long runs take, by their end",
-            caption: "Runs from SCHEDULE to their end. Runs that began before the trace, or haven't ended in it, are left out. Events of one time are taken in the order of their codes.",
+            caption: "Runs from SCHEDULE to their end. Instances that ended while they waited for a machine are no runs. Runs that began before the trace, or haven't ended in it, are left out. Events of one time are taken in the order of their codes.",
             needs: &[Need {
                 table: "instance_events",
                 parts: NeededParts::All,
@@ -5128,7 +5516,7 @@ mod borg_2019 {
             plot: Plot::Bars,
             x: "time on the machine",
             y: "runs",
-            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][type + 1] AS series, count(*) AS y\nFROM (\n    SELECT type, (time - max(CASE WHEN type = 3 THEN time END) OVER (\n            PARTITION BY collection_id, instance_index ORDER BY time, type ROWS UNBOUNDED PRECEDING\n        )) / 1000000 AS seconds,\n        max(CASE WHEN type = 3 THEN time END) OVER (\n            PARTITION BY collection_id, instance_index ORDER BY time, type ROWS UNBOUNDED PRECEDING\n        ) AS begun,\n        lag(type) OVER (PARTITION BY collection_id, instance_index ORDER BY time, type) AS before, time\n    FROM instance_events\n)\nWHERE type BETWEEN 4 AND 8 AND begun > 0 AND time < 9223372036854775807\n    AND before NOT BETWEEN 4 AND 8\nGROUP BY ALL ORDER BY min(seconds), series",
+            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST',\n        'UPDATE_PENDING', 'UPDATE_RUNNING'][type + 1] AS series, count(*) AS y\nFROM (\n    SELECT type, time, lag(type) OVER task AS before, lag(time) OVER task AS begun, (time - lag(time) OVER task) / 1000000 AS seconds\n    FROM instance_events WHERE type BETWEEN 3 AND 8\n    WINDOW task AS (PARTITION BY collection_id, instance_index ORDER BY time, type)\n)\nWHERE type BETWEEN 4 AND 8 AND before = 3 AND begun > 0 AND time < 9223372036854775807\nGROUP BY ALL ORDER BY min(seconds), series",
         },
         Figure {
             name: "priorities",
@@ -6814,6 +7202,54 @@ mod google_2011 {
             known: &[],
         },
         Check {
+            name: "job_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Format document, Time and timestamps: 0 is before the trace window, and 2^63-1 after it.",
+            needs: &[Need {
+                table: "job_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, job_id, time\nFROM job_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "task_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Format document, Time and timestamps: 0 is before the trace window, and 2^63-1 after it.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, job_id, time\nFROM task_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "machine_events_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Format document, Time and timestamps: 0 is before the trace window, and 2^63-1 after it.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, machine_id, time\nFROM machine_events WHERE time < 0",
+            known: &[],
+        },
+        Check {
+            name: "machine_attributes_times",
+            sentence: "No time is below 0, which is before the trace.",
+            document: "Format document, Time and timestamps: 0 is before the trace window, and 2^63-1 after it.",
+            needs: &[Need {
+                table: "machine_attributes",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'below 0' AS finding, file_number, file_row_number, machine_id, time\nFROM machine_attributes WHERE time < 0",
+            known: &[],
+        },
+        Check {
             name: "file_numbers_share_times",
             sentence: "Files with the same number cover the same range of time in all tables.",
             document: "Format document, File format: the same timestamp ranges for all files with the same file number.",
@@ -6912,6 +7348,23 @@ mod google_2011 {
             known: &[],
         },
         Check {
+            name: "task_usage_overlaps",
+            sentence: "The records of a task on a machine don't overlap.",
+            document: "Format document, Resource usage: values are reported from each measurement period.",
+            needs: &[Need {
+                table: "task_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'begins before the record before it ends' AS finding, start_time, end_time, end_before, job_id, task_index, machine_id\nFROM (\n    SELECT start_time, end_time, job_id, task_index, machine_id,\n        lag(start_time) OVER task AS start_before, lag(end_time) OVER task AS end_before\n    FROM task_usage WINDOW task AS (PARTITION BY job_id, task_index, machine_id ORDER BY start_time)\n)\nWHERE start_time < end_before AND start_time > start_before",
+            known: &[Known {
+                when: "end_before BETWEEN start_time AND start_time + 60000000",
+                at_most: None,
+                at_most_percent: Some(0.1),
+                doc: "When a task is killed, its period may extend tens of seconds beyond, says the format document, and so overlap that of the next run.",
+            }],
+        },
+        Check {
             name: "job_events_hashes",
             sentence: "Hashed texts have 44 characters.",
             document: "Format document, File format: strings are base64 of a SHA-256 and have constant length.",
@@ -6996,6 +7449,35 @@ mod google_2011 {
             known: &[],
         },
         Check {
+            name: "task_events_priorities",
+            sentence: "Priorities are from 0 to 12.",
+            document: "The trace's page: from 0 to 11, and in one edition 12 for monitoring.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'priority is not from 0 to 12' AS finding, time, job_id, task_index, priority AS value\nFROM task_events WHERE priority NOT BETWEEN 0 AND 12",
+            known: &[],
+        },
+        Check {
+            name: "task_events_placed",
+            sentence: "A task is scheduled on a machine.",
+            document: "Format document, Job and task life cycles and Task events table: SCHEDULE, and the machine ID.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'SCHEDULE without a machine' AS finding, time, job_id, task_index, missing_info\nFROM task_events WHERE event_type = 1 AND machine_id IS NULL",
+            known: &[Known {
+                when: "missing_info IS NOT NULL",
+                at_most: Some(18804),
+                at_most_percent: None,
+                doc: "The publisher synthesised the record; 0.013 % of the 144,648,288 task events are synthesised.",
+            }],
+        },
+        Check {
             name: "machine_events_codes",
             sentence: "Every code is one of those that the document lists.",
             document: "Format document, Machine events.",
@@ -7021,37 +7503,27 @@ mod google_2011 {
         },
         Check {
             name: "job_events_observed",
-            sentence: "Every record was observed.",
-            document: "Format document, Missing event records.",
+            sentence: "Few events of the trace were synthesised by the publisher: not 1 in 100.",
+            document: "The trace's page: 0.013 % of the task events and 0.0008 % of the job events.",
             needs: &[Need {
                 table: "job_events",
                 parts: NeededParts::Any,
             }],
-            by_part: true,
-            sql: "SELECT 'synthesised: ' || ['SNAPSHOT_BUT_NO_TRANSITION', 'NO_SNAPSHOT_OR_TRANSITION',\n        'EXISTS_BUT_NO_CREATION'][missing_info + 1] AS finding, time, job_id, event_type\nFROM job_events WHERE missing_info BETWEEN 0 AND 2",
-            known: &[Known {
-                when: "true",
-                at_most: None,
-                at_most_percent: None,
-                doc: "The publisher synthesised records to replace missing ones: 19 of the 2,012,242 job events, as measured.",
-            }],
+            by_part: false,
+            sql: "SELECT 'too many events are synthesised' AS finding, synthesised, events\nFROM (\n    SELECT count(*) FILTER (WHERE missing_info IS NOT NULL) AS synthesised, count(*) AS events\n    FROM job_events WHERE time > 0 AND time < 9223372036854775807\n)\nWHERE synthesised > 10 AND synthesised > events / 100",
+            known: &[],
         },
         Check {
             name: "task_events_observed",
-            sentence: "Every record was observed.",
-            document: "Format document, Missing event records.",
+            sentence: "Few events of the trace were synthesised by the publisher: not 1 in 100.",
+            document: "The trace's page: 0.013 % of the task events and 0.0008 % of the job events.",
             needs: &[Need {
                 table: "task_events",
                 parts: NeededParts::Any,
             }],
-            by_part: true,
-            sql: "SELECT 'synthesised: ' || ['SNAPSHOT_BUT_NO_TRANSITION', 'NO_SNAPSHOT_OR_TRANSITION',\n        'EXISTS_BUT_NO_CREATION'][missing_info + 1] AS finding, time, job_id, event_type\nFROM task_events WHERE missing_info BETWEEN 0 AND 2",
-            known: &[Known {
-                when: "true",
-                at_most: None,
-                at_most_percent: None,
-                doc: "The publisher synthesised records to replace missing ones: about 0.013 % of the task events.",
-            }],
+            by_part: false,
+            sql: "SELECT 'too many events are synthesised' AS finding, synthesised, events\nFROM (\n    SELECT count(*) FILTER (WHERE missing_info IS NOT NULL) AS synthesised, count(*) AS events\n    FROM task_events WHERE time > 0 AND time < 9223372036854775807\n)\nWHERE synthesised > 10 AND synthesised > events / 100",
+            known: &[],
         },
         Check {
             name: "machine_life_cycle",
@@ -7074,16 +7546,16 @@ mod google_2011 {
                 parts: NeededParts::Unbroken,
             }],
             by_part: false,
-            sql: "SELECT names[event_type + 1] || ' after ' || names[before + 1] AS finding, job_id, time, time_before,\n    missing_info, missing_before\nFROM (\n    SELECT ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n            'UPDATE_RUNNING'] AS names, job_id, time, event_type, missing_info,\n        lag(event_type) OVER job AS before, lag(time) OVER job AS time_before,\n        lag(missing_info) OVER job AS missing_before\n    FROM job_events\n    WINDOW job AS (PARTITION BY job_id ORDER BY file_number, file_row_number)\n)\nWHERE event_type BETWEEN 0 AND 8 AND NOT CASE\n    WHEN before IN (0, 7) THEN event_type IN (1, 3, 5, 6, 7)\n    WHEN before IN (1, 8) THEN event_type IN (2, 3, 4, 5, 6, 8)\n    WHEN before IN (2, 3, 4, 5, 6) THEN event_type = 0 END",
+            sql: "SELECT names[event_type + 1] || ' after ' || names[before + 1] AS finding, job_id, time, time_before,\n    missing_info, missing_before, event_type, before\nFROM (\n    SELECT ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n            'UPDATE_RUNNING'] AS names, job_id, time, event_type, missing_info,\n        lag(event_type) OVER job AS before, lag(time) OVER job AS time_before,\n        lag(missing_info) OVER job AS missing_before\n    FROM job_events\n    WINDOW job AS (PARTITION BY job_id ORDER BY file_number, file_row_number)\n)\nWHERE event_type BETWEEN 0 AND 8 AND NOT CASE\n    WHEN before IN (0, 7) THEN event_type IN (1, 3, 5, 6, 7)\n    WHEN before IN (1, 8) THEN event_type IN (2, 3, 4, 5, 6, 8)\n    WHEN before IN (2, 3, 4, 5, 6) THEN event_type = 0 END",
             known: &[
                 Known {
                     when: "missing_info IS NOT NULL OR missing_before IS NOT NULL",
-                    at_most: None,
+                    at_most: Some(19),
                     at_most_percent: None,
-                    doc: "One of the two records was synthesised by the publisher, which may have placed it later than it was.",
+                    doc: "One of the two records was synthesised by the publisher, which may have placed it later than it was; 19 of the 2,012,242 job events are synthesised, as measured.",
                 },
                 Known {
-                    when: "true",
+                    when: "before IN (0, 7) OR before IN (1, 8) AND event_type = 0 OR before BETWEEN 2 AND 6 AND event_type IN (1, 3, 5, 6, 7)",
                     at_most: None,
                     at_most_percent: Some(0.05),
                     doc: "Less than 0.05 % of the scheduling events are missing, so an event between the two can be missing, says the publisher.",
@@ -7103,7 +7575,7 @@ mod google_2011 {
             known: &[
                 Known {
                     when: "missing_info IS NOT NULL",
-                    at_most: None,
+                    at_most: Some(19),
                     at_most_percent: None,
                     doc: "The publisher synthesised the record, because that of the creation is missing.",
                 },
@@ -7124,16 +7596,16 @@ mod google_2011 {
                 parts: NeededParts::Unbroken,
             }],
             by_part: false,
-            sql: "SELECT names[event_type + 1] || ' after ' || names[before + 1] AS finding, job_id, task_index, time,\n    time_before, missing_info, missing_before\nFROM (\n    SELECT ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n            'UPDATE_RUNNING'] AS names, job_id, task_index, time, event_type, missing_info,\n        lag(event_type) OVER task AS before, lag(time) OVER task AS time_before,\n        lag(missing_info) OVER task AS missing_before\n    FROM task_events\n    WINDOW task AS (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number)\n)\nWHERE event_type BETWEEN 0 AND 8 AND NOT CASE\n    WHEN before IN (0, 7) THEN event_type IN (1, 3, 5, 6, 7)\n    WHEN before IN (1, 8) THEN event_type IN (2, 3, 4, 5, 6, 8)\n    WHEN before IN (2, 3, 4, 5, 6) THEN event_type = 0 END",
+            sql: "SELECT names[event_type + 1] || ' after ' || names[before + 1] AS finding, job_id, task_index, time,\n    time_before, missing_info, missing_before, event_type, before\nFROM (\n    SELECT ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n            'UPDATE_RUNNING'] AS names, job_id, task_index, time, event_type, missing_info,\n        lag(event_type) OVER task AS before, lag(time) OVER task AS time_before,\n        lag(missing_info) OVER task AS missing_before\n    FROM task_events\n    WINDOW task AS (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number)\n)\nWHERE event_type BETWEEN 0 AND 8 AND NOT CASE\n    WHEN before IN (0, 7) THEN event_type IN (1, 3, 5, 6, 7)\n    WHEN before IN (1, 8) THEN event_type IN (2, 3, 4, 5, 6, 8)\n    WHEN before IN (2, 3, 4, 5, 6) THEN event_type = 0 END",
             known: &[
                 Known {
                     when: "missing_info IS NOT NULL OR missing_before IS NOT NULL",
-                    at_most: None,
+                    at_most: Some(18804),
                     at_most_percent: None,
-                    doc: "One of the two records was synthesised by the publisher, which may have placed it later than it was.",
+                    doc: "One of the two records was synthesised by the publisher, which may have placed it later than it was; 0.013 % of the 144,648,288 task events are synthesised.",
                 },
                 Known {
-                    when: "true",
+                    when: "before IN (0, 7) OR before IN (1, 8) AND event_type = 0 OR before BETWEEN 2 AND 6 AND event_type IN (1, 3, 5, 6, 7)",
                     at_most: None,
                     at_most_percent: Some(0.05),
                     doc: "Less than 0.05 % of the scheduling events are missing, so an event between the two can be missing, says the publisher.",
@@ -7153,7 +7625,7 @@ mod google_2011 {
             known: &[
                 Known {
                     when: "missing_info IS NOT NULL",
-                    at_most: None,
+                    at_most: Some(18804),
                     at_most_percent: None,
                     doc: "The publisher synthesised the record, because that of the creation is missing.",
                 },
@@ -7166,6 +7638,65 @@ mod google_2011 {
             ],
         },
         Check {
+            name: "task_lives_constant",
+            sentence: "From SUBMIT to its end, a task stays on its machine, and only an update changes its class and priority.",
+            document: "Format document, Job and task life cycles: the scheduling class, requirements and constraints are updated by UPDATE_PENDING and UPDATE_RUNNING, and a machine is left by an end.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Unbroken,
+            }],
+            by_part: false,
+            sql: "SELECT CASE WHEN event_type NOT IN (7, 8) AND priority <> priority_before THEN 'another priority without an update'\n        WHEN event_type NOT IN (7, 8) AND scheduling_class <> class_before THEN 'another scheduling_class without an update'\n        ELSE 'on another machine than it was scheduled on' END AS finding,\n    job_id, task_index, time, event_type, machine_id, machine_before\nFROM (\n    SELECT job_id, task_index, time, event_type, machine_id, scheduling_class, priority,\n        lag(event_type) OVER task AS before, lag(machine_id) OVER task AS machine_before,\n        lag(scheduling_class) OVER task AS class_before, lag(priority) OVER task AS priority_before\n    FROM task_events\n    WINDOW task AS (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number)\n)\nWHERE event_type <> 0 AND (\n    event_type NOT IN (7, 8) AND (priority <> priority_before OR scheduling_class <> class_before)\n    OR event_type BETWEEN 2 AND 8 AND before IN (1, 8) AND machine_id <> machine_before)",
+            known: &[Known {
+                when: "true",
+                at_most: None,
+                at_most_percent: Some(0.05),
+                doc: "Less than 0.05 % of the scheduling events are missing, so an update or a new submission can be missing, says the publisher.",
+            }],
+        },
+        Check {
+            name: "job_events_users",
+            sentence: "All events of a job have the same user.",
+            document: "Format document, Unique identifiers: a job that is restarted keeps its user name; measured in 397,493 task events.",
+            needs: &[Need {
+                table: "job_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: false,
+            sql: "SELECT 'several users' AS finding, job_id, min(user) AS first, max(user) AS last\nFROM job_events GROUP BY job_id HAVING min(user) <> max(user)",
+            known: &[],
+        },
+        Check {
+            name: "task_events_users",
+            sentence: "All events of a job have the same user.",
+            document: "Format document, Unique identifiers: a job that is restarted keeps its user name; measured in 397,493 task events.",
+            needs: &[Need {
+                table: "task_events",
+                parts: NeededParts::Any,
+            }],
+            by_part: false,
+            sql: "SELECT 'several users' AS finding, job_id, min(user) AS first, max(user) AS last\nFROM task_events GROUP BY job_id HAVING min(user) <> max(user)",
+            known: &[],
+        },
+        Check {
+            name: "jobs_and_tasks_agree",
+            sentence: "A job and its tasks have the same user and scheduling class.",
+            document: "Format document, Job events table and Task events table: user name and scheduling class.",
+            needs: &[
+                Need {
+                    table: "job_events",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "task_events",
+                    parts: NeededParts::Any,
+                },
+            ],
+            by_part: false,
+            sql: "SELECT CASE WHEN jobs.user <> tasks.user THEN 'tasks have another user' ELSE 'tasks have another scheduling_class' END AS finding,\n    job_id, jobs.user AS user, tasks.user AS user_of_tasks, jobs.class AS class, tasks.class AS class_of_tasks\nFROM (\n    SELECT job_id, min(user) AS user, CASE WHEN min(scheduling_class) = max(scheduling_class) THEN min(scheduling_class) END AS class\n    FROM job_events GROUP BY job_id HAVING min(user) = max(user)\n) AS jobs\nJOIN (\n    SELECT job_id, min(user) AS user, CASE WHEN min(scheduling_class) = max(scheduling_class) THEN min(scheduling_class) END AS class\n    FROM task_events GROUP BY job_id HAVING min(user) = max(user)\n) AS tasks USING (job_id)\nWHERE jobs.user <> tasks.user OR jobs.class <> tasks.class",
+            known: &[],
+        },
+        Check {
             name: "job_ids_unique",
             sentence: "The ID of a job is not used again: a job is submitted once.",
             document: "Format document, Unique identifiers: IDs are never reused, with one exception.",
@@ -7176,7 +7707,7 @@ mod google_2011 {
             by_part: false,
             sql: "SELECT 'submitted again' AS finding, job_id, submissions, first_time, last_time\nFROM (\n    SELECT job_id, count(*) AS submissions, min(time) AS first_time, max(time) AS last_time\n    FROM job_events WHERE event_type = 0 GROUP BY job_id\n)\nWHERE submissions > 1",
             known: &[Known {
-                when: "job_id = 6253771429",
+                when: "job_id = 6253771429 AND submissions = 2",
                 at_most: None,
                 at_most_percent: None,
                 doc: "Job 6253771429 was stopped, reconfigured and restarted under its old ID, says the publisher.",
@@ -7332,6 +7863,24 @@ mod google_2011 {
             known: &[],
         },
         Check {
+            name: "task_usage_machines_up",
+            sentence: "A machine that was removed isn't used until it is added again.",
+            document: "Format document, Machine events: REMOVE, a machine was removed from the cluster.",
+            needs: &[
+                Need {
+                    table: "task_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            by_part: false,
+            sql: "SELECT 'used while it is removed' AS finding, machine_id, start_time, job_id, task_index, removed, back\nFROM task_usage JOIN (\n    SELECT machine_id, time AS removed, coalesce(back, 9223372036854775807) AS back\n    FROM (\n        SELECT machine_id, time, event_type,\n            lead(time) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS back\n        FROM machine_events WHERE event_type IN (0, 1)\n    )\n    WHERE event_type = 1 AND time >= 0\n) AS gone USING (machine_id)\nWHERE start_time > 300000000 AND start_time - 300000000 > removed AND start_time < back - 1000000",
+            known: &[],
+        },
+        Check {
             name: "task_constraints_have_events",
             sentence: "Each constraint belongs to a task event of the same time.",
             document: "Format document, Task constraints: a record corresponds to exactly one task event record.",
@@ -7397,26 +7946,96 @@ mod google_2011 {
             sql: "SELECT 'cpu_rate is negative' AS finding, start_time, job_id, task_index, cpu_rate AS value\nFROM task_usage WHERE cpu_rate < 0\nUNION ALL\nSELECT 'cpu_rate is above 1', start_time, job_id, task_index, cpu_rate\nFROM task_usage WHERE cpu_rate > 1\nUNION ALL\nSELECT 'maximum_cpu_rate is negative', start_time, job_id, task_index, maximum_cpu_rate\nFROM task_usage WHERE maximum_cpu_rate < 0\nUNION ALL\nSELECT 'maximum_cpu_rate is above 1', start_time, job_id, task_index, maximum_cpu_rate\nFROM task_usage WHERE maximum_cpu_rate > 1\nUNION ALL\nSELECT 'canonical_memory_usage is negative', start_time, job_id, task_index, canonical_memory_usage\nFROM task_usage WHERE canonical_memory_usage < 0\nUNION ALL\nSELECT 'canonical_memory_usage is above 1', start_time, job_id, task_index, canonical_memory_usage\nFROM task_usage WHERE canonical_memory_usage > 1\nUNION ALL\nSELECT 'assigned_memory_usage is negative', start_time, job_id, task_index, assigned_memory_usage\nFROM task_usage WHERE assigned_memory_usage < 0\nUNION ALL\nSELECT 'disk_io_time is negative', start_time, job_id, task_index, disk_io_time\nFROM task_usage WHERE disk_io_time < 0\nUNION ALL\nSELECT 'local_disk_space_usage is negative', start_time, job_id, task_index, local_disk_space_usage\nFROM task_usage WHERE local_disk_space_usage < 0",
             known: &[
                 Known {
-                    when: "finding = 'cpu_rate is above 1'",
+                    when: "finding = 'cpu_rate is above 1' AND value <= 100",
                     at_most: Some(583),
-                    at_most_percent: None,
+                    at_most_percent: Some(0.001),
                     doc: "583 rows of the trace have a cpu_rate above 1, counted one of the publisher's engineers.",
                 },
                 Known {
-                    when: "finding = 'maximum_cpu_rate is above 1'",
+                    when: "finding = 'maximum_cpu_rate is above 1' AND value <= 100",
                     at_most: Some(800845),
-                    at_most_percent: None,
+                    at_most_percent: Some(0.65),
                     doc: "800,845 rows of the trace have a maximum_cpu_rate above 1, counted one of the publisher's engineers.",
                 },
             ],
+        },
+        Check {
+            name: "task_usage_maxima",
+            sentence: "A maximum isn't below its mean, unless it is a sum over subcontainers.",
+            document: "Format document, Resource usage: the mean, and the maximum of any 1 second sample in the period.",
+            needs: &[Need {
+                table: "task_usage",
+                parts: NeededParts::Any,
+            }],
+            by_part: true,
+            sql: "SELECT 'maximum_cpu_rate is below the mean' AS finding, start_time, job_id, task_index, cpu_rate AS mean,\n    maximum_cpu_rate AS maximum\nFROM task_usage WHERE NOT aggregation_type AND maximum_cpu_rate < 0.99 * cpu_rate\nUNION ALL\nSELECT 'maximum_memory_usage is below the mean', start_time, job_id, task_index, canonical_memory_usage, maximum_memory_usage\nFROM task_usage WHERE NOT aggregation_type AND maximum_memory_usage < 0.99 * canonical_memory_usage\nUNION ALL\nSELECT 'maximum_disk_io_time is below the mean', start_time, job_id, task_index, disk_io_time, maximum_disk_io_time\nFROM task_usage WHERE NOT aggregation_type AND maximum_disk_io_time < 0.99 * disk_io_time",
+            known: &[],
         },
     ];
 
     const FIGURES: &[Figure] = &[
         Figure {
+            name: "span",
+            title: "Span",
+            caption: "From the first to the last job event in the trace.",
+            needs: &[Need {
+                table: "job_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'hours' AS x, '' AS series, round((max(time) - min(time)) / 3600000000, 1) AS y\nFROM job_events WHERE time > 0 AND time < 9223372036854775807",
+        },
+        Figure {
+            name: "machines",
+            title: "Machines",
+            caption: "Machines that were in the cluster.",
+            needs: &[Need {
+                table: "machine_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'machines' AS x, '' AS series, count(DISTINCT machine_id) AS y\nFROM machine_events",
+        },
+        Figure {
+            name: "jobs",
+            title: "Jobs",
+            caption: "Jobs that have events.",
+            needs: &[Need {
+                table: "job_events",
+                parts: NeededParts::Any,
+            }],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "SELECT 'jobs' AS x, '' AS series, count(DISTINCT job_id) AS y\nFROM job_events",
+        },
+        Figure {
+            name: "utilisation",
+            title: "Mean utilisation",
+            caption: "What tasks used, in percent of the capacity of the machines that were up, over the time that the parts cover.",
+            needs: &[
+                Need {
+                    table: "task_usage",
+                    parts: NeededParts::Any,
+                },
+                Need {
+                    table: "machine_events",
+                    parts: NeededParts::All,
+                },
+            ],
+            plot: Plot::Numbers,
+            x: "number",
+            y: "value",
+            sql: "WITH -- Parts that follow each other cover a range of time. Where parts are missing, nothing is known.\ncovered AS (\n    SELECT min(first) AS first, max(last) AS last\n    FROM (\n        SELECT min(start_time) AS first, max(end_time) AS last, file_number - row_number() OVER (ORDER BY file_number) AS run\n        FROM task_usage WHERE end_time < 9223372036854775807 GROUP BY file_number\n    )\n    GROUP BY run\n),\ncapacities AS (\n    SELECT sum(greatest(0, least(last, until) - greatest(first, since)) * cpus) AS cpus,\n        sum(greatest(0, least(last, until) - greatest(first, since)) * memory) AS memory\n    FROM covered, (\n        SELECT time AS since, coalesce(lead(time) OVER machine, 9223372036854775807) AS until,\n            CASE WHEN event_type = 1 THEN 0 ELSE coalesce(cpus, 0) END AS cpus, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(memory, 0) END AS memory\n        FROM machine_events WINDOW machine AS (PARTITION BY machine_id ORDER BY file_number, file_row_number)\n    )\n),\nused AS (\n    SELECT sum(cpu_rate * (end_time - start_time)) AS cpus, sum(canonical_memory_usage * (end_time - start_time)) AS memory\n    FROM task_usage WHERE end_time < 9223372036854775807\n)\nSELECT 'mean CPU utilisation' AS x, '%' AS series, 100 * used.cpus / nullif(capacities.cpus, 0) AS y FROM used, capacities\nUNION ALL\nSELECT 'mean memory utilisation', '%', 100 * used.memory / nullif(capacities.memory, 0) FROM used, capacities",
+        },
+        Figure {
             name: "job_events_over_time",
             title: "Job events over time",
-            caption: "Job events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            caption: "Job events per hour, by type. Events before the trace (time 0) and after it are left out. An interval counts with the time that the parts cover of it, and is left out below 1 %.",
             needs: &[Need {
                 table: "job_events",
                 parts: NeededParts::Any,
@@ -7424,12 +8043,12 @@ mod google_2011 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "events per hour",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM job_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM job_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+            sql: "WITH -- Parts that follow each other cover a range of time. Where parts are missing, nothing is known.\ncovered AS (\n    SELECT min(first) AS first, max(last) AS last\n    FROM (\n        SELECT min(time) AS first, max(time) AS last, file_number - row_number() OVER (ORDER BY file_number) AS run\n        FROM job_events WHERE time > 0 AND time < 9223372036854775807 GROUP BY file_number\n    )\n    GROUP BY run\n),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width FROM covered\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM job_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width,\n        sum(greatest(0, least(last, 600000000 + (step + 1) * width) - greatest(first, 600000000 + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    CASE WHEN length * 100 > width THEN coalesce(events, 0) * 3600000000 / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT code FROM counted) AS codes LEFT JOIN counted USING (step, code)\nORDER BY x, code",
         },
         Figure {
             name: "task_events_over_time",
             title: "Task events over time",
-            caption: "Task events per hour, by type. Events before the trace (time 0) and after it are left out.",
+            caption: "Task events per hour, by type. Events before the trace (time 0) and after it are left out. An interval counts with the time that the parts cover of it, and is left out below 1 %.",
             needs: &[Need {
                 table: "task_events",
                 parts: NeededParts::Any,
@@ -7437,12 +8056,12 @@ mod google_2011 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "events per hour",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(time) - min(time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width\n    FROM task_events WHERE time > 0 AND time < 9223372036854775807\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM task_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\n-- An interval without an event of a type has none, which the line shows.\nsteps AS (\n    SELECT code, unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step\n    FROM (SELECT DISTINCT code FROM counted)\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    coalesce(events, 0) * 3600000000 / width AS y\nFROM steps LEFT JOIN counted USING (step, code), bounds\nORDER BY x, code",
+            sql: "WITH -- Parts that follow each other cover a range of time. Where parts are missing, nothing is known.\ncovered AS (\n    SELECT min(first) AS first, max(last) AS last\n    FROM (\n        SELECT min(time) AS first, max(time) AS last, file_number - row_number() OVER (ORDER BY file_number) AS run\n        FROM task_events WHERE time > 0 AND time < 9223372036854775807 GROUP BY file_number\n    )\n    GROUP BY run\n),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width FROM covered\n),\ncounted AS (\n    SELECT (time - 600000000) // width AS step, event_type AS code, count(*) AS events\n    FROM task_events, bounds WHERE time > 0 AND time < 9223372036854775807 GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width,\n        sum(greatest(0, least(last, 600000000 + (step + 1) * width) - greatest(first, 600000000 + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT min(step) FROM counted), (SELECT max(step) + 1 FROM counted))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT step * width / 3600000000 AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][code + 1] AS series,\n    CASE WHEN length * 100 > width THEN coalesce(events, 0) * 3600000000 / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT code FROM counted) AS codes LEFT JOIN counted USING (step, code)\nORDER BY x, code",
         },
         Figure {
             name: "cpu",
             title: "CPU: usage, requests and capacity",
-            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins.",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins; an interval counts with the time that the parts cover of it.",
             needs: &[
                 Need {
                     table: "task_usage",
@@ -7460,12 +8079,12 @@ mod google_2011 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "cores, relative to the largest machine",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM task_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(cpu_rate * (end_time - start_time)) / any_value(width) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(cpu_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+            sql: "WITH -- Parts that follow each other cover a range of time. Where parts are missing, nothing is known.\ncovered AS (\n    SELECT min(first) AS first, max(last) AS last\n    FROM (\n        SELECT min(start_time) AS first, max(end_time) AS last, file_number - row_number() OVER (ORDER BY file_number) AS run\n        FROM task_usage WHERE end_time < 9223372036854775807 GROUP BY file_number\n    )\n    GROUP BY run\n),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(first) - min(first) % 300000000 AS origin, max(last) AS stop\n    FROM covered\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(cpu_rate * (end_time - start_time)) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(cpu_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(cpus, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width, any_value(origin) AS origin,\n        sum(greatest(0, least(last, origin + (step + 1) * width) - greatest(first, origin + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series <> 'used' THEN sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step)\n        WHEN length * 100 > width THEN coalesce(amount, 0) / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT series FROM changes) AS names LEFT JOIN changes USING (series, step)\nORDER BY series, x",
         },
         Figure {
             name: "memory",
             title: "Memory: usage, requests and capacity",
-            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins.",
+            caption: "Mean usage in each interval, the requests of the tasks that run at its end, and the capacity of the machines that are up then. A usage record counts in the interval in which it begins; an interval counts with the time that the parts cover of it.",
             needs: &[
                 Need {
                     table: "task_usage",
@@ -7483,7 +8102,7 @@ mod google_2011 {
             plot: Plot::Lines,
             x: "hours since the trace began",
             y: "bytes, relative to the largest machine",
-            sql: "WITH bounds AS (\n    SELECT greatest(1, CAST(ceil((max(end_time) - min(start_time)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(start_time) - min(start_time) % 300000000 AS origin, max(end_time) AS stop\n    FROM task_usage WHERE end_time < 9223372036854775807\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(canonical_memory_usage * (end_time - start_time)) / any_value(width) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(memory_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nsteps AS (\n    SELECT series, unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step\n    FROM (SELECT DISTINCT series FROM changes)\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series = 'used' THEN coalesce(amount, 0)\n        ELSE sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step) END AS y\nFROM steps LEFT JOIN changes USING (series, step), bounds\nORDER BY series, x",
+            sql: "WITH -- Parts that follow each other cover a range of time. Where parts are missing, nothing is known.\ncovered AS (\n    SELECT min(first) AS first, max(last) AS last\n    FROM (\n        SELECT min(start_time) AS first, max(end_time) AS last, file_number - row_number() OVER (ORDER BY file_number) AS run\n        FROM task_usage WHERE end_time < 9223372036854775807 GROUP BY file_number\n    )\n    GROUP BY run\n),\nbounds AS (\n    SELECT greatest(1, CAST(ceil((max(last) - min(first)) / 120 / 300000000) AS BIGINT)) * 300000000 AS width,\n        min(first) - min(first) % 300000000 AS origin, max(last) AS stop\n    FROM covered\n),\n-- What is added or removed, and in which interval. What was there before is in the first one.\nchanges AS (\n    SELECT 'used' AS series, (start_time - origin) // width AS step,\n        sum(canonical_memory_usage * (end_time - start_time)) AS amount\n    FROM task_usage, bounds WHERE end_time < 9223372036854775807 GROUP BY ALL\n    UNION ALL\n    SELECT 'requested by running tasks', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type IN (1, 8) THEN coalesce(memory_request, 0) ELSE 0 END AS amount\n            FROM task_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n    UNION ALL\n    SELECT 'capacity of the machines', greatest(0, (time - origin) // width), sum(amount - coalesce(before, 0))\n    FROM (\n        SELECT time, amount, lag(amount) OVER (PARTITION BY machine_id ORDER BY file_number, file_row_number) AS before\n        FROM (\n            SELECT *, CASE WHEN event_type = 1 THEN 0 ELSE coalesce(memory, 0) END AS amount\n            FROM machine_events\n        )\n    ), bounds\n    WHERE time < stop GROUP BY ALL\n),\nintervals AS (\n    SELECT step, any_value(width) AS width, any_value(origin) AS origin,\n        sum(greatest(0, least(last, origin + (step + 1) * width) - greatest(first, origin + step * width))) AS length\n    FROM (SELECT unnest(range((SELECT CAST((stop - origin - 1) // width AS BIGINT) + 1 FROM bounds))) AS step), bounds, covered\n    GROUP BY step\n)\nSELECT (step * width + origin - 600000000) / 3600000000 AS x, series,\n    CASE WHEN series <> 'used' THEN sum(coalesce(amount, 0)) OVER (PARTITION BY series ORDER BY step)\n        WHEN length * 100 > width THEN coalesce(amount, 0) / length END AS y\nFROM intervals CROSS JOIN (SELECT DISTINCT series FROM changes) AS names LEFT JOIN changes USING (series, step)\nORDER BY series, x",
         },
         Figure {
             name: "job_sizes",
@@ -7501,7 +8120,7 @@ mod google_2011 {
         Figure {
             name: "run_durations",
             title: "How long runs take, by their end",
-            caption: "Runs from SCHEDULE to their end. Runs that began before the trace, or haven't ended in it, are left out.",
+            caption: "Runs from SCHEDULE to their end. Tasks that ended while they waited for a machine are no runs. Runs that began before the trace, or haven't ended in it, are left out.",
             needs: &[Need {
                 table: "task_events",
                 parts: NeededParts::Unbroken,
@@ -7509,7 +8128,7 @@ mod google_2011 {
             plot: Plot::Bars,
             x: "time on the machine",
             y: "runs",
-            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][event_type + 1] AS series, count(*) AS y\nFROM (\n    SELECT event_type, (time - max(CASE WHEN event_type = 1 THEN time END) OVER (\n            PARTITION BY job_id, task_index ORDER BY file_number, file_row_number ROWS UNBOUNDED PRECEDING\n        )) / 1000000 AS seconds,\n        max(CASE WHEN event_type = 1 THEN time END) OVER (\n            PARTITION BY job_id, task_index ORDER BY file_number, file_row_number ROWS UNBOUNDED PRECEDING\n        ) AS begun,\n        lag(event_type) OVER (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number) AS before, time\n    FROM task_events\n)\nWHERE event_type BETWEEN 2 AND 6 AND begun > 0 AND time < 9223372036854775807\n    AND before NOT BETWEEN 2 AND 6\nGROUP BY ALL ORDER BY min(seconds), series",
+            sql: "SELECT CASE WHEN seconds < 60 THEN 'under 1 min' WHEN seconds < 600 THEN '1-10 min'\n        WHEN seconds < 3600 THEN '10-60 min' WHEN seconds < 36000 THEN '1-10 h'\n        WHEN seconds < 86400 THEN '10-24 h' ELSE 'over 1 day' END AS x,\n    ['SUBMIT', 'SCHEDULE', 'EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING',\n        'UPDATE_RUNNING'][event_type + 1] AS series, count(*) AS y\nFROM (\n    SELECT event_type, time, lag(event_type) OVER task AS before, lag(time) OVER task AS begun, (time - lag(time) OVER task) / 1000000 AS seconds\n    FROM task_events WHERE event_type BETWEEN 0 AND 6\n    WINDOW task AS (PARTITION BY job_id, task_index ORDER BY file_number, file_row_number)\n)\nWHERE event_type BETWEEN 2 AND 6 AND before = 1 AND begun > 0 AND time < 9223372036854775807\nGROUP BY ALL ORDER BY min(seconds), series",
         },
         Figure {
             name: "priorities",

@@ -148,6 +148,8 @@ pub enum Plot {
     Bars,
     /// As bars, one on top of the other.
     Stacks,
+    /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
+    Numbers,
 }
 
 impl Plot {
@@ -159,6 +161,7 @@ impl Plot {
             Self::Areas => "areas",
             Self::Bars => "bars",
             Self::Stacks => "stacks",
+            Self::Numbers => "numbers",
         }
     }
 }

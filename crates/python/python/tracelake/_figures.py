@@ -6,6 +6,7 @@ import importlib
 import io
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,7 +16,7 @@ from . import _results
 
 #: What is drawn in a placeholder's colour gets that of the page, which differs in light and dark.
 _TEXT, _GRID = "#010203", "#040506"
-#: As many series have colours of their own.
+#: As many series of a figure have colours of their own.
 COLOURS = 11
 _SERIES = tuple(f"#0708{number:02x}" for number in range(COLOURS))
 #: Lines differ by more than their colour.
@@ -29,47 +30,87 @@ _WIDE, _NARROW = (7.6, 3.4), (3.7, 3.1)
 _LOGARITHMIC = 100
 
 
+#: Longer labels are cut at an axis.
+_LONGEST_LABEL = 40
+
+
 @dataclass(frozen=True)
 class Data:
-    """The numbers of a figure: one for each x and series, where there is one."""
+    """The numbers of a figure: one for each x and series, where it is known."""
 
     xs: tuple[Any, ...]
     series: tuple[str, ...]
     values: Mapping[tuple[Any, str], float]
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Data:
-        """The rows of a query with the columns x, series and y; the largest series is first."""
+    def of(cls, rows: Iterable[Mapping[str, Any]], order: Sequence[str] = ()) -> Data:
+        """The rows of a query with the columns x, series and y; the series as in `order`, then by name."""
         values: dict[tuple[Any, str], float] = {}
-        totals: dict[str, float] = {}
         xs: dict[Any, None] = {}
+        names: set[str] = set()
         for row in rows:
-            x, name, y = row["x"], str(row["series"]), float(row["y"] or 0)
-            values[x, name] = y
-            totals[name] = totals.get(name, 0) + abs(y)
+            x, name, y = row["x"], str(row["series"]), row["y"]
             xs[x] = None
-        names = sorted(totals, key=lambda name: (-totals[name], name))
+            names.add(name)
+            if y is not None and math.isfinite(y):
+                values[x, name] = float(y)
+        places = {name: place for place, name in enumerate(order)}
+        known = sorted(names & {name for _, name in values}, key=lambda name: (places.get(name, len(places)), name))
         ordered = sorted(xs) if all(isinstance(x, (int, float)) for x in xs) else list(xs)
-        return cls(tuple(ordered), tuple(names), values)
+        return cls(tuple(ordered), tuple(known), values)
 
     def of_series(self, name: str) -> list[float]:
-        """The numbers of a series for every x; 0 where there is none."""
+        """The numbers of a series for every x; not a number where none is known."""
+        return [self.values.get((x, name), math.nan) for x in self.xs]
+
+    def bars_of(self, name: str) -> list[float]:
+        """The numbers of a series for every category; 0 where nothing was counted."""
         return [self.values.get((x, name), 0) for x in self.xs]
 
 
-def figure(said: Mapping[str, Any], data: Data) -> str:
-    """A figure with its legend, its caption and its table."""
+class Colours:
+    """The colours of a page: a series has the same one in every figure."""
+
+    def __init__(self, events: Sequence[str]) -> None:
+        #: The series that come first in every legend.
+        self.order = tuple(events)
+        self._places = {name: place for place, name in enumerate(events)}
+
+    def of(self, names: Sequence[str]) -> list[int]:
+        """The numbers of the colours of these series, which differ if there are enough."""
+        used = {self._places[name] for name in names if name in self._places}
+        for name in names:
+            if name not in self._places:
+                free = (place for place in range(COLOURS) if place not in used)
+                self._places[name] = next(free, len(self._places) % COLOURS)
+                used.add(self._places[name])
+        return [self._places[name] for name in names]
+
+
+def figure(said: Mapping[str, Any], data: Data, colours: Colours, note: str = "") -> str:
+    """A figure with its legend, its caption, a note on what is missing, and its table."""
     name = said["name"]
+    places = colours.of(data.series)
     forms = "".join(
-        f'<div class="{form}">{_svg(said, data, form, size)}</div>'
+        f'<div class="{form}">{_svg(said, data, places, form, size)}</div>'
         for form, size in (("wide", _WIDE), ("narrow", _NARROW))
     )
+    missing = f' <strong class="note">{escape(note)}</strong>' if note else ""
     return (
-        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(said, data)}{forms}'
-        f"<figcaption>{escape(said['caption'])}</figcaption></figure>"
+        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
+        f"<figcaption>{escape(said['caption'])}{missing}</figcaption></figure>"
         f"<details><summary>Numbers of this figure: {escape(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
     )
+
+
+def shown(value: object) -> str:
+    """A text of the data in which every character can be seen.
+
+    >>> shown("a\\nb\\u202ec$x$")
+    'a\ufffdb\ufffdc$x$'
+    """
+    return "".join(one if one.isprintable() else "\ufffd" for one in str(value))
 
 
 def need_matplotlib() -> Any:
@@ -85,9 +126,11 @@ def need_matplotlib() -> Any:
 
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that scrolls in its own box; the first cell of a row is its heading."""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
+    head = "".join(f'<th scope="col">{escape(shown(one))}</th>' for one in heads)
     body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(one)}</td>" for one in rest) + "</tr>"
+        f'<tr><th scope="row">{escape(shown(first))}</th>'
+        + "".join(f"<td>{escape(shown(one))}</td>" for one in rest)
+        + "</tr>"
         for first, *rest in rows
     )
     return (
@@ -114,27 +157,28 @@ def _rows(data: Data) -> Iterable[Sequence[str]]:
         yield [x if isinstance(x, str) else number(x), *values]
 
 
-def _legend(said: Mapping[str, Any], data: Data) -> str:
+def _legend(said: Mapping[str, Any], data: Data, places: Sequence[int]) -> str:
     """What the colours mean, unless the axis says it."""
     plot = said["plot"]
     if data.series == (said["y"],):
         return ""
     items = "".join(
-        f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>{escape(name)}</li>'
-        for place, name in enumerate(data.series)
+        f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>'
+        f"{escape(shown(name))}</li>"
+        for place, name in zip(places, data.series, strict=True)
     )
     return f'<ul class="legend" aria-label="Series">{items}</ul>'
 
 
 def _key(place: int, plot: str) -> str:
-    colour = f"var(--s{place % COLOURS})"
+    colour = f"var(--s{place})"
     if plot == "lines":
         dashes = _DASHES_OF_SVG[place % len(_DASHES)]
         return f'<path d="M0 5h28" style="stroke:{colour};stroke-width:2.5;stroke-dasharray:{dashes or "none"}"/>'
     return f'<rect width="28" height="10" style="fill:{colour}"/>'
 
 
-def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, float]) -> str:
+def _svg(said: Mapping[str, Any], data: Data, places: Sequence[int], form: str, size: tuple[float, float]) -> str:
     """The figure as an SVG element with a title and a description."""
     matplotlib = need_matplotlib()
     style: dict[str, Any] = {
@@ -142,6 +186,8 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
         "svg.hashsalt": "tracelake",
         "font.family": ["DejaVu Sans"],
         "font.size": 9,
+        # A dollar sign is a character as any other.
+        "text.parse_math": False,
         "text.color": _TEXT,
         "axes.labelcolor": _TEXT,
         "axes.edgecolor": _TEXT,
@@ -157,7 +203,9 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
         "path.simplify_threshold": 0.5,
     }
     text = io.StringIO()
-    with matplotlib.rc_context(style):
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        # The page's own font has what this one lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
         axes: Any = drawn.add_subplot()
         label = said["y"]
@@ -166,7 +214,7 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
             # From 0 to about the least number the axis is linear, so that 0 is on it.
             axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
             label += " (logarithmic)"
-        _draw(axes, data, said["plot"], form)
+        _draw(axes, data, places, said["plot"], form)
         axes.set_xlabel(said["x"])
         axes.set_ylabel(label)
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
@@ -174,60 +222,64 @@ def _svg(said: Mapping[str, Any], data: Data, form: str, size: tuple[float, floa
     return _inline(text.getvalue(), said, data, f"{said['name']}-{form}")
 
 
-def _draw(axes: Any, data: Data, plot: str, form: str) -> None:
-    colours = [_SERIES[place % COLOURS] for place in range(len(data.series))]
+def _draw(axes: Any, data: Data, places: Sequence[int], plot: str, form: str) -> None:
+    colours = [_SERIES[place] for place in places]
     if plot == "lines":
-        for place, name in enumerate(data.series):
+        for place, colour, name in zip(places, colours, data.series, strict=True):
             dashes = _DASHES[place % len(_DASHES)]
-            xs, ys = _broken(data, name)
-            marker = "o" if len(xs) < 3 else None
-            axes.plot(xs, ys, color=colours[place], linestyle=dashes, linewidth=1.6, marker=marker, markersize=4)
+            values = data.of_series(name)
+            axes.plot(data.xs, values, color=colour, linestyle=dashes, linewidth=1.6)
+            # A number between two gaps makes no line.
+            alone = [(x, values[index]) for index, x in enumerate(data.xs) if _is_alone(values, index)]
+            axes.plot([x for x, _ in alone], [y for _, y in alone], "o", color=colour, markersize=4)
         axes.set_ylim(bottom=min(0, *data.values.values()))
     elif plot == "areas":
         axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)
     else:
-        is_stacked = plot == "stacks"
-        width = 0.8 / (1 if is_stacked else max(1, len(data.series)))
-        below = [0.0] * len(data.xs)
-        for place, name in enumerate(data.series):
-            offset = 0 if is_stacked else (place - (len(data.series) - 1) / 2) * width
-            places = [index + offset for index in range(len(data.xs))]
-            values = data.of_series(name)
-            axes.bar(places, values, width=width, color=colours[place], bottom=below if is_stacked else None)
-            below = [sum(pair) for pair in zip(below, values, strict=True)]
-        # A lone bar isn't as wide as the figure, and there is no half of a thing.
-        axes.set_xlim(-0.6, max(len(data.xs), 3) - 0.4)
-        if axes.get_yscale() == "linear":
-            axes.yaxis.get_major_locator().set_params(integer=True)
-        axes.set_xticks(range(len(data.xs)), [str(x) for x in data.xs])
-        most = 12 if form == "wide" else 4
-        if max((len(str(x)) for x in data.xs), default=0) * len(data.xs) > most * 6:
-            axes.tick_params(axis="x", labelrotation=40)
-            for tick in axes.get_xticklabels():
-                tick.set_horizontalalignment("right")
-                tick.set_rotation_mode("anchor")
+        _bars(axes, data, colours, plot == "stacks", form)
 
 
-def _broken(data: Data, name: str) -> tuple[list[float], list[float]]:
-    """The line of a series, broken where an interval has no number."""
-    known: list[float] = [x for x in data.xs if (x, name) in data.values]
-    step = min((after - before for before, after in zip(known, known[1:], strict=False)), default=0)
-    xs: list[float] = []
-    ys: list[float] = []
-    for x in known:
-        if xs and x - xs[-1] > 1.5 * step:
-            xs.append((x + xs[-1]) / 2)
-            ys.append(math.nan)
-        xs.append(x)
-        ys.append(data.values[x, name])
-    return xs, ys
+def _is_alone(values: Sequence[float], index: int) -> bool:
+    """Whether a number is known, and neither the one before nor the one after is."""
+    before = values[index - 1] if index > 0 else math.nan
+    after = values[index + 1] if index + 1 < len(values) else math.nan
+    return not math.isnan(values[index]) and math.isnan(before) and math.isnan(after)
+
+
+def _bars(axes: Any, data: Data, colours: Sequence[str], is_stacked: bool, form: str) -> None:
+    width = 0.8 / (1 if is_stacked else max(1, len(data.series)))
+    below = [0.0] * len(data.xs)
+    for place, name in enumerate(data.series):
+        offset = 0 if is_stacked else (place - (len(data.series) - 1) / 2) * width
+        middles = [index + offset for index in range(len(data.xs))]
+        values = data.bars_of(name)
+        axes.bar(middles, values, width=width, color=colours[place], bottom=below if is_stacked else None)
+        below = [sum(pair) for pair in zip(below, values, strict=True)]
+    # A lone bar isn't as wide as the figure, and there is no half of a thing.
+    axes.set_xlim(-0.6, max(len(data.xs), 3) - 0.4)
+    if axes.get_yscale() == "linear":
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    labels = [_label(x) for x in data.xs]
+    axes.set_xticks(range(len(data.xs)), labels)
+    most = 12 if form == "wide" else 4
+    if max(map(len, labels), default=0) * len(data.xs) > most * 6:
+        axes.tick_params(axis="x", labelrotation=40)
+        for tick in axes.get_xticklabels():
+            tick.set_horizontalalignment("right")
+            tick.set_rotation_mode("anchor")
+
+
+def _label(x: object) -> str:
+    """A category as the axis shows it."""
+    text = shown(x)
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "\u2026"
 
 
 def _logarithmic_from(data: Data, plot: str) -> float | None:
     """The least number that would be invisible otherwise: of a bar, or of a line at its highest."""
     if plot in ("areas", "stacks") or any(value < 0 for value in data.values.values()):
         return None
-    highest = [max(data.of_series(name), default=0) for name in data.series]
+    highest = [max((data.values.get((x, name), 0) for x in data.xs), default=0) for name in data.series]
     shown = highest if plot == "lines" else list(data.values.values())
     if max(shown, default=0) <= _LOGARITHMIC * min((value for value in shown if value > 0), default=1):
         return None
@@ -242,23 +294,28 @@ def _short(value: float, _: int | None = None) -> str:
     return f"{value:,.4g}"
 
 
+_TAG = re.compile(r"<[^>]*>")
 _ID = re.compile(r'\b(id=")([^"]+)"')
 _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
 
 
 def _inline(text: str, said: Mapping[str, Any], data: Data, name: str) -> str:
     """The SVG file as an element of a page: ids of its own, colours of the page, a text alternative."""
+
+    def adapted(tag: re.Match[str]) -> str:
+        """A tag; the texts between tags stay as they are."""
+        changed = _REFERENCE.sub(rf"\1{name}-\2", _ID.sub(rf'\1{name}-\2"', tag[0]))
+        changed = changed.replace(_TEXT, "currentColor").replace(_GRID, "var(--grid)")
+        for place, colour in enumerate(_SERIES):
+            changed = changed.replace(colour, f"var(--s{place})")
+        return changed
+
     text = text[text.index("<svg") :]
     # The page holds several figures, and their metadata say nothing.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = _ID.sub(rf'\1{name}-\2"', text)
-    text = _REFERENCE.sub(rf"\1{name}-\2", text)
-    # Escaping would leave a comment of matplotlib's for every text.
+    # matplotlib leaves a comment for every text.
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
-    text = text.replace(_TEXT, "currentColor").replace(_GRID, "var(--grid)")
-    for place, colour in enumerate(_SERIES):
-        text = text.replace(colour, f"var(--s{place})")
-    text = re.sub(r"\s*\n\s*", " ", text)
+    text = re.sub(r"\s*\n\s*", " ", _TAG.sub(adapted, text))
     head = (
         f'<svg role="img" aria-labelledby="{name}-title {name}-text"'
         f'><title id="{name}-title">{escape(said["title"])}</title>'
@@ -277,6 +334,6 @@ def _described(said: Mapping[str, Any], data: Data) -> str:
     for name in data.series:
         known = [(data.values[x, name], x) for x in data.xs if (x, name) in data.values]
         highest, place = max(known, key=lambda one: one[0])
-        where = place if isinstance(place, str) else number(place)
-        sentences.append(f"{name}: at most {number(highest)}, at {where}.")
+        where = shown(place) if isinstance(place, str) else number(place)
+        sentences.append(f"{shown(name)}: at most {number(highest)}, at {where}.")
     return " ".join(sentences) + " The table below has all numbers."

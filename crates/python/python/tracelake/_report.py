@@ -40,6 +40,8 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
     titles: dict[str, str] = {}
+    headline: list[tuple[str, str]] = [("rows", _results.count(lake.manifest.rows))]
+    colours = _figures.Colours(_event_types(lake))
     with _queries.engine(lake, memory, threads) as engine:
         for said in lake.said["figures"]:
             name, needs = said["name"], _queries.needs(said)
@@ -47,11 +49,15 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
             if reason := lake.empty(needs) or lake.missing(needs):
                 skipped[name] = reason
                 continue
-            data = _figures.Data.of(engine.rows(name, said["sql"], needs))
+            rows = engine.rows(name, said["sql"], needs)
+            if said["plot"] == "numbers":
+                headline += [(row["x"], _with_unit(row["y"], row["series"])) for row in rows if row["y"] is not None]
+                continue
+            data = _figures.Data.of(rows, colours.order)
             if not data.values:
                 skipped[name] = "no row has what it shows"
                 continue
-            drawn[name] = _figures.figure(said, data)
+            drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
         nulls = _nulls(lake, engine)
     sections = {"lake": ("What this lake is", _lake(lake)), "checks": ("Checks", _check_section(checks))}
     figures = {name: (titles[name], text) for name, text in drawn.items()}
@@ -59,12 +65,45 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     if skipped:
         sections["not-drawn"] = ("Figures that weren't drawn", _skipped(titles, skipped))
     sections["nulls"] = ("Empty values per column", nulls)
-    text = _page(lake, sections)
+    text = _page(lake, headline, sections)
     _write(out, text)
     return Report(out, len(text.encode()), tuple(drawn), skipped, checks)
 
 
-def _page(lake: _queries.Lake, sections: Mapping[str, tuple[str, str]]) -> str:
+def _event_types(lake: _queries.Lake) -> list[str]:
+    """The types of events in the order of their codes."""
+    names: dict[str, None] = {}
+    for table in lake.said["tables"]:
+        for column in table["columns"]:
+            if column["name"] in ("event_type", "type") and "SUBMIT" in [one["name"] for one in column["codes"]]:
+                names |= dict.fromkeys(one["name"] for one in column["codes"])
+    return list(names)
+
+
+def _note(lake: _queries.Lake, needs: Sequence[_queries.Need]) -> str:
+    """How many of the parts a figure shows, if some are missing."""
+    parts = {one.name: (one.parts, one.parts + len(one.missing)) for one in lake.inventory.tables}
+    some = [
+        f"{_results.count(parts[need.table][0])} of {_results.count(parts[need.table][1])} parts of {need.table}"
+        for need in needs
+        if parts[need.table][0] < parts[need.table][1]
+    ]
+    return f"From {', '.join(some)}." if some else ""
+
+
+def _with_unit(value: float, unit: str) -> str:
+    text = f"{value:.3g}" if unit == "%" else _figures.number(value)
+    return f"{text} {unit}".strip()
+
+
+def _headline(numbers: Sequence[tuple[str, str]]) -> str:
+    items = "".join(
+        f"<div><dt>{escape(_figures.shown(name))}</dt><dd>{escape(text)}</dd></div>" for name, text in numbers
+    )
+    return f'<dl class="headline">{items}</dl>'
+
+
+def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Mapping[str, tuple[str, str]]) -> str:
     title = f"{lake.said['title']}: report"
     links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, (title, _) in sections.items())
     body = "".join(text for _, text in sections.values())
@@ -76,7 +115,7 @@ def _page(lake: _queries.Lake, sections: Mapping[str, tuple[str, str]]) -> str:
         f"<style>{_STYLE}</style></head><body>"
         '<a class="skip" href="#main">Skip to the contents</a>'
         f"<header><h1>{escape(lake.said['title'])}</h1>"
-        f"<p>A lake of {_results.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>"
+        f"<p>A lake of {_results.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
         f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
         f"<footer><p>Made by {version}. Licence of the data: {escape(lake.said['licence'])}. Cite as: "
         f"{escape(lake.said['citation'])}</p></footer></body></html>\n"
@@ -185,7 +224,7 @@ def _result(result: _checks.CheckResult) -> str:
     text = f"<li><code>{result.name}</code>: {escape(result.sentence)} <small>{escape(result.document)}</small>"
     for finding in result.findings:
         known = f" <em>Known:</em> {escape(finding.known)}" if finding.known else ""
-        text += f'<p class="finding">{escape(str(finding))}.{known}</p>'
+        text += f'<p class="finding">{escape(_figures.shown(finding))}.{known}</p>'
     if result.reason:
         text += f'<p class="finding">{escape(result.reason)}.</p>'
     return text + "</li>"
@@ -268,6 +307,8 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:1re
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 figure{margin:1rem 0 .5rem}figure svg{width:100%;height:auto;display:block}
 figure svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif!important}
+.headline{display:flex;flex-wrap:wrap;gap:.5rem 2rem}.headline div{display:flex;flex-direction:column-reverse}
+.headline dd{font-size:1.5rem;font-weight:600;line-height:1.2}.note{display:block}
 figcaption{color:var(--soft);font-size:.9rem;margin-top:.5rem}
 .narrow{display:none}@media (max-width:38rem){.wide{display:none}.narrow{display:block}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:0 0 .5rem;font-size:.9rem}

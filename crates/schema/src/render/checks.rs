@@ -94,7 +94,10 @@ pub(super) fn needs(needs: &[Need]) -> String {
 /// How many violations are known, such as `, up to 80`.
 pub(super) fn limit(known: &Known) -> String {
     match (known.at_most, known.at_most_percent) {
-        (Some(most), _) => format!(", up to {}", thousands(most)),
+        (Some(most), Some(percent)) => {
+            format!(", up to {} and {percent} % of the rows", thousands(most))
+        }
+        (Some(most), None) => format!(", up to {}", thousands(most)),
         (None, Some(percent)) => format!(", up to {percent} % of the rows"),
         (None, None) => String::new(),
     }

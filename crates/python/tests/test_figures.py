@@ -1,0 +1,204 @@
+"""The numbers of figures, compared with a plain implementation, and how they are drawn."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelake
+
+for extra in ("duckdb", "matplotlib", "pyarrow"):
+    pytest.importorskip(extra)
+
+from plain_figures import PLAIN, Rows
+from test_report import Page, Pages, TRACES, pages  # noqa: F401
+from tracelake import _figures
+
+ROWS = Path(__file__).parents[4] / "shared" / "data"
+
+#: Published rows by trace and folder; a Borg table needs more than is at hand.
+PUBLISHED = [
+    ("google-2011-v2.1", "google-2011"),
+    ("google-2011-v2.1", "google-2011-task-events"),
+    ("alibaba-2018", "alibaba-2018"),
+]
+
+#: Texts that some layer between a row and the page might read as more than text.
+HOSTILE = [
+    "$x$",
+    "$\\frac{",
+    "100 $",
+    "<script>alert(1)</script>",
+    "--><b>",
+    "]]>",
+    'id="x" href="#y"',
+    "&amp;",
+    "#010203 #070800",
+    "\x00\x1b[31m",
+    "a\nb",
+    "\u202eabc",
+    "\u4e2d\u6587",
+    "x" * 500,
+    "%s {0} \\n",
+    "",
+]
+
+
+def assert_same(trace: str, lake: tracelake.Manifest, path: Path, report: tracelake.Report) -> None:
+    """Every number of the page is the one of the plain implementation."""
+    page, plain = Page(path.read_text()), PLAIN[trace](Rows(lake))
+    for name in report.figures:
+        numbers = {
+            (x if isinstance(x, str) else _figures.number(x), series): y for (x, series), y in plain[name]().items()
+        }
+        head, *rows = page.tables[name]
+        shown = {(row[0], series): cell for row in rows for series, cell in zip(head[1:], row[1:], strict=True)}
+        assert {key for key, cell in shown.items() if cell} == {key for key, y in numbers.items() if y is not None}, name
+        for key, cell in shown.items():
+            if cell:
+                assert float(cell.replace(",", "")) == pytest.approx(numbers[key], rel=2e-5, abs=1e-9), (name, key)
+
+
+def headline(path: Path) -> dict[str, str]:
+    """The numbers at the top of a page."""
+    found = re.search(r'<dl class="headline">(.*?)</dl>', path.read_text())
+    assert found is not None
+    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", found[1]))
+
+
+def assert_same_headline(trace: str, lake: tracelake.Manifest, path: Path, figures: list[str]) -> None:
+    plain, shown = PLAIN[trace](Rows(lake)), headline(path)
+    expected = {"rows": f"{lake.rows:,}"}
+    for name in figures:
+        for (label, unit), y in plain[name]().items():
+            assert y is not None
+            expected[label] = f"{y:.3g} %" if unit else _figures.number(y)
+    assert shown == expected
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_figures_of_generated_rows_are_those_of_plain_python(trace: str, pages: Pages) -> None:  # noqa: F811
+    lake, path, report = pages[trace]
+    assert not report.skipped
+    assert_same(trace, lake, path, report)
+    assert_same_headline(trace, lake, path, [name for name in PLAIN[trace](Rows(lake)) if name not in report.figures])
+
+
+@pytest.mark.skipif(not ROWS.is_dir(), reason="there are no published rows next to the project")
+@pytest.mark.parametrize(("trace", "folder"), PUBLISHED)
+def test_figures_of_published_rows_are_those_of_plain_python(trace: str, folder: str) -> None:
+    lake = tracelake.convert(ROWS / folder, "lake", allow_missing=True)
+    report = tracelake.report("lake", "page.html")
+    assert report.figures
+    assert_same(trace, lake, Path("page.html"), report)
+
+
+def test_missing_parts_are_gaps_and_named() -> None:
+    tracelake.generate("google-2011-v2.1", "trace", parts=5, rows=20_000)
+    lake = tracelake.convert("trace", "lake", parts="0,1,3", allow_missing=True)
+    report = tracelake.report("lake", "page.html")
+    assert_same("google-2011-v2.1", lake, Path("page.html"), report)
+    page = Page(Path("page.html").read_text())
+    _, *rows = page.tables["task_events_over_time"]
+    unknown = [index for index, row in enumerate(rows) if not any(row[1:])]
+    assert unknown and unknown == list(range(unknown[0], unknown[-1] + 1)) and rows[-1][1]
+    assert "From 3 of 5 parts of task_events." in Path("page.html").read_text()
+
+
+def test_a_line_has_a_gap_where_nothing_is_known() -> None:
+    rows = [{"x": x, "series": "a", "y": None if x == 1 else 5.0} for x in range(4)]
+    data = _figures.Data.of(rows)
+    assert [math.isnan(y) for y in data.of_series("a")] == [False, True, False, False]
+    text = _figures.figure(said("lines"), data, _figures.Colours(()))
+    paths = re.findall(r'<path d="([^"]*)"[^>]*style="[^"]*var\(--s0\)', text)
+    # The number before the gap is alone, and the line has the two after it.
+    assert any(path.count("M") == 2 and path.count("L") == 1 for path in paths), paths
+
+
+def said(plot: str, text: str = "text") -> dict[str, Any]:
+    """A figure as the catalog describes it."""
+    return {"name": "figure", "title": text, "caption": text, "plot": plot, "x": text, "y": text}
+
+
+@pytest.mark.parametrize("plot", ["lines", "areas", "bars", "stacks"])
+def test_hostile_texts_are_shown_as_they_are(plot: str) -> None:
+    for text in HOSTILE:
+        xs: list[Any] = [text, "other"] if plot in ("bars", "stacks") else [1.0, 2.0]
+        rows = [{"x": x, "series": series, "y": 3} for x in xs for series in (text, "b")]
+        section = _figures.figure(said(plot, text), _figures.Data.of(rows), _figures.Colours(()), text)
+        page = Page(section)
+        assert not page.having("script") and not page.having("b")
+        seen = _figures.shown(text)
+        head, *body = page.tables["figure"]
+        assert set(head[1:]) == {seen, "b"}
+        if plot in ("bars", "stacks"):
+            assert [row[0] for row in body] == [seen, "other"]
+            label = seen if len(seen) <= 40 else seen[:39] + "\u2026"
+            ticks = [html.unescape(one) for one in re.findall(r"<text[^>]*>([^<]*)</text>", section)]
+            assert label.strip() == "" or label in ticks, (label, ticks)
+
+
+def test_a_hostile_lake_has_a_page() -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tracelake.generate("alibaba-2018", "trace", rows=700)
+    lake = tracelake.convert("trace", "lake")
+    for table, column in (("batch_task", "status"), ("batch_task", "task_type"), ("machine_meta", "status")):
+        (part,) = lake[table].parts
+        file = Path("lake") / part.output.path
+        old = pq.ParquetFile(file).read()
+        rows = old.to_pylist()
+        for index, row in enumerate(rows):
+            row[column] = HOSTILE[index % len(HOSTILE)]
+        pq.write_table(pa.Table.from_pylist(rows, schema=old.schema), file)
+    report = tracelake.report("lake", "page.html")
+    assert {"task_types", "task_durations", "batch_tasks_over_time", "machine_capacities"} <= set(report.figures)
+    assert not Page(Path("page.html").read_text()).having("script")
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_a_series_has_one_colour_on_the_page(trace: str, pages: Pages) -> None:  # noqa: F811
+    _, path, _ = pages[trace]
+    colours: dict[str, set[str]] = {}
+    for legend in re.findall(r'<ul class="legend".*?</ul>', path.read_text()):
+        items = re.findall(r"var\(--(s\d+)\).*?</svg>(.*?)</li>", legend)
+        assert len({colour for colour, _ in items}) == len(items)
+        for colour, name in items:
+            colours.setdefault(name, set()).add(colour)
+    assert colours and all(len(seen) == 1 for seen in colours.values()), colours
+
+
+def test_events_are_in_the_order_of_their_codes(pages: Pages) -> None:  # noqa: F811
+    _, path, _ = pages["google-2011-v2.1"]
+    page = Page(path.read_text())
+    order = ["SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING"]
+    for name in ("job_events_over_time", "task_events_over_time", "run_durations"):
+        names = page.tables[name][0][1:]
+        assert names == [one for one in order if one in names] and len(names) > 3
+
+
+def test_a_task_that_is_killed_while_it_waits_is_no_run(tmp_path: Path) -> None:
+    from lakes import edit
+
+    tracelake.generate("google-2011-v2.1", "trace", parts=1, rows=4000)
+    tracelake.convert("trace", "lake")
+    tracelake.report("lake", "before.html")
+
+    def change(rows: list[dict[str, Any]]) -> None:
+        task = dict(rows[-1], job_id=12, task_index=0, missing_info=None, time=900_000_000)
+        rows += [dict(task, event_type=kind) for kind in (0, 1, 2, 0, 5)]
+
+    edit(Path("lake"), "task_events", 0, change)
+    tracelake.report("lake", "after.html")
+
+    def runs(path: str) -> int:
+        _, *rows = Page(Path(path).read_text()).tables["run_durations"]
+        return sum(int(cell.replace(",", "")) for row in rows for cell in row[1:] if cell)
+
+    assert runs("after.html") == runs("before.html") + 1
