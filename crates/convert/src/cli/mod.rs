@@ -288,7 +288,7 @@ pub(crate) struct GenerateArgs {
     trace: String,
     /// A new or empty directory
     #[arg(value_name = "OUT")]
-    out: PathBuf,
+    pub(crate) out: PathBuf,
     /// Number of parts of each table that is published in several
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     parts: u32,
