@@ -12,6 +12,9 @@ use crate::manifest::PartFacts;
 use crate::origin::with_origin;
 use crate::part_key::{CellName, PartKey, read_cell};
 
+/// The most shards that a plan may have; a manifest can't have as many parts.
+pub const MOST_SHARDS: u32 = 1_000_000;
+
 with_origin! {
     /// The content of `_tracelake/plan.json`.
     pub struct PlanFile {
@@ -115,16 +118,38 @@ impl PlanFile {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if `json` isn't one.
+    /// [`ErrorKind::Refused`] if `json` isn't one, or has more than [`MOST_SHARDS`] shards or none.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        serde_json::from_slice(json).map_err(|error| {
-            Error::new(ErrorKind::Refused, format!("not a plan: {error}"))
-                .because(error)
-                .hint(
-                    "use the version of tracelake that wrote it, or remove the lake's directory and \
-                     start all shards again",
-                )
+        let plan = serde_json::from_slice::<Self>(json).map_err(|error| {
+            Error::new(ErrorKind::Refused, format!("not a plan: {error}")).because(error)
+        });
+        let plan = plan.and_then(|plan| plan.check_shards().map(|()| plan));
+        plan.map_err(|error| {
+            error.hint(
+                "use the version of tracelake that wrote it, or remove the lake's directory and \
+                 start all shards again",
+            )
         })
+    }
+
+    /// Checks the number of shards, and that each file is in one of them.
+    fn check_shards(&self) -> Result<()> {
+        let refused = |reason| Err(Error::new(ErrorKind::Refused, reason));
+        if !(1..=MOST_SHARDS).contains(&self.shards) {
+            return refused(format!(
+                "not a plan: it has {} shards, and a plan has 1 to {MOST_SHARDS}",
+                self.shards
+            ));
+        }
+        let parts = self.parts.iter().map(|part| part.shard);
+        let mut shards = parts.chain(self.streams.iter().map(|stream| stream.shard));
+        match shards.find(|shard| *shard >= self.shards) {
+            Some(shard) => refused(format!(
+                "not a plan: a file is in shard {shard}, and the last one is {}",
+                self.shards - 1
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The bytes of `plan.json`.
@@ -326,6 +351,34 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Refused);
         let says = "not a plan: unknown compression 'lz4', expected zstd";
         assert!(error.to_string().starts_with(says), "{error}");
+    }
+
+    #[test]
+    fn numbers_that_no_plan_has_are_refused() {
+        let part = r#""parts": [{"table": "t", "file_number": 0, "shard": 4, "source": {"path": "a", "bytes": 1}}]"#;
+        for (then, now, says) in [
+            (
+                r#""shards": 4"#,
+                r#""shards": 4294967295"#,
+                "it has 4294967295 shards",
+            ),
+            (r#""shards": 4"#, r#""shards": 1000001"#, "1 to 1000000"),
+            (r#""shards": 4"#, r#""shards": 0"#, "it has 0 shards"),
+            (
+                r#""parts": []"#,
+                part,
+                "a file is in shard 4, and the last one is 3",
+            ),
+        ] {
+            let error = PlanFile::from_json(PLAN.replace(then, now).as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        let most = PLAN.replace(r#""shards": 4"#, r#""shards": 1000000"#);
+        assert_eq!(
+            PlanFile::from_json(most.as_bytes()).unwrap().shards,
+            MOST_SHARDS
+        );
     }
 
     #[test]
