@@ -1,5 +1,8 @@
 //! Numbers in the names of files: none of them decides how much memory a run takes.
 
+use std::fs;
+use std::process::Command;
+
 use crate::crash::child::measured;
 use crate::support::{Score, Scratch, ensure, good_row, program};
 
@@ -31,4 +34,71 @@ fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {
         score.count(&format!("{name} {arguments:?}"), outcome);
     }
     score.close();
+}
+
+/// Numbers of shards, on the command line and in a plan that somebody changed.
+#[test]
+fn a_huge_number_of_shards_is_refused() {
+    let mut score = Score::new("huge numbers of shards");
+    let row = format!("{}\n", good_row("job_events"));
+    let scratch = Scratch::new();
+    scratch.file("job_events/part-00000-of-00001.csv", row.as_bytes());
+    let shard = |shard: &str| {
+        let mut command = program();
+        command.arg("convert").args([scratch.src(), scratch.out()]);
+        command.args(["--shard", shard]);
+        command
+    };
+    let mut commit = program();
+    commit.arg("commit").arg(scratch.out());
+    let plan = scratch.out().join("_tracelake/plan.json");
+    for (name, mut command, code, says) in [
+        (
+            "0/4294967295",
+            shard("0/4294967295"),
+            2,
+            "at most 1000000 shards",
+        ),
+        ("0/1000001", shard("0/1000001"), 2, "at most 1000000 shards"),
+        ("0/1000000", shard("0/1000000"), 0, "shard 0 of 1000000"),
+        (
+            "in the plan, to a shard",
+            shard("0/2"),
+            6,
+            "it has 4294967295 shards",
+        ),
+        (
+            "in the plan, to a plain run",
+            convert_command(&scratch),
+            6,
+            "it has 4294967295 shards",
+        ),
+        (
+            "in the plan, to the commit",
+            commit,
+            6,
+            "it has 4294967295 shards",
+        ),
+    ] {
+        if name.starts_with("in the plan") {
+            let text = fs::read_to_string(&plan).unwrap();
+            let text = text.replace("\"shards\": 1000000", "\"shards\": 4294967295");
+            fs::write(&plan, text).unwrap();
+        }
+        command.env("NO_COLOR", "1");
+        let (run, peak) = measured(command);
+        let outcome = ensure(run.code == code && run.stderr.contains(says), || {
+            format!("exit {}: {}", run.code, run.stderr)
+        });
+        let outcome =
+            outcome.and_then(|()| ensure(peak < 128 << 20, || format!("{} MiB", peak >> 20)));
+        score.count(name, outcome);
+    }
+    score.close();
+}
+
+fn convert_command(scratch: &Scratch) -> Command {
+    let mut command = program();
+    command.arg("convert").args([scratch.src(), scratch.out()]);
+    command
 }

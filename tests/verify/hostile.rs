@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::streams::archives::{raw_tar, table_and_text};
 use crate::support::{
-    Run, Score, Scratch, ended, ensure, good_row, gzip, manifest, program, seal, sha256,
-    write_manifest,
+    Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip, manifest, program, seal,
+    sha256, write_manifest,
 };
 use crate::verify::patient::Patient;
 
@@ -34,6 +34,53 @@ fn within(kib: u64, lake: &Path, source: Option<&Path>) -> Run {
     // Each arena of the C library reserves address space, used or not.
     command.env("MALLOC_ARENA_MAX", "1");
     ended(command.output().unwrap())
+}
+
+/// A lake whose files ask for 2 GiB in a few bytes: a page of a Parquet file, a column of an Arrow file.
+#[test]
+fn a_forged_size_takes_no_memory() {
+    const KIB: u64 = 700_000;
+    let mut score = Score::new("forged sizes");
+    let patient = Patient::new("job_events");
+    let pointer = "/tables/0/parts/0";
+    let path = patient.healthy.pointer(pointer).unwrap()["output"]["path"].clone();
+    let whole = fs::read(patient.lake().join(path.as_str().unwrap())).unwrap();
+    // The first page is after the four bytes of magic: its kind, and its size without compression.
+    assert_eq!((whole[4], whole[6]), (0x15, 0x15));
+    let size = 7 + whole[7..].iter().position(|byte| *byte < 128).unwrap() + 1;
+    let forged = b"\xfe\xff\xff\xff\x0f";
+    // As many bytes of the page are left out, so that everything else stays where it is.
+    let longer = forged.len() - (size - 7);
+    let (kept, rest) = (&whole[size..size + 30], &whole[size + 30 + longer..]);
+    let forged = [&whole[..7], forged, kept, rest].concat();
+    patient.forge_bytes(pointer, &forged);
+    let run = within(KIB, &patient.lake(), Some(&committed_sample()));
+    let says = "has 2147483647 bytes, its column chunk";
+    score.count(
+        "page",
+        ensure(run.code == 5 && run.stderr.contains(says), || {
+            format!("exit {}: {}", run.code, run.stderr)
+        }),
+    );
+
+    let patient = Patient::with("job_events", &["--format", "arrow"]);
+    let path = patient.healthy.pointer(pointer).unwrap()["output"]["path"].clone();
+    let whole = fs::read(patient.lake().join(path.as_str().unwrap())).unwrap();
+    // A compressed buffer begins with its size and then the magic number of zstd.
+    let magic = b"\x28\xb5\x2f\xfd";
+    let buffer = whole.windows(4).position(|bytes| bytes == magic).unwrap() - 8;
+    let mut forged = whole;
+    forged[buffer..buffer + 8].copy_from_slice(&i64::from(i32::MAX).to_le_bytes());
+    patient.forge_bytes(pointer, &forged);
+    for source in [None, Some(committed_sample())] {
+        let run = within(KIB, &patient.lake(), source.as_deref());
+        let outcome = ensure(
+            run.code == 5 && run.stderr.contains("bytes; at most 67108864 are read"),
+            || format!("exit {}: {}", run.code, run.stderr),
+        );
+        score.count(&format!("buffer, {source:?}"), outcome);
+    }
+    score.close();
 }
 
 /// A Parquet file whose digest was computed again after every tenth byte was changed, one at a time.

@@ -19,8 +19,14 @@ pub(crate) struct Patient {
 impl Patient {
     /// Converts the tables of the sample that are named, with a comma between.
     pub(crate) fn new(tables: &str) -> Self {
+        Self::with(tables, &[])
+    }
+
+    /// Converts with more options.
+    pub(crate) fn with(tables: &str, options: &[&str]) -> Self {
         let scratch = Scratch::new();
-        convert(&committed_sample(), &scratch.out(), &["--tables", tables]).well();
+        let options = [&["--tables", tables], options].concat();
+        convert(&committed_sample(), &scratch.out(), &options).well();
         let healthy = crate::support::manifest(&scratch.out());
         let patient = Self { scratch, healthy };
         patient.heal();

@@ -351,7 +351,7 @@ const FIGURES: [(&str, &str, &str, &str); 22] = [
     (
         LIMITS,
         "64 rows with texts or lists",
-        "lake_file.rs",
+        "lake_file/mod.rs",
         "WIDE_ROWS: usize = 64;",
     ),
     (

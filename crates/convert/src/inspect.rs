@@ -334,7 +334,9 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
                 rejected: None,
                 published_rows: published_rows(table.order.table, cell),
                 more_than_published: None,
-                bytes: bytes.chain(whole.map(|stream| stream.bytes)).sum(),
+                bytes: bytes
+                    .chain(whole.map(|stream| stream.bytes))
+                    .fold(0, u64::saturating_add),
                 time_min: None,
                 time_max: None,
             });

@@ -71,8 +71,16 @@ pub(crate) use with_origin;
 pub const FORMAT: u32 = 1;
 
 /// What the bytes of outputs are. Raised when the same rows and options give other bytes than before, and
-/// compared in place of the program's version: a lake may be finished by any version with this encoding.
+/// compared in place of the program's version: a lake may be finished by any version with the same encoding.
+/// That of a trace adds the revision of its descriptions, see [`encoding_of`].
 pub const ENCODING: u32 = 1;
+
+/// The encoding of the outputs of a trace: [`ENCODING`] and the revision of the trace's descriptions, both of
+/// which only ever rise.
+#[must_use]
+pub fn encoding_of(trace: &str) -> u32 {
+    ENCODING + tracelake_schema::trace(trace).map_or(0, |trace| trace.revision)
+}
 
 /// The format and the encoding of files that were written before they were recorded.
 pub(crate) fn first() -> u32 {
@@ -105,7 +113,7 @@ pub struct Origin {
     /// See [`FORMAT`].
     #[serde(default = "first")]
     pub format: u32,
-    /// See [`ENCODING`].
+    /// See [`encoding_of`].
     #[serde(default = "first")]
     pub encoding: u32,
     /// The name of the trace.
@@ -141,7 +149,7 @@ impl Origin {
             tool: "tracelake".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
-            encoding: ENCODING,
+            encoding: encoding_of(trace),
             trace: trace.to_owned(),
             synthetic: false,
             options,

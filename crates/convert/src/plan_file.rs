@@ -16,6 +16,9 @@ use crate::part_key::{CellName, PartKey, read_cell};
 use crate::seal;
 use crate::words;
 
+/// The most shards that a plan may have; a manifest can't have as many parts.
+pub const MOST_SHARDS: u32 = 1_000_000;
+
 with_origin! {
     /// The content of `_tracelake/plan.json`.
     pub struct PlanFile {
@@ -123,7 +126,8 @@ impl PlanFile {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, or a later version wrote it.
+    /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, has more than [`MOST_SHARDS`] shards or none,
+    /// or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         if !seal::is_whole(json) {
             let reason = "the plan is damaged: its content doesn't match the digest at its end";
@@ -135,6 +139,7 @@ impl PlanFile {
             unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
         })?;
         plan.origin.check_format()?;
+        plan.check_shards()?;
         if let Some(base) = &plan.base
             && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
         {
@@ -144,6 +149,26 @@ impl PlanFile {
             ));
         }
         Ok(plan)
+    }
+
+    /// Checks the number of shards, and that each file is in one of them.
+    fn check_shards(&self) -> Result<()> {
+        let refused = |reason| Err(Error::new(ErrorKind::Refused, reason));
+        if !(1..=MOST_SHARDS).contains(&self.shards) {
+            return refused(format!(
+                "not a plan: it has {} shards, and a plan has 1 to {MOST_SHARDS}",
+                self.shards
+            ));
+        }
+        let parts = self.parts.iter().map(|part| part.shard);
+        let mut shards = parts.chain(self.streams.iter().map(|stream| stream.shard));
+        match shards.find(|shard| *shard >= self.shards) {
+            Some(shard) => refused(format!(
+                "not a plan: a file is in shard {shard}, and the last one is {}",
+                self.shards - 1
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The bytes of `plan.json`.
@@ -413,5 +438,37 @@ mod tests {
     fn a_table_that_is_derived_from_itself_has_a_shard() {
         let plan = plan("zstd").unwrap();
         assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
+    }
+
+    #[test]
+    fn the_number_of_shards_has_a_limit() {
+        let mut plan = plan("zstd").unwrap();
+        for (shards, is_plan) in [
+            (0, false),
+            (1, true),
+            (MOST_SHARDS, true),
+            (MOST_SHARDS + 1, false),
+            (u32::MAX, false),
+        ] {
+            plan.shards = shards;
+            let read = PlanFile::from_json(&plan.to_json());
+            assert_eq!(read.is_ok(), is_plan, "{shards}");
+        }
+        plan.shards = 4;
+        let path = "a".to_owned();
+        for (shard, is_plan) in [(3, true), (4, false)] {
+            plan.streams = vec![PlannedStream {
+                tables: Vec::new(),
+                selected: None,
+                shard,
+                source: PlannedSource {
+                    path: path.clone(),
+                    bytes: 1,
+                    etag: None,
+                },
+            }];
+            let read = PlanFile::from_json(&plan.to_json());
+            assert_eq!(read.is_ok(), is_plan, "shard {shard} of 4");
+        }
     }
 }

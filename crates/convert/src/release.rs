@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::EventSink;
 use crate::location::Location;
-use crate::origin::ENCODING;
+use crate::origin::encoding_of;
 use crate::part_key::of_cell;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
@@ -42,10 +42,11 @@ pub fn release(
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
-    if encoding != ENCODING {
+    let known = encoding_of(trace.name);
+    if encoding != known {
         let version = escape(manifest.origin.version.as_bytes(), 40);
         let reason = format!(
-            "version {version} made it, in encoding {encoding}; the encoding of this program is {ENCODING}"
+            "version {version} made it, in encoding {encoding}; the encoding of this program is {known}"
         );
         return Err(refused(reason)
             .at(root)

@@ -13,6 +13,8 @@ pub struct Trace {
     pub title: &'static str,
     /// The publisher's document that the descriptions come from.
     pub document: &'static str,
+    /// Raised when a description changes: descriptions are in the footers of outputs.
+    pub revision: u32,
     /// The licence of the data, as an SPDX expression.
     pub licence: &'static str,
     /// How to cite the data.

@@ -132,6 +132,7 @@ fn trace(trace: &Trace, depth: usize) -> String {
         ("family", literal(trace.family)),
         ("title", literal(trace.title)),
         ("document", literal(trace.document)),
+        ("revision", trace.revision.to_string()),
         ("licence", literal(trace.licence)),
         ("citation", literal(trace.citation)),
         ("archives", array("", depth + 1, &archives)),

@@ -121,6 +121,7 @@ impl Family {
                 family: family.name,
                 title: prose(&trace.title)?,
                 document: prose(&trace.document)?,
+                revision: spec.revision,
                 licence: prose(&spec.licence)?,
                 citation: prose(&spec.citation)?,
                 archives: archives(&trace.archive, &all_tables).context("archive")?,

@@ -9,6 +9,8 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct FamilySpec {
     pub(crate) family: String,
+    #[serde(default)]
+    pub(crate) revision: u32,
     pub(crate) licence: String,
     pub(crate) citation: String,
     #[serde(default)]

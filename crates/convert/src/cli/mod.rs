@@ -14,7 +14,7 @@ use crate::run::parts_within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_generate::Options;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
-use values::{name, names, rows, rule, size};
+use values::{name, names, part_rows, rows, rule, size};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -125,7 +125,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, help_heading = OUTPUT, value_name = "CODEC", default_value = "zstd")]
     compression: Codec,
     /// Rows per part, for tables that are published in one file [default: 16777216]
-    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = rows)]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = part_rows)]
     part_rows: Option<u64>,
     /// Derive another table: dag makes batch_task_edges from the task dependencies encoded in task
     /// names

@@ -64,6 +64,17 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The most rows in a part: a larger file might have more in its footer or its page index than `verify` reads.
+const MOST_PART_ROWS: u64 = 1 << 27;
+
+/// Reads the number of rows in a part.
+pub(super) fn part_rows(text: &str) -> Result<u64, String> {
+    match rows(text)? {
+        rows if rows > MOST_PART_ROWS => Err(format!("expected at most {MOST_PART_ROWS} rows")),
+        rows => Ok(rows),
+    }
+}
+
 /// Reads a number of rows.
 pub(super) fn rows(text: &str) -> Result<u64, String> {
     match text.parse() {
@@ -98,6 +109,15 @@ mod tests {
             "sig=secret",
         ] {
             assert!(name(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn parts_have_a_limit() {
+        assert_eq!(part_rows("134217728"), Ok(MOST_PART_ROWS));
+        for many in ["134217729", "18446744073709551615"] {
+            let says = part_rows(many).unwrap_err();
+            assert!(says.contains("134217728"), "{says}");
         }
     }
 

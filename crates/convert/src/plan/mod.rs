@@ -124,9 +124,8 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let parts = self.parts().map(|(_, part)| part.bytes);
-        parts
-            .chain(self.streams.iter().map(|stream| stream.bytes))
-            .sum()
+        let sizes = parts.chain(self.streams.iter().map(|stream| stream.bytes));
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Whether a part is to be converted.

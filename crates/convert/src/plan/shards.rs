@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::{Plan, StreamPlan};
 use crate::plan_file::{
-    PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
+    MOST_SHARDS, PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
 };
 
 /// One of the shards of a plan, such as `0/4`.
@@ -31,6 +31,9 @@ impl FromStr for Shard {
         match parsed {
             None => Err("expected I/N, such as 0/4".to_owned()),
             Some((_, 0)) => Err("there must be at least 1 shard".to_owned()),
+            Some((_, of)) if of > MOST_SHARDS => {
+                Err(format!("there may be at most {MOST_SHARDS} shards"))
+            }
             Some((index, of)) if index >= of => Err(format!(
                 "shards are counted from 0, so the last one is {}/{of}",
                 of - 1
@@ -123,9 +126,13 @@ fn source(path: &str, bytes: u64, etag: Option<&String>) -> PlannedSource {
 }
 
 /// Assigns the largest first, each to the shard with the fewest bytes, then the fewest files.
+///
+/// # Memory
+/// The shards that get a file: the number of shards is what somebody typed.
 fn balance(files: &mut [(u64, &mut u32)], shards: u32) {
+    let used = shards.min(u32::try_from(files.len()).unwrap_or(u32::MAX));
     let mut loads: BinaryHeap<Reverse<(u64, u64, u32)>> =
-        (0..shards).map(|shard| Reverse((0, 0, shard))).collect();
+        (0..used).map(|shard| Reverse((0, 0, shard))).collect();
     files.sort_by_key(|(bytes, _)| Reverse(*bytes));
     for (bytes, shard) in files {
         let Some(Reverse((load, count, least))) = loads.pop() else {
@@ -155,6 +162,14 @@ mod tests {
         }
         assert!("0/0".parse::<Shard>().unwrap_err().contains("at least 1"));
         assert!("4/4".parse::<Shard>().unwrap_err().contains("3/4"));
+        for many in ["0/1000001", "0/4294967295"] {
+            assert!(
+                many.parse::<Shard>()
+                    .unwrap_err()
+                    .contains("at most 1000000")
+            );
+        }
+        "999999/1000000".parse::<Shard>().unwrap();
     }
 
     #[test]
@@ -172,5 +187,13 @@ mod tests {
                 .sum()
         };
         assert_eq!([0, 1, 2].map(load), [12, 10, 12]);
+    }
+
+    #[test]
+    fn more_shards_than_files_take_no_memory() {
+        let mut shards = [u32::MAX; 2];
+        let mut files: Vec<(u64, &mut u32)> = [0, 7].into_iter().zip(&mut shards).collect();
+        balance(&mut files, u32::MAX);
+        assert_eq!(shards, [1, 0]);
     }
 }

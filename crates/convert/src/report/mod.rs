@@ -125,7 +125,8 @@ pub(crate) fn plan_text(
     };
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
-        let bytes = table.parts.iter().map(|part| part.bytes).sum();
+        let sizes = table.parts.iter().map(|part| part.bytes);
+        let bytes = sizes.fold(0, u64::saturating_add);
         let name = table.order.table.name;
         let is_done = |part: &&PartPlan| found.has(name, part.key);
         let done = table.parts.iter().filter(is_done).count() as u64;

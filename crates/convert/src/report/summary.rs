@@ -79,7 +79,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
             cell,
             parts: facts.parts.len(),
             rows: facts.rows,
-            rejected: facts.parts.iter().map(|part| part.rows_rejected).sum(),
+            rejected: total(facts.parts.iter().map(|part| part.rows_rejected)),
             published_rows: known.and_then(|known| Some(known.published_in(cell)?.rows)),
             more_than_published: known
                 .filter(|_| outcome.is_committed && !outcome.manifest.origin.synthetic)
@@ -174,19 +174,19 @@ impl<'a> TableSize<'a> {
             parts: table.parts.len(),
             rows: table.rows,
             sources: sources.collect(),
-            written: table.parts.iter().map(|part| part.output.bytes).sum(),
+            written: total(table.parts.iter().map(|part| part.output.bytes)),
         }
     }
 
     fn add(&mut self, other: Self) {
         self.parts += other.parts;
-        self.rows += other.rows;
+        self.rows = self.rows.saturating_add(other.rows);
         self.sources.extend(other.sources);
-        self.written += other.written;
+        self.written = self.written.saturating_add(other.written);
     }
 
     fn row(&self, name: &str) -> Vec<String> {
-        let read: u64 = self.sources.values().sum();
+        let read = total(self.sources.values().copied());
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let ratio = if self.written == 0 {
             0.0
@@ -223,11 +223,13 @@ fn say_missing(plan: &Plan, manifest: &Manifest) {
     }
 }
 
+/// The sum of numbers that a journal may have made up.
+fn total(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
 fn say_mapped(manifest: &Manifest) {
-    let mapped: u64 = manifest
-        .parts()
-        .map(|(_, part)| part.sentinels_mapped)
-        .sum();
+    let mapped = total(manifest.parts().map(|(_, part)| part.sentinels_mapped));
     if mapped > 0 {
         say(&format!(
             "mapped to their sentinel: {}",
@@ -251,7 +253,7 @@ fn say_left_out(manifest: &Manifest) {
 }
 
 fn say_rejected(manifest: &Manifest) {
-    let rejected: u64 = manifest.parts().map(|(_, part)| part.rows_rejected).sum();
+    let rejected = total(manifest.parts().map(|(_, part)| part.rows_rejected));
     if rejected > 0 {
         say(&format!(
             "{} rejected, listed in {REJECTS}",

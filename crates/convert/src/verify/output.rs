@@ -13,9 +13,6 @@ use crate::lake_file::LakeFile;
 use crate::location::{Location, RandomAccess};
 use crate::options::Format;
 
-/// The largest Parquet footer that is read, in bytes: some ten thousand row groups.
-const LARGEST_FOOTER: u64 = 64 << 20;
-
 /// An output file whose footer was read.
 pub(super) struct Output {
     pub(super) path: Location,
@@ -26,12 +23,6 @@ pub(super) struct Output {
 impl Output {
     /// Opens a file and reads its footer.
     pub(super) fn open(path: &Location, format: Format) -> Result<Self> {
-        if format == Format::Parquet {
-            let mut file = RandomAccess::open(path)?;
-            check_footer_size(&mut file)
-                .map_err(|error| Error::disk("read", error).at(path))?
-                .map_err(|reason| corrupt(reason).at(path))?;
-        }
         Ok(Self {
             path: path.clone(),
             format,
@@ -88,24 +79,6 @@ fn read_footer(path: &Location) -> io::Result<Vec<u8>> {
     let mut footer = Vec::new();
     file.take(length.into()).read_to_end(&mut footer)?;
     Ok(footer)
-}
-
-/// Refuses a footer that a hostile file makes large: it is read whole.
-fn check_footer_size(file: &mut RandomAccess) -> io::Result<std::result::Result<(), String>> {
-    let bytes = file.seek(SeekFrom::End(0))?;
-    let mut end = [0; 8];
-    if bytes >= 8 {
-        file.seek(SeekFrom::End(-8))?;
-        file.read_exact(&mut end)?;
-    }
-    file.rewind()?;
-    let [a, b, c, d, ..] = end;
-    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
-    if footer > LARGEST_FOOTER {
-        let reason = format!("has a footer of {footer} bytes; at most {LARGEST_FOOTER} are read");
-        return Ok(Err(reason));
-    }
-    Ok(Ok(()))
 }
 
 #[cfg(test)]

@@ -23,11 +23,17 @@ use parquet::file::statistics::Statistics;
 
 use super::corrupt;
 use crate::error::Result;
-use crate::lake_file::not_parquet;
+use crate::lake_file::{CheckedFile, not_parquet};
 use crate::location::{Location, RandomAccess};
+use crate::source::LINE_LIMIT;
 
 /// Values read at a time.
 const BATCH: usize = 1 << 16;
+
+/// The most bytes of texts in lists of a row group, each text counted as often as it occurs: as Arrow arrays they
+/// have 64 MiB when `convert` ends a row group. Texts of rows are not limited, because they are read a few rows at a
+/// time.
+const MOST_LIST_BYTES: usize = 128 << 20;
 
 /// What is wrong with a file.
 enum Wrong {
@@ -53,11 +59,13 @@ fn claim(reason: impl Into<String>) -> Wrong {
 /// # Memory
 /// The footer with the page index, and a batch of one column's values.
 pub(super) fn check_statistics(path: &Location) -> Result<()> {
-    let file = Arc::new(RandomAccess::open(path)?);
+    let file = RandomAccess::open(path)?;
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Optional)
-        .parse_and_finish(&*file)
+        .parse_and_finish(&file)
         .map_err(|error| not_parquet(path, error))?;
+    let file = CheckedFile::new(file, &metadata).map_err(|error| not_parquet(path, error))?;
+    let file = Arc::new(file);
     let properties = ReaderProperties::builder().set_read_bloom_filter(true);
     let properties = Arc::new(properties.build());
     let mut rows = 0_i64;
@@ -104,7 +112,7 @@ pub(super) fn check_statistics(path: &Location) -> Result<()> {
 }
 
 fn check_chunk(
-    file: &Arc<RandomAccess>,
+    file: &Arc<CheckedFile>,
     reader: &dyn RowGroupReader,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
@@ -130,7 +138,7 @@ fn check_chunk(
     let bloom = reader.get_column_bloom_filter(at);
     let nulls = statistics.and_then(Statistics::null_count_opt);
     macro_rules! check {
-        ($reader:expr, $kind:ident, $index:ident, $order:expr, $own:expr) => {{
+        ($reader:expr, $kind:ident, $index:ident, $order:expr, $own:expr, $length:expr) => {{
             let bounds = match statistics {
                 Some(Statistics::$kind(stated)) => Bounds {
                     min: stated.min_opt().cloned(),
@@ -167,30 +175,31 @@ fn check_chunk(
                 descriptor.max_def_level() > 0,
                 descriptor.max_rep_level() > 0,
             );
-            check_values($reader, &stated, levels, $order)
+            check_values($reader, &stated, levels, $order, $length)
         }};
     }
     match reader.get_column_reader(at)? {
         ColumnReader::BoolColumnReader(reader) => {
-            check!(reader, Boolean, BOOLEAN, |a, b| a.cmp(b), |v| *v)
+            check!(reader, Boolean, BOOLEAN, |a, b| a.cmp(b), |v| *v, |_| 0)
         }
         ColumnReader::Int32ColumnReader(reader) => {
-            check!(reader, Int32, INT32, |a, b| a.cmp(b), |v| *v)
+            check!(reader, Int32, INT32, |a, b| a.cmp(b), |v| *v, |_| 0)
         }
         ColumnReader::Int64ColumnReader(reader) => {
-            check!(reader, Int64, INT64, |a, b| a.cmp(b), |v| *v)
+            check!(reader, Int64, INT64, |a, b| a.cmp(b), |v| *v, |_| 0)
         }
         ColumnReader::DoubleColumnReader(reader) => {
             // NaN isn't in a lake, and the two zeros are equal, as the format has it.
             let order = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or(Ordering::Greater);
-            check!(reader, Double, DOUBLE, order, |v| *v)
+            check!(reader, Double, DOUBLE, order, |v| *v, |_| 0)
         }
         ColumnReader::ByteArrayColumnReader(reader) => check!(
             reader,
             ByteArray,
             BYTE_ARRAY,
             |a, b| a.data().cmp(b.data()),
-            |v: &[u8]| v.to_vec().into()
+            |v: &[u8]| v.to_vec().into(),
+            |text| text.len()
         ),
         _ => Err(claim("a type that no column of a lake has")),
     }
@@ -198,7 +207,7 @@ fn check_chunk(
 
 /// Checks that pages are where the offset index says, and have as many values.
 fn check_locations(
-    file: &Arc<RandomAccess>,
+    file: &Arc<CheckedFile>,
     chunk: &ColumnChunkMetaData,
     locations: &[PageLocation],
     rows: u64,
@@ -315,12 +324,14 @@ fn check_values<T: DataType>(
     stated: &Stated<'_, T::T>,
     (has_nulls, has_lists): (bool, bool),
     order: impl Fn(&T::T, &T::T) -> Ordering,
+    length: impl Fn(&T::T) -> usize,
 ) -> Checked
 where
     T::T: Clone,
 {
     let mut of_chunk = None;
     let mut nulls_of_chunk = 0;
+    let mut list_bytes = 0_usize;
     let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for (page, &rows) in stated.pages.iter().enumerate() {
         let (mut of_page, mut nulls, mut count) = (None, 0, 0);
@@ -343,11 +354,22 @@ where
             count += values.len();
             nulls += (levels - values.len()) as u64;
             for value in &values {
+                if length(value) > LINE_LIMIT {
+                    return Err(claim(
+                        "it has a text that is longer than any line of a source",
+                    ));
+                }
+                list_bytes = list_bytes.saturating_add(length(value));
                 extend(&mut of_page, value, &order);
                 if stated.bloom.is_some_and(|bloom| !bloom.check(value)) {
                     return Err(claim("its bloom filter lacks a value"));
                 }
             }
+        }
+        if has_lists && list_bytes > MOST_LIST_BYTES {
+            return Err(claim(format!(
+                "the texts of its lists have {list_bytes} bytes; at most {MOST_LIST_BYTES} are read"
+            )));
         }
         if let Some(bounds) = &stated.of_pages {
             bounds[page].check(&of_page, &order, &format!("page {page}"))?;

@@ -516,6 +516,7 @@ impl Object {
             name => Entry {
                 name: format!("{name}/"),
                 kind: LocationKind::Other,
+                etag: None,
             },
         });
         Ok(entries.collect())

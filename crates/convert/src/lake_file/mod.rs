@@ -1,20 +1,30 @@
-//! A data file of a lake, read back by the crate of its format.
+//! A data file of a lake, read back by the crate of its format, within a bound of memory whatever it holds.
+
+mod limits;
+pub(crate) mod thrift;
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, cast::AsArray};
-use arrow_ipc::reader::{FileReader, read_footer_length};
-use arrow_ipc::{Block, root_as_footer, root_as_message};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::{FileDecoder, FileReader, read_footer_length};
+use arrow_ipc::{
+    Block, MetadataVersion, RecordBatch as BatchHeader, root_as_footer, root_as_message,
+};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
-use crate::batch::range_of;
+pub(crate) use limits::CheckedFile;
+
+use crate::batch::{BATCH_ROWS, range_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, RandomAccess, from_read};
 use crate::options::Format;
@@ -48,7 +58,7 @@ pub(crate) type BatchIterator =
 
 /// A file whose footer was read.
 pub(crate) enum LakeFile {
-    Parquet(ParquetRecordBatchReaderBuilder<RandomAccess>),
+    Parquet(ParquetRecordBatchReaderBuilder<CheckedFile>),
     Arrow(ArrowLakeFile),
 }
 
@@ -57,8 +67,20 @@ pub(crate) struct ArrowLakeFile {
     path: Location,
     file: RandomAccess,
     schema: SchemaRef,
+    version: MetadataVersion,
+    batches: Vec<Block>,
     rows: u64,
 }
+
+/// The largest footer of an Arrow file that is read, in bytes, which says of each batch where it is.
+const LARGEST_FOOTER: u64 = 16 << 20;
+
+/// The largest header of a batch that is read, in bytes: it says of each column where its buffers are.
+const LARGEST_HEADER: u64 = 1 << 20;
+
+/// The largest batch that is read, in bytes, compressed or not. `convert` ends a batch before it has 32 MiB, or
+/// with the chunk of text that exceeds them.
+const LARGEST_BATCH: u64 = 64 << 20;
 
 impl LakeFile {
     /// Opens a file and reads its footer; of an Arrow file also the headers of its batches.
@@ -69,7 +91,7 @@ impl LakeFile {
     pub(crate) fn open(path: &Location, format: Format) -> Result<Self> {
         let file = RandomAccess::open(path)?;
         match format {
-            Format::Parquet => ParquetRecordBatchReaderBuilder::try_new(file)
+            Format::Parquet => open_parquet(file)
                 .map(Self::Parquet)
                 .map_err(|error| not_parquet(path, error)),
             Format::Arrow => ArrowLakeFile::open(path, file)
@@ -173,30 +195,91 @@ impl LakeFile {
     }
 }
 
+/// Opens a Parquet file, and reads its footer.
+fn open_parquet(
+    file: RandomAccess,
+) -> std::result::Result<ParquetRecordBatchReaderBuilder<CheckedFile>, ParquetError> {
+    limits::check_footer(&file)?;
+    let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+    let file = CheckedFile::new(file, footer.metadata())?;
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
+        file, footer,
+    ))
+}
+
 impl ArrowLakeFile {
-    fn open(path: &Location, mut file: RandomAccess) -> std::result::Result<Self, ArrowError> {
-        let rows = rows(&mut file)?;
+    fn open(path: &Location, file: RandomAccess) -> std::result::Result<Self, ArrowError> {
+        let (version, batches, rows) = batches_of(&file)?;
         let schema = FileReader::try_new(file.try_clone()?, None)?.schema();
         Ok(Self {
             path: path.clone(),
             file,
             schema,
+            version,
+            batches,
             rows,
         })
     }
 
+    /// The rows, with all columns or those of some names.
     fn batches(
         &self,
         columns: Option<&[&str]>,
-    ) -> std::result::Result<FileReader<RandomAccess>, ArrowError> {
-        let columns = columns.map(|columns| {
+    ) -> std::result::Result<
+        impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + 'static,
+        ArrowError,
+    > {
+        let mut decoder = FileDecoder::new(SchemaRef::clone(&self.schema), self.version);
+        if let Some(columns) = columns {
             let names = columns.iter();
-            names
-                .filter_map(|name| self.schema.index_of(name).ok())
-                .collect()
-        });
-        FileReader::try_new(self.file.try_clone()?, columns)
+            let indices = names.filter_map(|name| self.schema.index_of(name).ok());
+            decoder = decoder.with_projection(indices.collect());
+        }
+        let file = self.file.try_clone()?;
+        let batches = self.batches.clone().into_iter();
+        Ok(batches.map(move |block| read_batch(&file, &decoder, &block)))
     }
+}
+
+/// Reads a batch, after a look at the lengths of its buffers without compression.
+fn read_batch(
+    file: &RandomAccess,
+    decoder: &FileDecoder,
+    block: &Block,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    let broken = |what: &str| ArrowError::ParseError(what.to_owned());
+    let place =
+        place(block, file.len()?).ok_or_else(|| broken("a batch is outside of the file"))?;
+    let length = usize::try_from(place.header + place.body).map_err(|_| broken("a large batch"))?;
+    let bytes = file.read_at(place.start, length)?;
+    let header_bytes = usize::try_from(place.header).map_err(|_| broken("a large header"))?;
+    let (header, body) = bytes.split_at(header_bytes);
+    let mut plain = 0_u64;
+    let header = batch_header(header)?;
+    if header.compression().is_some() {
+        for buffer in header.buffers().into_iter().flatten() {
+            let start = usize::try_from(buffer.offset()).unwrap_or(usize::MAX);
+            let prefix = body.get(start..).and_then(|buffer| buffer.first_chunk());
+            // -1 is a buffer that isn't compressed.
+            let length = prefix.map_or(0, |prefix| i64::from_le_bytes(*prefix));
+            plain = plain.saturating_add(u64::try_from(length).unwrap_or_default());
+        }
+    }
+    if plain > LARGEST_BATCH {
+        let reason = format!("a batch has {plain} bytes; at most {LARGEST_BATCH} are read");
+        return Err(ArrowError::ParseError(reason));
+    }
+    let batch = decoder.read_record_batch(block, &Buffer::from(bytes))?;
+    batch.ok_or_else(|| broken("a block is not a batch"))
+}
+
+/// The header of a batch, from the bytes before its body.
+fn batch_header(bytes: &[u8]) -> std::result::Result<BatchHeader<'_>, ArrowError> {
+    // A marker and a length come first.
+    let header = root_as_message(bytes.get(8..).unwrap_or_default());
+    let header = header.map_err(|error| ArrowError::ParseError(error.to_string()))?;
+    let batch = header.header_as_record_batch();
+    batch.ok_or_else(|| ArrowError::ParseError("a block is not a batch".to_owned()))
 }
 
 impl Length for RandomAccess {
@@ -215,31 +298,35 @@ impl ChunkReader for RandomAccess {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<bytes::Bytes> {
-        Ok(self.read_at(start, length)?)
+        limits::read_within(self, start, length as u64)
     }
 }
 
-/// The rows in all batches of an Arrow file. The headers of the batches have them, the footer only says
-/// where these are.
+/// The batches of an Arrow file, and the rows in all of them. The headers of the batches have these, the footer only
+/// says where the batches are.
 ///
-/// Every place is checked here, because the crate's reader panics, or allocates what a header says,
-/// where one is outside of the file.
-fn rows(file: &mut RandomAccess) -> std::result::Result<u64, ArrowError> {
+/// Every place and every size is checked here, because the crate's reader panics, or allocates what a
+/// header says.
+fn batches_of(
+    file: &RandomAccess,
+) -> std::result::Result<(MetadataVersion, Vec<Block>, u64), ArrowError> {
     let broken = |what: &str| ArrowError::ParseError(what.to_owned());
     let bytes = file.len()?;
-    let mut trailer = [0; 10];
-    if bytes < trailer.len() as u64 {
-        return Err(broken("it is too short"));
+    let footer_end = bytes.checked_sub(10);
+    let footer_end = footer_end.ok_or_else(|| broken("it is too short"))?;
+    let trailer = file.read_at(footer_end, 10)?;
+    let trailer = trailer
+        .first_chunk()
+        .ok_or_else(|| broken("it is too short"))?;
+    let footer_bytes = read_footer_length(*trailer)?;
+    if footer_bytes as u64 > LARGEST_FOOTER {
+        let reason =
+            format!("has a footer of {footer_bytes} bytes; at most {LARGEST_FOOTER} are read");
+        return Err(ArrowError::ParseError(reason));
     }
-    let footer_end = bytes - trailer.len() as u64;
-    file.seek(SeekFrom::Start(footer_end))?;
-    file.read_exact(&mut trailer)?;
-    let footer_bytes = read_footer_length(trailer)?;
     let footer_start = footer_end.checked_sub(footer_bytes as u64);
     let footer_start = footer_start.ok_or_else(|| broken("the footer is longer than the file"))?;
-    let mut footer = vec![0; footer_bytes];
-    file.seek(SeekFrom::Start(footer_start))?;
-    file.read_exact(&mut footer)?;
+    let footer = file.read_at(footer_start, footer_bytes)?;
     let footer = root_as_footer(&footer).map_err(|error| broken(&error.to_string()))?;
     if footer
         .dictionaries()
@@ -247,18 +334,21 @@ fn rows(file: &mut RandomAccess) -> std::result::Result<u64, ArrowError> {
     {
         return Err(broken("it has dictionaries"));
     }
+    let mut batches = Vec::new();
     let mut rows = 0_u64;
     for block in footer.recordBatches().into_iter().flatten() {
-        let (start, header_bytes) =
+        let place =
             place(block, footer_start).ok_or_else(|| broken("a batch is outside of the file"))?;
-        let mut header = vec![0; header_bytes];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut header)?;
-        // A marker and a length come first.
-        let header = header.get(8..).unwrap_or_default();
-        let header = root_as_message(header).map_err(|error| broken(&error.to_string()))?;
-        let batch = header.header_as_record_batch();
-        let batch = batch.ok_or_else(|| broken("a block is not a batch"))?;
+        if place.header > LARGEST_HEADER || place.body > LARGEST_BATCH {
+            let reason = format!(
+                "a batch has {} bytes; at most {LARGEST_BATCH} are read",
+                place.header + place.body
+            );
+            return Err(ArrowError::ParseError(reason));
+        }
+        let header_bytes = usize::try_from(place.header).map_err(|_| broken("a large header"))?;
+        let header = file.read_at(place.start, header_bytes)?;
+        let batch = batch_header(&header)?;
         let mut buffers = batch.buffers().into_iter().flatten();
         let is_inside = buffers.all(|buffer| {
             let end = buffer.offset().checked_add(buffer.length());
@@ -269,21 +359,36 @@ fn rows(file: &mut RandomAccess) -> std::result::Result<u64, ArrowError> {
         if !is_inside {
             return Err(broken("a column is outside of its batch"));
         }
-        rows = u64::try_from(batch.length())
-            .ok()
-            .and_then(|length| rows.checked_add(length))
-            .ok_or_else(|| broken("a batch has a negative row count"))?;
+        let length = usize::try_from(batch.length());
+        let length = length.map_err(|_| broken("a batch has a negative row count"))?;
+        if length > BATCH_ROWS {
+            let reason = format!("a batch has {length} rows; at most {BATCH_ROWS} are read");
+            return Err(ArrowError::ParseError(reason));
+        }
+        rows = rows.saturating_add(length as u64);
+        batches.push(*block);
     }
-    Ok(rows)
+    Ok((footer.version(), batches, rows))
 }
 
-/// Where a batch starts, and the length of its header, if all of it is before the footer.
-fn place(block: &Block, footer_start: u64) -> Option<(u64, usize)> {
+/// Where a batch starts, and the bytes of its header and of its body.
+struct BatchPlace {
+    start: u64,
+    header: u64,
+    body: u64,
+}
+
+/// Where a batch is, if all of it is before `end`.
+fn place(block: &Block, end: u64) -> Option<BatchPlace> {
     let start = u64::try_from(block.offset()).ok()?;
     let header = u64::try_from(block.metaDataLength()).ok()?;
     let body = u64::try_from(block.bodyLength()).ok()?;
-    let end = start.checked_add(header)?.checked_add(body)?;
-    (end <= footer_start).then(|| usize::try_from(header).ok().map(|header| (start, header)))?
+    let last = start.checked_add(header)?.checked_add(body)?;
+    (last <= end).then_some(BatchPlace {
+        start,
+        header,
+        body,
+    })
 }
 
 /// An error of the Parquet crate. One of the disk keeps its code.
