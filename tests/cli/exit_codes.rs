@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use tracelake_convert::origin::ENCODING;
+
 use crate::support::{
-    Run, Score, committed_sample, copy, ended, ensure, good_row, gzip, manifest, program,
+    Run, Score, committed_sample, copy, ended, ensure, good_row, gzip, manifest, program, seal,
     write_manifest,
 };
 
@@ -254,8 +256,8 @@ const CASES: &[Case] = &[
         stage.run("convert s lake --shard 0/1").well();
         stage.change("lake/_tracelake/plan.json", |bytes| {
             let text = String::from_utf8(bytes.clone()).unwrap();
-            let own = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
-            *bytes = text.replace(&own, "\"version\": \"0.0.9\"").into();
+            let own = format!("\"encoding\": {ENCODING}");
+            *bytes = seal(&text.replace(&own, "\"encoding\": 1000")).into();
         });
         stage.run("commit lake")
     }),
@@ -308,7 +310,7 @@ const CASES: &[Case] = &[
     }),
     (6, |stage| {
         stage.lake("lake");
-        stage.change_manifest(|json| json["version"] = "0.0.9".into());
+        stage.change_manifest(|json| json["encoding"] = 1000.into());
         stage.run("release lake")
     }),
     (6, |stage| {

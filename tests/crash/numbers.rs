@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::crash::child::measured;
-use crate::support::{Score, Scratch, ensure, good_row, program};
+use crate::support::{Score, Scratch, ensure, good_row, program, seal};
 
 #[test]
 fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {
@@ -83,7 +83,7 @@ fn a_huge_number_of_shards_is_refused() {
         if name.starts_with("in the plan") {
             let text = fs::read_to_string(&plan).unwrap();
             let text = text.replace("\"shards\": 1000000", "\"shards\": 4294967295");
-            fs::write(&plan, text).unwrap();
+            fs::write(&plan, seal(&text)).unwrap();
         }
         command.env("NO_COLOR", "1");
         let (run, peak) = measured(command);

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::release::{FILES, release, released, small, there};
+use tracelake_convert::origin::ENCODING;
+
 use crate::support::{Scratch, assert_same_tree, good_row, output_path, seal, tree};
 
 /// Exit `code` and a message that says this; the lake is as it was.
@@ -34,7 +36,7 @@ fn rejected_rows_are_counted_and_may_be_allowed() {
     scratch.only("machine_events", rows.as_bytes());
     assert_eq!(scratch.convert(&["--on-bad-row", "reject"]).code, 3);
     let out = scratch.out();
-    let says = "rejected rows: 2; mend them, or pass --allow-rejects, and the card says so";
+    let says = "rejected rows: 2; fix them, or pass --allow-rejects, and the card says so";
     refused(&out, &["--allow-missing"], 6, says);
     release(&out, &["--allow-missing", "--allow-rejects"]).well();
     let card = fs::read_to_string(out.join("README.md")).unwrap();
@@ -61,19 +63,19 @@ fn what_is_no_finished_lake_is_refused() {
 }
 
 #[test]
-fn a_lake_of_another_version_is_refused() {
+fn a_lake_of_another_encoding_is_refused() {
     let scratch = small(&["machine_events"]);
     let path = scratch.out().join("_tracelake/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
-    let this = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let this = format!("\"encoding\": {ENCODING}");
     assert!(text.contains(&this));
-    let other = text.replacen(&this, "\"version\": \"0.0.0\"", 1);
+    let other = text.replacen(&this, "\"encoding\": 1000", 1);
     fs::write(&path, seal(&other)).unwrap();
     refused(
         &scratch.out(),
         &["--allow-missing"],
         6,
-        "made by version 0.0.0",
+        "made it, in encoding 1000; the encoding of this program is",
     );
 }
 

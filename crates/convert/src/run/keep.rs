@@ -66,10 +66,18 @@ impl Run<'_> {
                 whole = false;
             }
             let table = table.name;
+            let is_planned = || {
+                let mut parts = self.plan.parts();
+                parts.any(|(_, part)| part.output == facts.output.path)
+            };
             match sources.get(&key) {
+                // The file is of another part, and this one is made again.
+                Some(_) if self.is_misplaced(key, &facts) => {}
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 // What it is made of is validated as well, and it is made again.
                 None if !whole && self.is_derived(key) => {}
+                // The part that the file belongs to is made again if it isn't listed too.
+                None if !whole && is_planned() => {}
                 None if !whole => {
                     return Err(
                         Error::new(ErrorKind::Failed, "is damaged, but not selected")
@@ -115,13 +123,16 @@ impl Run<'_> {
         table: &'static Table,
         facts: &PartFacts,
     ) -> Result<Option<&'static str>> {
-        if self
-            .expected_output(key)
-            .is_some_and(|expected| expected != facts.output.path)
-        {
+        if self.is_misplaced(key, facts) {
             return Ok(Some("is not where the output of this part belongs"));
         }
         contradiction(self.lake.root(), self.plan.encoding.format(), table, facts)
+    }
+
+    /// Whether the output of a part of the plan is not where the plan puts it.
+    fn is_misplaced(&self, key: TablePart, facts: &PartFacts) -> bool {
+        let expected = self.expected_output(key);
+        expected.is_some_and(|expected| expected != facts.output.path)
     }
 
     /// The path of a part's output; `None` if the part is not in the plan.

@@ -37,6 +37,9 @@ pub(super) fn contradiction(
             "its rejects file has another number of rows than was noted",
         ));
     }
+    if !has_its_number(facts) {
+        return Ok(Some("its file has another number"));
+    }
     let path = inside(root, &facts.output.path)?;
     let file = match LakeFile::open(&path, format) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -56,6 +59,13 @@ pub(super) fn contradiction(
         return Ok(Some("it has another range of time than was noted"));
     }
     Ok(None)
+}
+
+/// Whether the name of the output begins with the number of the part.
+fn has_its_number(facts: &PartFacts) -> bool {
+    let name = facts.output.path.rsplit('/').next().unwrap_or_default();
+    let rest = name.strip_prefix(&format!("part-{:05}", facts.file_number));
+    rest.is_some_and(|rest| rest.starts_with(['-', '.']))
 }
 
 /// Refuses parts of which two name the same file: one of them has lost its rows.

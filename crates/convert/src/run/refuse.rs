@@ -32,7 +32,7 @@ impl Run<'_> {
     fn same_origin(&self, progress: &LakeProgress) -> Result<()> {
         let now = &self.plan.origin;
         let mut parts = progress.parts.iter();
-        let rejected = parts.any(|(_, facts)| facts.rows_rejected > 0);
+        let rejected = parts.any(|(_, facts)| facts.rejects.is_some());
         let difference = progress.origin.as_ref().and_then(|then| {
             let other = then.difference_but_policy(now);
             // A part without rejected rows has the same bytes under either policy.

@@ -211,7 +211,7 @@ impl Lake {
         let place = Location::Url(root.join(HOME).join(PLAN));
         let reason = match read_if_there(&place)? {
             Some(bytes) if sha256(&bytes) == own => return Ok(()),
-            Some(_) => "another run has taken over this lake",
+            Some(_) => "another run has taken over this lake, by its own plan",
             None => "another run has finished this lake, or taken it over",
         };
         Err(Error::new(ErrorKind::Refused, reason)

@@ -105,6 +105,10 @@ impl Lake {
         for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
+        if self.root().as_path().is_some() {
+            self.clear_staging()?;
+            sync_directory(&self.home(""))?;
+        }
         Ok(())
     }
 

@@ -105,7 +105,7 @@ fn edges(batch: &RecordBatch) -> Vec<Edge> {
 }
 
 /// The numbers in a task name, split at underscores by the csv crate. A name of 50 bytes was cut off by
-/// the publisher, so its last number is left out.
+/// the publisher, so its last number is left out. A stage at the end, such as `Stg4`, is no number.
 fn numbers(name: &str) -> Option<Vec<i64>> {
     let start = name.find(|letter: char| !letter.is_ascii_alphabetic())?;
     let mut record = ByteRecord::new();
@@ -116,7 +116,13 @@ fn numbers(name: &str) -> Option<Vec<i64>> {
         .from_reader(&name.as_bytes()[start..]);
     reader.read_byte_record(&mut record).ok()?;
     let cut = usize::from(name.len() >= 50 && record.len() > 1);
-    let fields = record.iter().take(record.len() - cut);
+    let is_stage = |field: &[u8]| {
+        let digits = field.strip_prefix(b"Stg");
+        digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+    };
+    let mut left = record.len() - cut;
+    left -= usize::from(left > 0 && record.get(left - 1).is_some_and(is_stage));
+    let fields = record.iter().take(left);
     let number = |field: &[u8]| {
         let text = str::from_utf8(field).ok()?;
         // The standard library accepts signs, which task names don't have.

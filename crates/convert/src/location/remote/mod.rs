@@ -204,8 +204,7 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
 /// What a store names the content of an object by.
 pub(super) fn etag(url: &Url) -> Result<Option<String>> {
     ask_for(url, |network, url| async move {
-        let found = network.stores.open(&url).await?.version().await?;
-        Ok(found.e_tag)
+        network.stores.open(&url).await?.etag().await
     })
 }
 

@@ -388,6 +388,18 @@ impl Object {
         }
     }
 
+    /// What the store names its content by.
+    pub(super) async fn etag(&self) -> Result<Option<String>> {
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..1)));
+        let found = match self.get(first).await {
+            // An empty object has no first byte.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
+            found => found,
+        };
+        let found = found.map_err(|failure| self.error("read", failure))?;
+        Ok(found.meta.e_tag)
+    }
+
     /// Asks for the object, or a range of it.
     pub(super) async fn get(&self, options: GetOptions) -> std::result::Result<GetResult, Failure> {
         let found = self.store.objects.get_opts(&self.path, options).await;
