@@ -11,6 +11,7 @@ mod keep;
 mod left;
 mod look;
 mod refuse;
+mod room;
 mod run_options;
 mod schedule;
 mod share;
@@ -37,6 +38,7 @@ use schedule::Work;
 pub use commit::{Commit, CommitOptions};
 pub use left::{Left, left};
 pub use look::{FinishedParts, look};
+pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 
 /// The result of a run.
@@ -213,6 +215,7 @@ impl<'a> Run<'a> {
         } else {
             // A release that somebody changed is refused now, and not after the first part.
             self.lake.release_files()?;
+            self.check_room(&todo)?;
             self.work(&todo, kept, progress.plan.is_some())?
         };
         let manifest = self.committer().publish(parts, is_finished)?;
@@ -240,6 +243,7 @@ impl<'a> Run<'a> {
         let kept = self.keep(&progress)?;
         let todo = self.todo(&progress, &kept)?;
         let before = kept.len();
+        self.check_room(&todo)?;
         let parts = self.work(&todo, kept, true)?;
         let manifest = self.committer().assemble(parts);
         Ok(Outcome {

@@ -30,6 +30,7 @@ def convert_arguments(
     derive: str | Iterable[str] | None,
     checksums: StrPath | None,
     overwrite: bool = False,
+    ignore_disk_space: bool = False,
 ) -> list[str]:
     """The options of ``tracelake convert``."""
     options: list[tuple[str, str | None]] = [
@@ -48,7 +49,11 @@ def convert_arguments(
         ("derive", names("derive", derive)),
         ("checksums", None if checksums is None else path(checksums)),
     ]
-    switches = {"allow-missing": allow_missing, "overwrite": overwrite}
+    switches = {
+        "allow-missing": allow_missing,
+        "overwrite": overwrite,
+        "ignore-disk-space": ignore_disk_space,
+    }
     arguments = [f"--{name}={value}" for name, value in options if value is not None]
     return arguments + [f"--{name}" for name, is_on in switches.items() if is_on]
 
