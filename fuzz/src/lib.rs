@@ -1,6 +1,7 @@
 //! The fuzz targets, each a function of its input. libFuzzer calls them from `fuzz_targets`; the project's
 //! tests include this file and call them with every seed.
 
+pub mod documents;
 pub mod lakes;
 pub mod nested;
 pub mod pipeline;
@@ -18,10 +19,13 @@ use tracelake_schema::{TRACES, Trace};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 10] = [
+    ("facts", documents::facts),
     ("lakes", lakes::run),
+    ("manifest", documents::manifest),
     ("nested", nested::run),
     ("pipeline", pipeline::run),
+    ("plan", documents::plan_file),
     ("readers", readers::run),
     ("source", source::run),
     ("split", split::run),

@@ -14,3 +14,5 @@ mod published;
 mod recognised;
 mod refusal;
 mod rejects;
+#[cfg(unix)]
+mod room;

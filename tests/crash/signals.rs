@@ -144,7 +144,7 @@ fn a_signal_stops_a_run_that_reads_without_end() {
         file.unwrap()
             .set_len(length.max(start.len() as u64))
             .unwrap();
-        let arguments = ["--on-bad-row", "reject"];
+        let arguments = ["--on-bad-row", "reject", "--ignore-disk-space"];
         let working = Working::start(&scratch.src(), &scratch.out(), &arguments);
         sleep(Duration::from_secs(1));
         working.signal("TERM");

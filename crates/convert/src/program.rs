@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::location::{Location, redacted};
 use crate::plan::{Plan, Request, Shard};
-use crate::run::{self, Commit, CommitOptions, Outcome, RunOptions};
+use crate::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
 use crate::store::Unnamed;
 use crate::verify::{Verdict, Verification};
 use crate::{cli, discover, inspect, pages, plan, release, report};
@@ -137,6 +137,8 @@ pub struct Conversion {
     pub overwrite: bool,
     /// Whether a plan that another run has left is replaced.
     pub take_over: bool,
+    /// Whether the work begins on a disk that is clearly too small for it.
+    pub ignore_disk_space: bool,
     /// The most rows that may be rejected in the whole lake.
     pub max_rejects: Option<u64>,
     /// The shard to convert, without a commit.
@@ -165,6 +167,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         parts: args.parts_at_a_time(),
         overwrite: args.overwrite,
         take_over: args.take_over,
+        ignore_disk_space: args.ignore_disk_space,
         max_rejects: args.max_rejects,
         shard: args.shard,
         out: args.out()?,
@@ -222,6 +225,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         take_over: args.take_over,
         max_rejects: args.max_rejects,
         shard: args.shard,
+        ignore_disk_space: args.ignore_disk_space,
         stop: &stop,
     };
     let shared = args
@@ -231,7 +235,13 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     if args.dry_run {
         warn(&plan, reporter);
         let found = run::look(&plan, &out, run_options)?;
-        print(&report::plan_text(&plan, &found, shared))?;
+        let room = Room::of(&plan, &found, &out, run_options);
+        let text =
+            report::plan_text(&plan, &found, shared) + &report::room_text(&room, &run_options);
+        print(&text)?;
+        if !args.ignore_disk_space {
+            room.check(&out)?;
+        }
         return Ok(DONE);
     }
     // How many parts a file is cut into is known when it was read.

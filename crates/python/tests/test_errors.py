@@ -92,6 +92,17 @@ def test_other_options_than_those_of_the_lake(source: Path) -> None:
     tracelake.convert(source, "lake", tables="machine_events", compression="snappy", overwrite=True)
 
 
+def test_a_disk_that_is_too_small() -> None:
+    large = Path("large/job_events/part-00000-of-00001.csv.gz")
+    large.parent.mkdir(parents=True)
+    with large.open("wb") as file:
+        file.truncate(8_000_000_000_000)
+    with pytest.raises(tracelake.RefusedError, match="too little room: .* ignore_disk_space=True"):
+        tracelake.convert("large", "roomy", trace="google-2011-v2.1")
+    with pytest.raises(tracelake.CorruptInputError):
+        tracelake.convert("large", "roomy", trace="google-2011-v2.1", ignore_disk_space=True)
+
+
 @pytest.mark.parametrize(
     "call",
     [

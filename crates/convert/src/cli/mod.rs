@@ -142,7 +142,10 @@ pub(crate) struct ConvertArgs {
     /// kept. Only if no other run works on this lake
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) take_over: bool,
-    /// Print what would be done, and check OUT, without changing anything
+    /// Begin even if the disk of OUT is clearly too small for the lake
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) ignore_disk_space: bool,
+    /// Print what would be done and what it takes, and check OUT, without changing anything
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
     /// What to do with a row that can't be converted: fail stops the run, reject writes the row to a

@@ -1,8 +1,10 @@
 //! Found × catalog × options → [`Plan`]: plain data that `--dry-run` prints and a run carries out.
 
 mod cells;
+mod estimate;
 mod parts;
 mod rank;
+mod ratios;
 mod recognise;
 mod request;
 mod shards;
@@ -26,6 +28,7 @@ use crate::words::several;
 
 use parts::{part_plan, plan_table};
 
+pub use estimate::{Estimate, SourceSize};
 pub use rank::TableRank;
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 pub use shards::Shard;

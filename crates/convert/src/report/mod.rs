@@ -14,11 +14,11 @@ use crate::location::Location;
 use crate::part_key::{listed, of_cell};
 use crate::plan::{PartPlan, Plan, Shard, StreamPlan};
 use crate::plan_file::PlanFile;
-use crate::run::FinishedParts;
+use crate::run::{FinishedParts, Room, RunOptions};
 use crate::store::{RELEASE, SUMS};
 use crate::verify::Verdict;
 use crate::words::{count, numbers, several};
-use indicatif::HumanBytes;
+use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 use tracelake_generate::Summary;
 
@@ -179,6 +179,27 @@ pub(crate) fn plan_text(
         }
     }
     text
+}
+
+/// What the work takes: disk, memory and time.
+pub(crate) fn room_text(room: &Room, run_options: &RunOptions<'_>) -> String {
+    let Some(estimate) = room.estimate else {
+        return "no estimate: a server doesn't say how large its files are\n".to_owned();
+    };
+    let range = |(low, high): (String, String)| format!("{low} to {high}");
+    let (low, high) = estimate.bytes;
+    let disk = range((HumanBytes(low).to_string(), HumanBytes(high).to_string()));
+    let free = room
+        .free
+        .map_or_else(String::new, |free| format!(" ({} free)", HumanBytes(free)));
+    let (low, high) = estimate.seconds;
+    let time = |seconds| HumanDuration(Duration::from_secs(seconds)).to_string();
+    format!(
+        "estimate: {disk} on disk{free}, at most {} of memory, {} on {}\n",
+        HumanBytes(room.memory),
+        range((time(low), time(high))),
+        several(run_options.threads as u64, "thread")
+    )
 }
 
 /// How many shards a plan sums up.

@@ -13,6 +13,7 @@ mod left;
 mod look;
 mod recheck;
 mod refuse;
+mod room;
 mod run_options;
 mod schedule;
 mod share;
@@ -41,6 +42,7 @@ use schedule::Work;
 pub use commit::{Commit, CommitOptions};
 pub use left::{Left, left};
 pub use look::{FinishedParts, look};
+pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 
 /// The result of a run.
@@ -233,6 +235,7 @@ impl<'a> Run<'a> {
         } else {
             // A release that somebody changed is refused now, and not after the first part.
             self.lake.release_files()?;
+            self.check_room(&todo)?;
             self.work(&todo, kept, continues)?
         };
         let manifest = self.committer().publish(parts, is_finished)?;
@@ -261,6 +264,7 @@ impl<'a> Run<'a> {
         let kept = self.keep(&progress)?;
         let todo = self.todo(&progress, &kept)?;
         let before = kept.len();
+        self.check_room(&todo)?;
         let parts = self.work(&todo, kept, true)?;
         let manifest = self.committer().assemble(parts);
         Ok(Outcome {

@@ -21,6 +21,8 @@ pub struct RunOptions<'a> {
     pub max_rejects: Option<u64>,
     /// The shard to convert, without a commit; `None` to convert everything and commit.
     pub shard: Option<Shard>,
+    /// Whether the work begins on a disk that is clearly too small for it.
+    pub ignore_disk_space: bool,
     /// Read often: the number of the signal that asks the run to stop, or 0.
     pub stop: &'a Arc<AtomicUsize>,
 }
@@ -36,8 +38,15 @@ impl<'a> RunOptions<'a> {
             take_over: false,
             max_rejects: None,
             shard: None,
+            ignore_disk_space: false,
             stop,
         }
+    }
+
+    /// The most memory that the run takes, in bytes.
+    pub(super) fn most_memory(&self) -> u64 {
+        let parts = self.threads.min(self.parts) as u64;
+        MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
 }
 

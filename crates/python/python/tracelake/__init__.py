@@ -149,6 +149,7 @@ def convert(
     checksums: StrPath | None = None,
     overwrite: bool = False,
     take_over: bool = False,
+    ignore_disk_space: bool = False,
     progress: Progress = None,
 ) -> Manifest:
     """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
@@ -156,6 +157,8 @@ def convert(
     The keyword arguments are the options of ``tracelake convert``. ``cell`` is the cell that ``src``
     is of, if nothing else says so. ``tables`` takes a name or several, ``parts`` a text such as
     ``"0-9,17"``, a number or several, ``memory`` a size such as ``"2GiB"`` or a number of bytes.
+
+    A disk that is clearly too small for the lake is refused, unless ``ignore_disk_space`` is set.
 
     ``progress`` is ``"auto"``, ``"bar"``, ``"text"`` or a function of an :class:`Event`. Ctrl-C
     stops within a second; run the same call again to resume.
@@ -187,6 +190,7 @@ def convert(
         checksums=checksums,
         overwrite=overwrite,
         take_over=take_over,
+        ignore_disk_space=ignore_disk_space,
     )
     with Watcher(progress) as watch:
         made = _tracelake.convert([*arguments, "--", _path(src), out], watch)

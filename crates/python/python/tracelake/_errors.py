@@ -86,7 +86,9 @@ _CLASSES: dict[int, type[TracelakeError]] = {
 
 # `--on-bad-row reject` is `on_bad_row="reject"` here, and `--allow-missing` is `allow_missing=True`.
 _WITH_VALUE = re.compile(r"--(on-bad-row|checksums) (reject|fail|none)\b")
-_SWITCH = re.compile(r"--(allow-missing|allow-rejects|overwrite|take-over)\b")
+_SWITCH = re.compile(
+    r"--(allow-missing|allow-rejects|overwrite|take-over|ignore-disk-space)\b"
+)
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)\b")
 
 

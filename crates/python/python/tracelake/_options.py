@@ -31,6 +31,7 @@ def convert_arguments(
     checksums: StrPath | None,
     overwrite: bool = False,
     take_over: bool = False,
+    ignore_disk_space: bool = False,
 ) -> list[str]:
     """The options of ``tracelake convert``."""
     options: list[tuple[str, str | None]] = [
@@ -53,6 +54,7 @@ def convert_arguments(
         "allow-missing": allow_missing,
         "overwrite": overwrite,
         "take-over": take_over,
+        "ignore-disk-space": ignore_disk_space,
     }
     arguments = [f"--{name}={value}" for name, value in options if value is not None]
     return arguments + [f"--{name}" for name, is_on in switches.items() if is_on]

@@ -17,6 +17,7 @@ use tracelake_convert::error::{Error, ErrorKind};
 use tracelake_convert::event::Event;
 use tracelake_convert::location::Location;
 use tracelake_convert::plan::Shard;
+use tracelake_convert::plan_file::MOST_SHARDS;
 use tracelake_convert::program::Conversion;
 use tracelake_convert::release::Allow;
 use tracelake_convert::run::{Commit, CommitOptions, RunOptions};
@@ -76,6 +77,7 @@ fn convert(
             take_over: asked.take_over,
             max_rejects: asked.max_rejects,
             shard: asked.shard,
+            ignore_disk_space: asked.ignore_disk_space,
             stop: progress.stop_flag(),
         };
         let outcome = run::convert(&plan, &asked.out, run_options, &|event| {
@@ -110,7 +112,12 @@ fn prepare(
             progress.show(Event::Warning(warning.clone()));
         }
         let files = plan.parts().count() + plan.streams.len();
-        let of = shards.unwrap_or_else(|| u32::try_from(files).unwrap_or(u32::MAX));
+        let of =
+            shards.unwrap_or_else(|| u32::try_from(files).unwrap_or(MOST_SHARDS).min(MOST_SHARDS));
+        if !(1..=MOST_SHARDS).contains(&of) {
+            let reason = format!("shards: {of} is not from 1 to {MOST_SHARDS}");
+            return Err(Error::new(ErrorKind::Usage, reason));
+        }
         let run_options = RunOptions {
             threads: asked.threads,
             parts: asked.parts,
@@ -118,6 +125,7 @@ fn prepare(
             take_over: asked.take_over,
             max_rejects: asked.max_rejects,
             shard: Some(Shard { index: 0, of }),
+            ignore_disk_space: asked.ignore_disk_space,
             stop: progress.stop_flag(),
         };
         let watch = |event| progress.show(event);
@@ -234,7 +242,7 @@ fn release_lake(
 }
 
 fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
-    let rows: u64 = verdict.manifest.tables.iter().map(|table| table.rows).sum();
+    let rows = verdict.manifest.rows();
     let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
     let totals = json!({
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
