@@ -53,7 +53,7 @@ pub fn facts(data: &[u8]) {
         let journal = fs::read(&path).unwrap();
         let lines: Vec<Value> = journal
             .split_inclusive(|byte| *byte == b'\n')
-            .map(|line| without_digest(line))
+            .map(without_digest)
             .collect();
         let lines = changed(Value::from(lines).to_string().as_bytes(), data);
         let lines: Vec<Value> = serde_json::from_slice(&lines).unwrap();

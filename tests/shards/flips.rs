@@ -50,20 +50,19 @@ fn state_files(files: &Files) -> Files {
 
 /// Flips a bit or replaces a byte; every other time a digit becomes another digit, which keeps the syntax.
 fn flip(bytes: &mut [u8], dice: &mut Dice) -> String {
-    let index = |dice: &mut Dice, length: usize| dice.below(length as u64) as usize;
     let digits: Vec<usize> = (0..bytes.len())
         .filter(|&at| bytes[at].is_ascii_digit())
         .collect();
     let is_digit = dice.below(2) == 0 && !digits.is_empty();
     let at = match is_digit {
-        true => digits[index(dice, digits.len())],
-        false => index(dice, bytes.len()),
+        true => digits[dice.index(digits.len())],
+        false => dice.index(bytes.len()),
     };
     let old = bytes[at];
     bytes[at] = match (is_digit, dice.below(2)) {
-        (true, _) => b'0' + (old - b'0' + 1 + dice.below(9) as u8) % 10,
+        (true, _) => b'0' + (old - b'0' + 1 + dice.byte(9)) % 10,
         (false, 0) => old ^ (1 << dice.below(8)),
-        (false, _) => old.wrapping_add(1 + dice.below(255) as u8),
+        (false, _) => old.wrapping_add(1 + dice.byte(255)),
     };
     format!("byte {at}, {old:#04x} to {:#04x}", bytes[at])
 }
@@ -71,7 +70,7 @@ fn flip(bytes: &mut [u8], dice: &mut Dice) -> String {
 /// Flips something in one of these files, and says what.
 fn flipped(files: &Files, seed: u64) -> (String, String, Vec<u8>) {
     let mut dice = Dice::new(seed);
-    let at = dice.below(files.len() as u64) as usize;
+    let at = dice.index(files.len());
     let (name, bytes) = files.iter().nth(at).unwrap();
     let mut bytes = bytes.clone();
     let what = flip(&mut bytes, &mut dice);
@@ -85,7 +84,7 @@ fn try_all(name: &'static str, one: impl Fn(u64) -> (String, Result<(), String>)
         for first in 0..THREADS {
             let (score, one) = (&score, &one);
             scope.spawn(move || {
-                for seed in (first..FLIPS).step_by(THREADS as usize) {
+                for seed in (first..FLIPS).step_by(usize::try_from(THREADS).unwrap()) {
                     let (what, outcome) = one(seed);
                     score.lock().unwrap().count(&what, outcome);
                 }

@@ -24,6 +24,16 @@ impl Dice {
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
+
+    /// An index below `length`.
+    pub(crate) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap()
+    }
+
+    /// A byte below `limit`.
+    pub(crate) fn byte(&mut self, limit: u8) -> u8 {
+        u8::try_from(self.below(limit.into())).unwrap()
+    }
 }
 
 /// Rows of one part: times ascend, optional fields are empty at times, the last row of all has

@@ -446,7 +446,10 @@ mod tests {
 
     impl tracing::field::Visit for Logged {
         fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn fmt::Debug) {
-            self.0.lock().unwrap().push(format!("{value:?}"));
+            self.0
+                .lock()
+                .expect("no thread panicked")
+                .push(format!("{value:?}"));
         }
     }
 
@@ -462,15 +465,15 @@ mod tests {
         let subscriber = tracing_subscriber::registry().with(logged.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let block = tracing::subscriber::with_default(subscriber, || {
-            runtime.unwrap().block_on(async {
-                let url = Url::parse("s3://bucket/a").unwrap();
+            runtime.expect("a runtime").block_on(async {
+                let url = Url::parse("s3://bucket/a").expect("a URL");
                 let object = Object::in_memory(&url, vec![7; 1000]).await;
                 let mut transfer = Transfer::find(object).await?;
                 transfer.limits = limits;
                 transfer.block(0..1000).await
             })
         });
-        (block, logged.0.lock().unwrap().clone())
+        (block, logged.0.lock().expect("no thread panicked").clone())
     }
 
     #[test]
