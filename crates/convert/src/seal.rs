@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// The length of [`end`] in bytes.
+/// The length in bytes of the two lines that end a document.
 pub const END_BYTES: u64 = "  \"sha256\": \"\"\n}\n".len() as u64 + HEX_BYTES as u64;
 
 /// The length of a SHA-256 in hexadecimal.
