@@ -11,7 +11,7 @@ use crate::location::Url;
 use crate::manifest::Manifest;
 use crate::plan_file::PlanFile;
 use crate::seal::sha256;
-use crate::store::{LakeProgress, LakeState, orphaned_base, plan_bytes};
+use crate::store::{LakeProgress, LakeState, finished_by_another, orphaned_base, plan_bytes};
 use crate::words;
 
 /// How many times a run looks at a lake that others change at the same time before it gives up.
@@ -207,11 +207,7 @@ impl Run<'_> {
     pub(super) fn convert_by(&self, agreed: &PlanFile) -> Result<Outcome> {
         let progress = self.lake.progress()?;
         if progress.complete {
-            return Err(
-                Error::new(ErrorKind::Refused, "another run has finished this lake")
-                    .at(self.lake.root())
-                    .hint("run the same command again, to add to it"),
-            );
+            return Err(finished_by_another(self.lake.root()));
         }
         self.warn_of_damage(&progress);
         self.check_derived(&progress)?;

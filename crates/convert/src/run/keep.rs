@@ -60,7 +60,8 @@ impl Run<'_> {
             let mut whole =
                 files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
             let table = key.0.table(self.plan.trace);
-            if whole && let Some(wrong) = self.contradiction(key, table, &facts)? {
+            let is_misplaced = self.is_misplaced(&planned, key, &facts);
+            if whole && let Some(wrong) = self.contradiction(is_misplaced, table, &facts)? {
                 let path = &facts.output.path;
                 (self.watch)(Event::Warning(format!("{path}: {wrong}")));
                 whole = false;
@@ -72,7 +73,7 @@ impl Run<'_> {
             };
             match sources.get(&key) {
                 // The file is of another part, and this one is made again.
-                Some(_) if self.is_misplaced(key, &facts) => {}
+                Some(_) if is_misplaced => {}
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
                 // What it is made of is validated as well, and it is made again.
                 None if !whole && self.is_derived(key) => {}
@@ -119,31 +120,33 @@ impl Run<'_> {
     /// What is wrong with the facts of a part whose files are whole.
     fn contradiction(
         &self,
-        key: TablePart,
+        is_misplaced: bool,
         table: &'static Table,
         facts: &PartFacts,
     ) -> Result<Option<&'static str>> {
-        if self.is_misplaced(key, facts) {
+        if is_misplaced {
             return Ok(Some("is not where the output of this part belongs"));
         }
         contradiction(self.lake.root(), self.plan.encoding.format(), table, facts)
     }
 
     /// Whether the output of a part of the plan is not where the plan puts it.
-    fn is_misplaced(&self, key: TablePart, facts: &PartFacts) -> bool {
-        let expected = self.expected_output(key);
-        expected.is_some_and(|expected| expected != facts.output.path)
-    }
-
-    /// The path of a part's output; `None` if the part is not in the plan.
-    fn expected_output(&self, (rank, key): TablePart) -> Option<String> {
-        let table = self.plan.tables.iter().find(|table| table.rank == rank)?;
-        let mut parts = table.parts.iter();
-        if let Some(part) = parts.find(|part| part.key == key) {
-            return Some(part.output.clone());
+    fn is_misplaced(
+        &self,
+        planned: &BTreeMap<TablePart, &PartPlan>,
+        key: TablePart,
+        facts: &PartFacts,
+    ) -> bool {
+        if let Some(part) = planned.get(&key) {
+            return part.output != facts.output.path;
         }
-        let stream = self.plan.stream_of(rank)?;
-        Some(self.plan.cut(stream, table, key.file_number).output)
+        let (rank, number) = (key.0, key.1.file_number);
+        let mut tables = self.plan.tables.iter();
+        let table = tables.find(|table| table.rank == rank);
+        let cut = table.zip(self.plan.stream_of(rank));
+        cut.is_some_and(|(table, stream)| {
+            self.plan.cut(stream, table, number).output != facts.output.path
+        })
     }
 
     /// Whether an output exists with the bytes that were committed.

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use super::disk::{LakeDirectory, ends_in, is_output};
@@ -245,7 +246,7 @@ impl Lake {
             // Withdrawn in between by a worker on the same plan, which began just now.
             return match place.put_new(json)? {
                 true => Ok(()),
-                false => Err(finished_by_another(&place)),
+                false => Err(finished_by_another(place.to_string())),
             };
         };
         if found.bytes == json {
@@ -254,14 +255,17 @@ impl Lake {
         // A worker that dies before it has withdrawn the manifest leaves it to the others.
         match state.finished() {
             None => place.put(json),
-            Some(_) => Err(finished_by_another(&place)),
+            Some(_) => Err(finished_by_another(place.to_string())),
         }
     }
 
     /// Removes what a finished lake doesn't need: facts, copies of manifests, and last the plan. Facts of
-    /// parts that the manifest doesn't have stay, unless `all` are asked for: they may be of the next addition.
+    /// parts that the manifest doesn't have stay: they may be of the next addition. So do the plan and the copy
+    /// of the manifest unless this run works by the plan.
     pub(super) fn remove_facts_in_bucket(&self, root: &Url, manifest: &Manifest) -> Result<()> {
         let home = root.join(HOME);
+        let own = self.own_plan.lock();
+        let works_by_plan = own.unwrap_or_else(PoisonError::into_inner).is_some();
         let parts = manifest.parts();
         let mut names: BTreeSet<String> = parts
             .flat_map(|(table, facts)| [facts_name(table, facts), cut_name(&facts.source.path)])
@@ -269,9 +273,12 @@ impl Lake {
             .collect();
         let listed = home.list_all()?.into_iter().map(|(path, _)| path);
         let listed: Vec<String> = listed
-            .filter(|path| names.remove(path) || path.starts_with("base-"))
+            .filter(|path| names.remove(path) || works_by_plan && path.starts_with("base-"))
             .collect();
         home.remove_all(&listed)?;
+        if !works_by_plan {
+            return Ok(());
+        }
         // A plan that another run has put in the meantime is not removed.
         match self.check_plan() {
             Ok(()) => home.join(PLAN).remove(),
@@ -289,9 +296,10 @@ impl Lake {
     }
 }
 
-fn finished_by_another(place: &Url) -> Error {
+/// The error of a run that finds the manifest of another one.
+pub fn finished_by_another(place: impl Into<PathBuf>) -> Error {
     Error::new(ErrorKind::Refused, "another run has finished this lake")
-        .at(place.to_string())
+        .at(place)
         .hint("run the same command again, to add to it")
 }
 

@@ -35,7 +35,7 @@ use disk::{
     refuse_symlink, remove_all, remove_file, sync_directory,
 };
 
-pub use bucket::{Found, LakeState, orphaned_base};
+pub use bucket::{Found, LakeState, finished_by_another, orphaned_base};
 pub use disk::{files, foreign_files, inside, is_skipped};
 pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use release::{
