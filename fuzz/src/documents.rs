@@ -98,6 +98,7 @@ fn use_unfinished(root: &Path) {
         threads: 1,
         max_rejects: None,
         unnamed: Unnamed::Refuse,
+        verify_outputs: true,
         stop: &stop,
     };
     if let Ok(commit) = Commit::open(&root.into(), Duration::ZERO) {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -82,6 +83,8 @@ type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 struct Shared {
     files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
+    /// Tags other than those of the bytes, by the names of the objects.
+    tags: Mutex<BTreeMap<String, String>>,
     /// Parts of objects that aren't complete, by the number of the upload.
     uploads: Mutex<BTreeMap<usize, BTreeMap<usize, Vec<u8>>>>,
     begun: AtomicUsize,
@@ -125,6 +128,7 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
             files: Mutex::new(files.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
+            tags: Mutex::default(),
             uploads: Mutex::default(),
             begun: AtomicUsize::new(0),
             rule: Box::new(rule),
@@ -161,6 +165,12 @@ impl Server {
             Some((name.to_owned(), bytes.to_vec()))
         });
         below.collect()
+    }
+
+    /// Gives an object another tag, as when it is replaced by equal bytes.
+    pub(crate) fn retag(&self, name: &str, tag: &str) {
+        let mut tags = self.shared.tags.lock().unwrap();
+        tags.insert(name.to_owned(), tag.to_owned());
     }
 
     /// Removes the objects below a prefix, and parts of what isn't complete.
@@ -274,7 +284,10 @@ impl Shared {
                 asked.headers.clear();
             }
             let (status, body) = self.write(&asked);
-            let headers = [("ETag".to_owned(), "\"1\"".to_owned())];
+            let written = self.files.lock().unwrap().get(&asked.path).cloned();
+            // A part of an upload has a tag too.
+            let tag = tag_of(written.as_deref().unwrap_or(&asked.body));
+            let headers = [("ETag".to_owned(), tag)];
             respond(writer, status, &headers, body.len(), body.as_bytes())?;
             return Ok(true);
         }
@@ -289,7 +302,7 @@ impl Shared {
         };
         let tag = match &answer {
             Answer::Tag(tag) => tag.clone(),
-            _ => "\"1\"".to_owned(),
+            _ => self.tag_of(&asked.path, &bytes),
         };
         let mut headers = vec![(
             "Last-Modified".to_owned(),
@@ -396,10 +409,13 @@ impl Shared {
                 let Some(parts) = uploads.remove(&id) else {
                     return (404, String::new());
                 };
-                files.insert(path, Arc::new(parts.into_values().flatten().collect()));
-                let body = "<CompleteMultipartUploadResult><ETag>\"1\"</ETag>\
-                            </CompleteMultipartUploadResult>";
-                return (200, body.to_owned());
+                let bytes: Vec<u8> = parts.into_values().flatten().collect();
+                let body = format!(
+                    "<CompleteMultipartUploadResult><ETag>{}</ETag></CompleteMultipartUploadResult>",
+                    tag_of(&bytes)
+                );
+                files.insert(path, Arc::new(bytes));
+                return (200, body);
             }
             ("DELETE", Some(id)) => {
                 uploads.remove(&id);
@@ -424,6 +440,12 @@ impl Shared {
             other => panic!("{other:?} {path}"),
         }
         (200, String::new())
+    }
+
+    /// What names the bytes of an object.
+    fn tag_of(&self, name: &str, bytes: &[u8]) -> String {
+        let tags = self.tags.lock().unwrap();
+        tags.get(name).cloned().unwrap_or_else(|| tag_of(bytes))
     }
 
     /// A list of the objects of a bucket, as S3 and Google write it.
@@ -451,9 +473,10 @@ impl Shared {
                 }
                 _ => {
                     body += &format!(
-                        "<Contents><Key>{rest}</Key><Size>{}</Size><ETag>\"1\"</ETag>\
+                        "<Contents><Key>{rest}</Key><Size>{}</Size><ETag>{}</ETag>\
                          <LastModified>2015-10-21T07:28:00.000Z</LastModified></Contents>",
-                        bytes.len()
+                        bytes.len(),
+                        self.tag_of(name, bytes)
                     );
                 }
             }
@@ -463,6 +486,13 @@ impl Shared {
         }
         body + "</ListBucketResult>"
     }
+}
+
+/// A tag that names these bytes.
+fn tag_of(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("\"{:016x}\"", hasher.finish())
 }
 
 /// Responds without a `Content-Length`.

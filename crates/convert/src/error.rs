@@ -190,6 +190,12 @@ impl Error {
         self
     }
 
+    /// Whether an object was replaced while it was read.
+    pub(crate) fn is_replacement(&self) -> bool {
+        let source = self.0.source.as_ref();
+        source.is_some_and(|source| source.is::<Replaced>())
+    }
+
     /// The class of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -214,6 +220,18 @@ impl Error {
         self.0.hint.as_deref()
     }
 }
+
+/// The cause of an error: an object was replaced while it was read.
+#[derive(Debug)]
+pub(crate) struct Replaced;
+
+impl fmt::Display for Replaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the object was replaced")
+    }
+}
+
+impl std::error::Error for Replaced {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -295,6 +295,7 @@ fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
             true => Unnamed::Remove,
             false => Unnamed::Refuse,
         },
+        verify_outputs: args.verify_outputs,
         stop: &stop,
     };
     let outcome = commit.finish(options, &|event| reporter.show(event))?;

@@ -39,6 +39,7 @@ pub fn release(
             .hint("run convert on it until it ends well"));
     }
     // What was read before the lock may have been another run's.
+    let manifest_file = manifest_facts(root)?;
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
@@ -55,8 +56,8 @@ pub fn release(
     check_complete(root, &completeness(trace, &manifest), allow)?;
     let verdict = verify_lake(root, manifest, trace, None, threads, watch)?;
     if verdict.findings.is_empty() {
-        let release = release_files(trace, &verdict.manifest, &manifest_facts(root)?)?;
-        lake.put_release(&release.sums, &release.files)?;
+        let release = release_files(trace, &verdict.manifest, &manifest_file)?;
+        lake.put_release(&release.sums, &release.files, &manifest_file.sha256)?;
     }
     Ok(verdict)
 }

@@ -1,11 +1,14 @@
 //! The commit protocol in a bucket as tables: for each state of manifest and plan, the exit code of each
 //! command, what its message says, and the objects that it leaves.
 
+mod held;
+mod kept;
 mod steps;
 mod table;
 mod taken;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::server::{Answer, Asked, Server};
@@ -65,17 +68,22 @@ fn store(state: &Objects, rule: impl Fn(&Asked) -> Answer + Send + Sync + 'stati
     Server::start(files.collect(), rule)
 }
 
-/// Runs `convert` for these tables, or with `commit` as the first argument the commit.
-fn tracelake(server: &Server, tables: &str, arguments: &[&str]) -> Run {
+/// `convert` for these tables, or the command that the first argument names, on the lake.
+fn command(server: &Server, tables: &str, arguments: &[&str]) -> Command {
     let mut command = with_stores(&server.url());
     match arguments.split_first() {
-        Some((&"commit", more)) => command.args(["commit", OUT]).args(more),
+        Some((name @ (&"commit" | &"release"), more)) => command.args([name, OUT]).args(more),
         _ => command
             .args(["convert", source(), OUT])
             .args(of(tables))
             .args(arguments),
     };
-    ended(command.output().unwrap())
+    command
+}
+
+/// Runs such a command.
+fn tracelake(server: &Server, tables: &str, arguments: &[&str]) -> Run {
+    ended(command(server, tables, arguments).output().unwrap())
 }
 
 /// What commands leave in a bucket that has this state before; each has to end well.
@@ -86,6 +94,13 @@ fn after(state: &Objects, commands: &[(&str, &[&str])]) -> Objects {
         assert_eq!(run.code, 0, "{tables} {arguments:?}: {}", run.stderr);
     }
     server.objects(PREFIX)
+}
+
+const RELEASE: &[&str] = &["release", "--allow-missing"];
+
+/// The lake of one table, released.
+fn released() -> Objects {
+    after(&lake(JOBS), &[("", RELEASE)])
 }
 
 /// A write that a store got.

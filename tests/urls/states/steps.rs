@@ -2,20 +2,10 @@
 
 use super::{
     JOBS, MANIFEST, OTHERS, Objects, PLAN, PREFIX, Write, after, difference, lake, plan_of,
-    recorded, same, store, tracelake,
+    recorded, released, same, store, tracelake,
 };
 use crate::support::{Score, ensure};
 use crate::urls::server::Answer;
-
-/// The lake of one table, released.
-fn released() -> Objects {
-    let server = store(&lake(JOBS), |_| Answer::Well);
-    let mut release = super::with_stores(&server.url());
-    release.args(["release", super::OUT, "--allow-missing"]);
-    let released = crate::support::ended(release.output().unwrap());
-    assert_eq!(released.code, 0, "{}", released.stderr);
-    server.objects(PREFIX)
-}
 
 #[test]
 fn an_addition_puts_base_and_plan_before_it_withdraws_the_lake() {

@@ -1,78 +1,20 @@
 //! Plans that are taken over, outputs that no facts name, and stores that ignore conditions.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
 
-use super::{
-    JOBS, MANIFEST, Objects, PLAN, PREFIX, Server, after, lake, of, plan_of, same, source, store,
-    tracelake, with_stores,
-};
-use crate::crash::child::HANGS;
-use crate::support::{Run, Score, ended, ensure};
-use crate::urls::server::Answer;
-
-/// A store in which the first request that puts facts waits until it is released.
-struct Holding {
-    server: Server,
-    held: Arc<AtomicUsize>,
-    is_released: Arc<AtomicBool>,
-}
-
-impl Holding {
-    fn new(state: &Objects) -> Self {
-        let held = Arc::new(AtomicUsize::new(0));
-        let is_released = Arc::new(AtomicBool::new(false));
-        let (holds, released) = (Arc::clone(&held), Arc::clone(&is_released));
-        let server = store(state, move |asked| {
-            let is_facts = asked.method == "PUT" && asked.path.contains("/_tracelake/facts/");
-            if is_facts && holds.fetch_add(1, Ordering::SeqCst) == 0 {
-                let begun = Instant::now();
-                while !released.load(Ordering::SeqCst) && begun.elapsed() < HANGS {
-                    thread::sleep(Duration::from_millis(5));
-                }
-            }
-            Answer::Well
-        });
-        Self {
-            server,
-            held,
-            is_released,
-        }
-    }
-
-    /// Runs a command for all tables; while it waits for the answer to its first facts, it runs `others`.
-    fn around(&self, arguments: &[&str], others: &[(&str, &[&str])]) -> Result<Run, String> {
-        let mut held = with_stores(&self.server.url());
-        held.args(["convert", source(), super::OUT]).args(of(""));
-        held.args(["--threads", "1"]).args(arguments);
-        held.stdout(std::process::Stdio::null());
-        let child = held.stderr(std::process::Stdio::piped()).spawn().unwrap();
-        let begun = Instant::now();
-        while self.held.load(Ordering::SeqCst) == 0 && begun.elapsed() < HANGS {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let outcome = others.iter().try_for_each(|(tables, arguments)| {
-            let run = tracelake(&self.server, tables, arguments);
-            ensure(run.code == 0, || {
-                format!("{tables} {arguments:?}: {}", run.stderr)
-            })
-        });
-        self.is_released.store(true, Ordering::SeqCst);
-        let run = ended(child.wait_with_output().unwrap());
-        outcome.map(|()| run)
-    }
-}
+use super::held::{Holding, puts_facts};
+use super::{JOBS, MANIFEST, Objects, PLAN, PREFIX, after, lake, plan_of, same, store, tracelake};
+use crate::support::{Score, ensure};
+use crate::urls::server::{Answer, Asked};
 
 #[test]
 fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
     let mut score = Score::new("plans that were taken over");
     // The new plan is only begun: the old run must not put a manifest of its own.
     let begun = || {
-        let holding = Holding::new(&Objects::new());
+        let holding = Holding::new(&Objects::new(), puts_facts);
         let others: &[(&str, &[&str])] = &[(JOBS, &["--take-over", "--shard", "0/2"])];
-        let run = holding.around(&[], others)?;
+        let run = holding.around("", &[], others)?;
         ensure(run.code == 6, || {
             format!("exit {}: {}", run.code, run.stderr)
         })?;
@@ -88,12 +30,12 @@ fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
     score.count("begun", begun());
     // The new plan is finished: its manifest stays.
     let finished = || {
-        let holding = Holding::new(&Objects::new());
+        let holding = Holding::new(&Objects::new(), puts_facts);
         let others: &[(&str, &[&str])] = &[
             (JOBS, &["--take-over", "--shard", "0/1"]),
             ("", &["commit", "--remove-unnamed"]),
         ];
-        let run = holding.around(&[], others)?;
+        let run = holding.around("", &[], others)?;
         ensure(run.code == 6, || {
             format!("exit {}: {}", run.code, run.stderr)
         })?;
@@ -106,8 +48,8 @@ fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
     score.count("finished", finished());
     // The new plan is the same one, by a plain run that finished it: the late run is done as well.
     let same_plan = || {
-        let holding = Holding::new(&Objects::new());
-        let run = holding.around(&[], &[("", &["--take-over"])])?;
+        let holding = Holding::new(&Objects::new(), puts_facts);
+        let run = holding.around("", &[], &[("", &["--take-over"])])?;
         ensure(run.code == 0, || {
             format!("exit {}: {}", run.code, run.stderr)
         })?;
@@ -116,8 +58,8 @@ fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
     };
     score.count("finished by an equal plan", same_plan());
     let late_shard = || {
-        let holding = Holding::new(&Objects::new());
-        let run = holding.around(&["--shard", "0/2"], &[("", &[])])?;
+        let holding = Holding::new(&Objects::new(), puts_facts);
+        let run = holding.around("", &["--shard", "0/2"], &[("", &[])])?;
         ensure(run.code == 0, || {
             format!("exit {}: {}", run.code, run.stderr)
         })?;
@@ -207,6 +149,102 @@ fn a_store_that_ignores_conditions_is_refused() {
             });
             score.count(&format!("{name}, {arguments:?}"), outcome);
         }
+    }
+    score.close();
+}
+
+/// A plan whose shards are converted, and the names of the outputs.
+fn converted() -> (Objects, Vec<String>) {
+    let shards: &[(&str, &[&str])] = &[("", &["--shard", "0/2"]), ("", &["--shard", "1/2"])];
+    let made = after(&Objects::new(), shards);
+    let outputs = made.keys().filter(|name| name.ends_with(".parquet"));
+    let outputs = outputs.cloned().collect();
+    (made, outputs)
+}
+
+#[test]
+fn a_commit_reads_only_outputs_that_were_replaced() {
+    let (made, outputs) = converted();
+    let mut score = Score::new("outputs that a commit reads");
+    // The outputs that the commit asked for, and how it ended.
+    let commit = |state: &Objects, more: &[&str]| {
+        let server = store(state, |_| Answer::Well);
+        let arguments = [&["commit"], more].concat();
+        let run = tracelake(&server, "", &arguments);
+        let asked = server.asked().into_iter();
+        let read = asked.filter(|asked| asked.method == "GET" && asked.path.ends_with(".parquet"));
+        let read = read.filter_map(|asked| Some(asked.path.strip_prefix(PREFIX)?.to_owned()));
+        let read: BTreeSet<String> = read.collect();
+        (run, read, server.objects(PREFIX))
+    };
+    let expect = |read: BTreeSet<String>, expected: &[String]| {
+        let expected: BTreeSet<String> = expected.iter().cloned().collect();
+        ensure(read == expected, || format!("read {read:?}"))
+    };
+    let untouched = || {
+        let (run, read, left) = commit(&made, &[]);
+        ensure(run.code == 0, || run.stderr.clone())?;
+        expect(read, &[])?;
+        same(&left, &lake(""))
+    };
+    score.count("none was replaced", untouched());
+    let all = || {
+        let (run, read, left) = commit(&made, &["--verify-outputs"]);
+        ensure(run.code == 0, || run.stderr.clone())?;
+        expect(read, &outputs)?;
+        same(&left, &lake(""))
+    };
+    score.count("all on request", all());
+    // As after a late worker, with a store that gives each object another tag.
+    let replaced = || {
+        let name = format!("{PREFIX}{}", outputs[0]);
+        let server = store(&made, |_| Answer::Well);
+        server.retag(&name, "\"later\"");
+        let run = tracelake(&server, "", &["commit"]);
+        ensure(run.code == 0, || run.stderr.clone())?;
+        let is_read = |asked: &Asked| asked.method == "GET" && asked.path == name;
+        ensure(server.asked().iter().any(is_read), || "not read".to_owned())?;
+        same(&server.objects(PREFIX), &lake(""))
+    };
+    score.count("by equal bytes", replaced());
+    let damaged = || {
+        let mut damaged = made.clone();
+        let bytes = damaged.get_mut(&outputs[0]).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        let (run, read, left) = commit(&damaged, &[]);
+        ensure(run.code == 6, || {
+            format!("exit {}: {}", run.code, run.stderr)
+        })?;
+        expect(read, &outputs[..1])?;
+        ensure(!left.contains_key(MANIFEST), || "a manifest".to_owned())
+    };
+    score.count("by other bytes", damaged());
+    score.close();
+}
+
+#[test]
+fn an_output_that_is_replaced_while_it_is_read_is_read_again() {
+    let (made, outputs) = converted();
+    let name = format!("{PREFIX}{}", outputs[0]);
+    let mut score = Score::new("outputs that are replaced while they are read");
+    for (replaced, expected) in [(3, 0), (usize::MAX, 1)] {
+        let read = name.clone();
+        let server = store(&made, move |asked| {
+            match asked.method == "GET" && asked.path == read && asked.before < replaced {
+                true => Answer::Tag(format!("\"{}\"", asked.before)),
+                false => Answer::Well,
+            }
+        });
+        let run = tracelake(&server, "", &["commit", "--verify-outputs"]);
+        let outcome = ensure(run.code == expected, || {
+            format!("exit {}: {}", run.code, run.stderr)
+        });
+        let outcome = outcome.and_then(|()| {
+            let is_explained = run.stderr.contains("changed while it was read");
+            ensure(is_explained == (expected == 1), || run.stderr.clone())
+        });
+        score.count(&format!("{replaced} times"), outcome);
     }
     score.close();
 }

@@ -182,6 +182,9 @@ pub(crate) struct CommitArgs {
     /// of refusing to finish the lake
     #[arg(long)]
     pub(crate) remove_unnamed: bool,
+    /// Read every output, even where a bucket lists it with the ETag that it had when it was made
+    #[arg(long)]
+    pub(crate) verify_outputs: bool,
     /// Refuse if the lake has more rejected rows than this [default: the limit that the first shard was given]
     #[arg(long, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,

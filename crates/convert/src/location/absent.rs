@@ -1,6 +1,6 @@
 //! What servers are in a build without the feature `urls`, in which no URL is ever parsed.
 
-use super::{Entry, Interrupt, LocationKind, Url};
+use super::{Entry, Interrupt, Listed, LocationKind, Url};
 use crate::error::{Error, ErrorKind, Result};
 
 fn absent() -> Error {
@@ -88,12 +88,12 @@ impl Upload {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn complete(self) -> Result<()> {
+    pub(super) fn complete(self) -> Result<Option<String>> {
         Err(absent())
     }
 }
 
-pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
+pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     Err(absent().at(url.to_string()))
 }
 

@@ -263,10 +263,10 @@ impl Url {
         remote::remove(paths.iter().map(|path| self.join(path)).collect())
     }
 
-    /// All objects below this one: their paths relative to it, sorted, and their sizes.
-    pub(crate) fn list_all(&self) -> Result<Vec<(String, u64)>> {
+    /// All objects below this one, sorted by their paths.
+    pub(crate) fn list_all(&self) -> Result<Vec<Listed>> {
         let mut all = remote::list_all(self)?;
-        all.sort();
+        all.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(all)
     }
 
@@ -274,6 +274,16 @@ impl Url {
     pub(crate) fn upload(&self) -> Result<Upload> {
         remote::Upload::begin(self).map(Upload)
     }
+}
+
+/// An object in the listing of a bucket.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed {
+    /// Its path relative to the prefix.
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    /// What the store names its content by.
+    pub(crate) etag: Option<String>,
 }
 
 /// An object being written; if it is dropped before it is complete, nothing of it becomes visible.
@@ -291,8 +301,8 @@ impl Upload {
         self.0.flush()
     }
 
-    /// Makes the object visible.
-    pub(crate) fn complete(self) -> Result<()> {
+    /// Makes the object visible; returns what the store names its content by.
+    pub(crate) fn complete(self) -> Result<Option<String>> {
         self.0.complete()
     }
 }

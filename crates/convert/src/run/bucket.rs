@@ -72,7 +72,7 @@ impl Run<'_> {
                 Step::Put { base } => {
                     let base = match (&state.manifest, base) {
                         (Some(found), base) => {
-                            self.lake.release_files()?;
+                            self.lake.check_release()?;
                             self.lake.put_base(root, found)?;
                             base
                         }
@@ -94,17 +94,18 @@ impl Run<'_> {
                 }
                 Step::Withdraw | Step::Join => {
                     let Some(found) = state.plan else { continue };
-                    self.lake.work_by(&found.digest);
-                    if step == Step::Withdraw {
-                        self.lake.withdraw_manifest(root)?;
+                    let plan = found.content?;
+                    self.lake.work_by(&found.digest, &plan);
+                    if let Some(found) = state.manifest {
+                        self.lake.withdraw_manifest(root, &found)?;
                     }
-                    return found.content.map(Box::new).map(Joined::Working);
+                    return Ok(Joined::Working(Box::new(plan)));
                 }
                 Step::Tidy => {
-                    if let (Some(plan), Some(manifest)) = (&state.plan, &state.manifest)
-                        && let Ok(manifest) = &manifest.content
+                    if let (Some(found), Some(manifest)) = (&state.plan, &state.manifest)
+                        && let (Ok(plan), Ok(manifest)) = (&found.content, &manifest.content)
                     {
-                        self.lake.work_by(&plan.digest);
+                        self.lake.work_by(&found.digest, plan);
                         self.lake.tidy(manifest)?;
                     }
                 }

@@ -9,21 +9,18 @@ use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::bucket::{committed, two_lakes};
-use super::keep::is_whole;
 use super::left::{has_all, incomplete, left_with};
-use super::recheck::{contradiction, no_file_twice};
+use super::recheck::{Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
-use crate::lake_file::LakeFile;
 use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts, TableFacts};
-use crate::options::Format;
 use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
-use crate::store::{Lake, LakeProgress, Unnamed, inside, read_manifest};
+use crate::store::{Lake, LakeProgress, Unnamed, read_manifest};
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +31,8 @@ pub struct CommitOptions<'a> {
     pub max_rejects: Option<u64>,
     /// What becomes of outputs that no shard noted.
     pub unnamed: Unnamed,
+    /// Whether every output is read, even where a bucket lists it as it was noted.
+    pub verify_outputs: bool,
     /// Read often: the number of the signal that asks the commit to stop, or 0.
     pub stop: &'a Arc<AtomicUsize>,
 }
@@ -109,8 +108,8 @@ impl Commit {
         let pool = threads(options.threads)?;
         super::report_leftovers(&self.lake, watch);
         let root = self.lake.root();
-        if let Some(digest) = &self.progress.plan_digest {
-            self.lake.work_by(digest);
+        if let (Some(digest), Some(plan)) = (&self.progress.plan_digest, &self.progress.plan) {
+            self.lake.work_by(digest, plan);
         }
         if self.progress.complete {
             let manifest = read_manifest(root)?;
@@ -138,7 +137,7 @@ impl Commit {
             Error::new(ErrorKind::Refused, "a lake of a trace that isn't known").at(root)
         })?;
         nothing_foreign(root)?;
-        let parts = pool.install(|| self.believed(trace, plan, options.stop, watch))?;
+        let parts = pool.install(|| self.believed(trace, plan, options, watch))?;
         let missing = left_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {
             return Err(incomplete(&missing, plan.shards).at(root));
@@ -198,11 +197,19 @@ impl Commit {
         &self,
         trace: &'static Trace,
         plan: &PlanFile,
-        stop: &Arc<AtomicUsize>,
+        options: CommitOptions<'_>,
         watch: EventSink<'_>,
     ) -> Result<Parts> {
         let root = self.lake.root();
-        let interrupt = interrupt(Arc::clone(stop), Arc::new(AtomicBool::new(false)));
+        let interrupt = interrupt(Arc::clone(options.stop), Arc::new(AtomicBool::new(false)));
+        let format = plan.origin.options.format;
+        let outputs = Outputs::new(
+            root,
+            format,
+            &self.progress,
+            options.verify_outputs,
+            &interrupt,
+        )?;
         let assignment = plan.assignment();
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {
@@ -211,14 +218,8 @@ impl Commit {
             if !is_planned_source(plan, &assignment, table, &facts) {
                 return Ok(None);
             }
-            let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
-            let whole = files.try_fold(true, |whole, file| {
-                Ok(whole && is_whole(root, file, &interrupt)?)
-            })?;
-            let wrong = match whole {
-                true => {
-                    contradiction(root, plan.origin.options.format, key.0.table(trace), &facts)?
-                }
+            let wrong = match outputs.are_whole(&facts)? {
+                true => outputs.contradiction(key.0.table(trace), &facts)?,
                 false => Some("is damaged"),
             };
             if wrong.is_none() {
@@ -331,12 +332,6 @@ impl Committer<'_> {
                 return Ok(found);
             }
         }
-        let format = manifest.origin.options.format;
-        for table in &manifest.tables {
-            for part in &table.parts {
-                check_footer(self.lake, format, &table.name, part)?;
-            }
-        }
         let removed = self.lake.publish(&manifest, &table_names(), self.unnamed)?;
         report_removed(&removed, self.watch);
         tracing::debug!(tables = manifest.tables.len(), "published");
@@ -364,26 +359,4 @@ impl Committer<'_> {
             tables,
         }
     }
-}
-
-/// Compares the row count of a part with the footer on the disk.
-pub(super) fn check_footer(
-    lake: &Lake,
-    format: Format,
-    table: &str,
-    part: &PartFacts,
-) -> Result<()> {
-    let path = inside(lake.root(), &part.output.path)?;
-    let rows = LakeFile::open(&path, format)?.rows(&path)?;
-    if rows == part.rows_out {
-        return Ok(());
-    }
-    let reason = format!(
-        "its footer says {rows} rows, but {} were counted",
-        part.rows_out
-    );
-    Err(Error::new(ErrorKind::Failed, reason)
-        .at(path)
-        .field(table)
-        .hint("remove the file and run the same command again"))
 }

@@ -46,6 +46,8 @@ impl Run<'_> {
                 .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;
+            let committed = self.lake.commit(staged)?;
+            let etags = committed.etag().into_iter().collect();
             let facts = PartFacts {
                 cell: other.cell,
                 file_number: other.file_number,
@@ -58,10 +60,10 @@ impl Run<'_> {
                 time_min: None,
                 time_max: None,
                 left_out: Some(made.left_out),
-                output: self.lake.commit(staged)?.into_facts(),
+                output: committed.into_facts(),
                 rejects: None,
             };
-            self.finish(shared, derived.table.name, &facts)?;
+            self.finish(shared, derived.table.name, &facts, etags)?;
             Ok((key, facts))
         });
         done.collect()

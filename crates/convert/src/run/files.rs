@@ -1,10 +1,11 @@
 //! One part: from its text to staged files, to files under their names, to facts.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use super::commit::check_footer;
+use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
 use crate::error::{Error, ErrorKind, Result, escape};
@@ -14,7 +15,7 @@ use crate::options::OnBadRow;
 use crate::part::{Converted, TableText, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
 use crate::source::Fingerprint;
-use crate::store::{Journal, Staging};
+use crate::store::{Committed, Journal, Staging};
 
 /// Reports how far a file is read, and stops reading when the run should stop.
 pub(super) struct Ticks<'a> {
@@ -186,11 +187,12 @@ impl Run<'_> {
         let rejects = rejects.map(Staging::close).transpose()?;
         let output = output.close()?;
         self.with_journal(shared, |_| Ok(()))?;
-        let rejects = match rejects {
-            Some(rejects) => Some(self.lake.commit(rejects)?.into_facts()),
-            None => None,
-        };
-        let output = self.lake.commit(output)?.into_facts();
+        let rejects = rejects
+            .map(|rejects| self.lake.commit(rejects))
+            .transpose()?;
+        let output = self.lake.commit(output)?;
+        let etags = rejects.iter().chain([&output]);
+        let etags = etags.flat_map(Committed::etag).collect();
         let facts = PartFacts {
             cell: part.key.cell,
             file_number: part.key.file_number,
@@ -207,10 +209,10 @@ impl Run<'_> {
             sentinels_mapped: converted.sentinels_mapped,
             time_min: converted.time.map(|(min, _)| min),
             time_max: converted.time.map(|(_, max)| max),
-            output,
-            rejects,
+            output: output.into_facts(),
+            rejects: rejects.map(Committed::into_facts),
         };
-        self.finish(shared, table, &facts)?;
+        self.finish(shared, table, &facts, etags)?;
         Ok(facts)
     }
 
@@ -220,10 +222,12 @@ impl Run<'_> {
         shared: &Shared,
         table: &'static str,
         facts: &PartFacts,
+        etags: BTreeMap<String, String>,
     ) -> Result<()> {
         self.count_in_manifest(facts)?;
-        check_footer(self.lake, self.plan.encoding.format(), table, facts)?;
-        self.with_journal(shared, |journal| journal.note(table, facts))?;
+        let (root, format) = (self.lake.root(), self.plan.encoding.format());
+        steady(|| check_footer(root, format, table, facts))?;
+        self.with_journal(shared, |journal| journal.note(table, facts, etags))?;
         tracing::debug!(output = facts.output.path, "committed");
         (self.watch)(Event::Finished {
             table,

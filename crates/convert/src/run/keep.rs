@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use tracelake_schema::Table;
-
-use super::recheck::{contradiction, no_file_twice};
-use super::{Parts, Run, TablePart, digest};
+use super::recheck::{Outputs, no_file_twice};
+use super::{Parts, Run, TablePart};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::location::{Location, LocationKind};
-use crate::manifest::{FileFacts, PartFacts};
+use crate::manifest::PartFacts;
 use crate::plan::{PartPlan, StreamPlan};
-use crate::source::{self, Fingerprint, Interrupt};
-use crate::store::{LakeProgress, inside};
+use crate::source::{self, Fingerprint};
+use crate::store::LakeProgress;
 use crate::words::several;
 
 impl Run<'_> {
@@ -54,14 +51,18 @@ impl Run<'_> {
             })
             .collect();
         let now = self.fingerprints(sources.values().copied())?;
+        let format = self.plan.encoding.format();
+        let outputs = Outputs::new(self.lake.root(), format, progress, false, &self.interrupt)?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.go_on()?;
-            let mut files = std::iter::once(&facts.output).chain(&facts.rejects);
-            let mut whole =
-                files.try_fold(true, |whole, file| Ok(whole && self.is_whole(file)?))?;
+            let mut whole = outputs.are_whole(&facts)?;
             let table = key.0.table(self.plan.trace);
             let is_misplaced = self.is_misplaced(&planned, key, &facts);
-            if whole && let Some(wrong) = self.contradiction(is_misplaced, table, &facts)? {
+            let wrong = || match is_misplaced {
+                true => Ok(Some("is not where the output of this part belongs")),
+                false => outputs.contradiction(table, &facts),
+            };
+            if whole && let Some(wrong) = wrong()? {
                 let path = &facts.output.path;
                 (self.watch)(Event::Warning(format!("{path}: {wrong}")));
                 whole = false;
@@ -117,19 +118,6 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// What is wrong with the facts of a part whose files are whole.
-    fn contradiction(
-        &self,
-        is_misplaced: bool,
-        table: &'static Table,
-        facts: &PartFacts,
-    ) -> Result<Option<&'static str>> {
-        if is_misplaced {
-            return Ok(Some("is not where the output of this part belongs"));
-        }
-        contradiction(self.lake.root(), self.plan.encoding.format(), table, facts)
-    }
-
     /// Whether the output of a part of the plan is not where the plan puts it.
     fn is_misplaced(
         &self,
@@ -147,11 +135,6 @@ impl Run<'_> {
         cut.is_some_and(|(table, stream)| {
             self.plan.cut(stream, table, number).output != facts.output.path
         })
-    }
-
-    /// Whether an output exists with the bytes that were committed.
-    fn is_whole(&self, output: &FileFacts) -> Result<bool> {
-        is_whole(self.lake.root(), output, &self.interrupt)
     }
 
     /// Whether a part is of a table that is to be derived.
@@ -211,14 +194,4 @@ impl Run<'_> {
             self.elsewhere()
         )))
     }
-}
-
-/// Whether an output exists with the bytes that were committed.
-pub(super) fn is_whole(root: &Location, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
-    let path = inside(root, &output.path)?;
-    let bytes = output.bytes;
-    if path.kind()? != Some(LocationKind::File { bytes }) {
-        return Ok(false);
-    }
-    Ok(digest(&path, interrupt)? == output.sha256)
 }

@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
             kept
         } else {
             // A release that somebody changed is refused now, and not after the first part.
-            self.lake.release_files()?;
+            self.lake.check_release()?;
             self.check_room(&todo)?;
             self.work(&todo, kept, continues)?
         };

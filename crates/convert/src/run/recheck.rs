@@ -1,18 +1,143 @@
 //! Facts that an earlier run noted, compared with the files that they describe. The digest of a file doesn't
 //! say that the counts beside it are right.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tracelake_schema::Table;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
-use super::Parts;
+use super::{Parts, digest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{LakeFile, count_lines};
-use crate::location::Location;
-use crate::manifest::PartFacts;
+use crate::location::{Location, LocationKind};
+use crate::manifest::{FileFacts, PartFacts};
 use crate::options::Format;
-use crate::store::inside;
+use crate::source::Interrupt;
+use crate::store::{LakeProgress, inside};
+
+/// How many times an output is read that other workers replace by equal bytes at the same time.
+const READINGS: usize = 8;
+
+/// The outputs of a lake that runs have noted.
+pub(super) struct Outputs<'a> {
+    root: &'a Location,
+    format: Format,
+    interrupt: &'a Interrupt,
+    /// The sizes of those that a bucket lists with the tag that was noted when they were made. They needn't be
+    /// read.
+    untouched: BTreeMap<String, u64>,
+}
+
+impl<'a> Outputs<'a> {
+    /// The outputs of `progress`; `reads_all` says whether tags are ignored.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub(super) fn new(
+        root: &'a Location,
+        format: Format,
+        progress: &LakeProgress,
+        reads_all: bool,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
+        let untouched = match root {
+            Location::Url(url) if !reads_all && !progress.etags.is_empty() => {
+                let mut listed = url.list_all()?;
+                listed.retain(|object| {
+                    object.etag.is_some()
+                        && object.etag.as_ref() == progress.etags.get(&object.path)
+                });
+                let listed = listed.into_iter();
+                listed.map(|object| (object.path, object.bytes)).collect()
+            }
+            Location::Url(_) | Location::Disk(_) => BTreeMap::new(),
+        };
+        Ok(Self {
+            root,
+            format,
+            interrupt,
+            untouched,
+        })
+    }
+
+    /// Whether all files of a part exist with the bytes that were committed.
+    pub(super) fn are_whole(&self, facts: &PartFacts) -> Result<bool> {
+        for file in files_of(facts) {
+            if !self.is_untouched(file) && !steady(|| is_whole(self.root, file, self.interrupt))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is wrong with the facts of a part whose files are whole; see [`contradiction`].
+    pub(super) fn contradiction(
+        &self,
+        table: &Table,
+        facts: &PartFacts,
+    ) -> Result<Option<&'static str>> {
+        // The worker that noted the tag has compared them.
+        if files_of(facts).all(|file| self.is_untouched(file)) {
+            return Ok(None);
+        }
+        steady(|| contradiction(self.root, self.format, table, facts))
+    }
+
+    fn is_untouched(&self, file: &FileFacts) -> bool {
+        self.untouched.get(&file.path) == Some(&file.bytes)
+    }
+}
+
+/// The output of a part and its rejects.
+fn files_of(facts: &PartFacts) -> impl Iterator<Item = &FileFacts> {
+    std::iter::once(&facts.output).chain(&facts.rejects)
+}
+
+/// Reads an output, and again if another worker has replaced it by equal bytes while it was read.
+///
+/// # Errors
+/// As `read`.
+pub(super) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..READINGS {
+        match read() {
+            Err(error) if error.is_replacement() => {}
+            done => return done,
+        }
+    }
+    read()
+}
+
+/// Whether an output exists with the bytes that were committed.
+fn is_whole(root: &Location, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
+    let path = inside(root, &output.path)?;
+    let bytes = output.bytes;
+    if path.kind()? != Some(LocationKind::File { bytes }) {
+        return Ok(false);
+    }
+    Ok(digest(&path, interrupt)? == output.sha256)
+}
+
+/// Reads the footer of a part back, and compares its row count with what was counted.
+pub(super) fn check_footer(
+    root: &Location,
+    format: Format,
+    table: &str,
+    part: &PartFacts,
+) -> Result<()> {
+    let path = inside(root, &part.output.path)?;
+    let rows = LakeFile::open(&path, format)?.rows(&path)?;
+    if rows == part.rows_out {
+        return Ok(());
+    }
+    let reason = format!(
+        "its footer says {rows} rows, but {} were counted",
+        part.rows_out
+    );
+    Err(Error::new(ErrorKind::Failed, reason)
+        .at(path)
+        .field(table)
+        .hint("remove the file and run the same command again"))
+}
 
 /// What is wrong with the facts of a part whose files have the digests that the facts name: its counts, or what
 /// they say of the output's rows, schema and range of time. `None` if nothing is.
@@ -71,8 +196,7 @@ fn has_its_number(facts: &PartFacts) -> bool {
 /// Refuses parts of which two name the same file: one of them has lost its rows.
 pub(super) fn no_file_twice(root: &Location, parts: &Parts) -> Result<()> {
     let mut seen = BTreeSet::new();
-    let files = parts.values();
-    let mut files = files.flat_map(|facts| std::iter::once(&facts.output).chain(&facts.rejects));
+    let mut files = parts.values().flat_map(files_of);
     match files.find(|file| !seen.insert(&file.path)) {
         None => Ok(()),
         Some(file) => Err(Error::new(ErrorKind::Refused, "is listed by two parts")

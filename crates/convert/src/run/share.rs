@@ -119,7 +119,7 @@ impl Run<'_> {
         self.check_derived(progress)?;
         if progress.complete {
             // A release that somebody changed is refused now, while the lake is as it was.
-            self.lake.release_files()?;
+            self.lake.check_release()?;
             self.lake.remove_plan()?;
             if let Some(origin) = &progress.origin {
                 self.lake.begin(origin, &progress.parts)?;

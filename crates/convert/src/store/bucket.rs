@@ -154,6 +154,14 @@ pub(super) fn base_parts(root: &Url, plan: &PlanFile) -> Result<Vec<(String, Par
     Ok(parts.collect())
 }
 
+/// The plan that a process works by.
+#[derive(Debug, Clone)]
+pub(super) struct OwnPlan {
+    digest: String,
+    /// The digest of the manifest that it adds to.
+    base: Option<String>,
+}
+
 impl Lake {
     /// The prefix of a lake in a bucket.
     pub(crate) fn url(&self) -> Option<&Url> {
@@ -193,10 +201,29 @@ impl Lake {
         Ok(true)
     }
 
-    /// Works by the plan with this digest from now on.
-    pub fn work_by(&self, plan: &str) {
+    /// Works by this plan from now on.
+    pub fn work_by(&self, digest: &str, plan: &PlanFile) {
         let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
-        *own = Some(plan.to_owned());
+        *own = Some(OwnPlan {
+            digest: digest.to_owned(),
+            base: plan.base.clone(),
+        });
+    }
+
+    fn own_plan(&self) -> Option<OwnPlan> {
+        let own = self.own_plan.lock();
+        own.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the plan in the bucket is the one that this run works by.
+    fn works_by_plan(&self) -> Result<bool> {
+        if self.own_plan().is_none() {
+            return Ok(false);
+        }
+        match self.check_plan() {
+            Err(error) if error.kind() == ErrorKind::Refused => Ok(false),
+            checked => checked.map(|()| true),
+        }
     }
 
     /// Checks that the plan in the bucket is still the one that this run works by. On disk, the lock does.
@@ -204,14 +231,12 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] if it isn't; if the store fails.
     pub fn check_plan(&self) -> Result<()> {
-        let own = self.own_plan.lock();
-        let own = own.unwrap_or_else(PoisonError::into_inner).clone();
-        let (Some(root), Some(own)) = (self.url(), own) else {
+        let (Some(root), Some(own)) = (self.url(), self.own_plan()) else {
             return Ok(());
         };
         let place = Location::Url(root.join(HOME).join(PLAN));
         let reason = match read_if_there(&place)? {
-            Some(bytes) if sha256(&bytes) == own => return Ok(()),
+            Some(bytes) if sha256(&bytes) == own.digest => return Ok(()),
             Some(_) => "another run has taken over this lake, by its own plan",
             None => "another run has finished this lake, or taken it over",
         };
@@ -220,12 +245,16 @@ impl Lake {
             .hint("run the same command again to see what is left to do"))
     }
 
-    /// Takes the manifest away that the plan adds to, after the files of its release, which describe it.
+    /// Takes the manifest away that the plan adds to, after the files of its release, which describe it. First
+    /// its copy is put again, in case that the commit before removed it while the plan was put.
     ///
     /// # Errors
-    /// As [`Lake::release_files`]; if the store fails.
-    pub fn withdraw_manifest(&self, root: &Url) -> Result<()> {
+    /// As [`Lake::check_release`]; [`ErrorKind::Refused`] if another run has taken over; if the store fails.
+    pub fn withdraw_manifest<T>(&self, root: &Url, found: &Found<T>) -> Result<()> {
+        self.put_base(root, found)?;
         self.withdraw_release()?;
+        // Where another run has taken over, the manifest may be its own by now.
+        self.check_plan()?;
         root.join(HOME).join(MANIFEST).remove()
     }
 
@@ -264,26 +293,31 @@ impl Lake {
     /// of the manifest unless this run works by the plan.
     pub(super) fn remove_facts_in_bucket(&self, root: &Url, manifest: &Manifest) -> Result<()> {
         let home = root.join(HOME);
-        let own = self.own_plan.lock();
-        let works_by_plan = own.unwrap_or_else(PoisonError::into_inner).is_some();
+        let works_by_plan = self.works_by_plan()?;
+        let now = sha256(&manifest.to_json()?);
+        let base = self.own_plan().and_then(|own| own.base);
+        // A run that adds to this manifest puts a copy of it before it puts its plan.
+        let is_needed = |path: &str| *path == base_name(&now) && base.as_ref() != Some(&now);
         let parts = manifest.parts();
         let mut names: BTreeSet<String> = parts
             .flat_map(|(table, facts)| [facts_name(table, facts), cut_name(&facts.source.path)])
             .map(|name| format!("{FACTS}/{name}"))
             .collect();
-        let listed = home.list_all()?.into_iter().map(|(path, _)| path);
+        let listed = home.list_all()?.into_iter().map(|listed| listed.path);
         let listed: Vec<String> = listed
-            .filter(|path| names.remove(path) || works_by_plan && path.starts_with("base-"))
+            .filter(|path| {
+                let is_copy = path.starts_with("base-") && !is_needed(path);
+                names.remove(path) || works_by_plan && is_copy
+            })
             .collect();
         home.remove_all(&listed)?;
         if !works_by_plan {
             return Ok(());
         }
         // A plan that another run has put in the meantime is not removed.
-        match self.check_plan() {
-            Ok(()) => home.join(PLAN).remove(),
-            Err(error) if error.kind() == ErrorKind::Refused => Ok(()),
-            Err(error) => Err(error),
+        match self.works_by_plan()? {
+            true => home.join(PLAN).remove(),
+            false => Ok(()),
         }
     }
 
@@ -347,13 +381,14 @@ pub(super) fn read_if_there(object: &Location) -> Result<Option<Vec<u8>>> {
 /// The journals in a lake's facts.
 pub(super) fn journals(root: &Url) -> Result<Vec<Vec<u8>>> {
     let facts = root.join(&format!("{HOME}/{FACTS}"));
-    let objects = facts.list_all()?.into_iter().map(|(path, _)| path);
+    let objects = facts.list_all()?.into_iter().map(|listed| listed.path);
     facts.read_all(objects.collect(), MOST_BYTES)
 }
 
 /// The outputs and rejects files of these tables; see [`super::files`].
 pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut files: Vec<String> = root.list_all()?.into_iter().map(|(path, _)| path).collect();
+    let listed = root.list_all()?.into_iter();
+    let mut files: Vec<String> = listed.map(|listed| listed.path).collect();
     files.retain(|path| {
         let (directory, name) = path.rsplit_once('/').unwrap_or_default();
         LakeDirectory::of(directory).is_some_and(|place| {
@@ -366,7 +401,8 @@ pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> 
 
 /// The objects below these tables that no plan can have named; see [`super::foreign_files`].
 pub(super) fn foreign_files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut files: Vec<String> = root.list_all()?.into_iter().map(|(path, _)| path).collect();
+    let listed = root.list_all()?.into_iter();
+    let mut files: Vec<String> = listed.map(|listed| listed.path).collect();
     files.retain(|path| {
         let table = path.split_once('/').map(|(table, _)| table);
         table.is_some_and(|table| tables.contains(table)) && !is_output(path)

@@ -36,6 +36,8 @@ pub struct LakeProgress {
     pub parts: Vec<(String, PartFacts)>,
     /// Files that were cut into parts, as far as that was wanted. In a finished lake there are none.
     pub cut: Vec<CutFacts>,
+    /// What a store named the content of outputs by when they were made, by their paths.
+    pub etags: BTreeMap<String, String>,
     /// What the shards of an unfinished lake have agreed on.
     pub plan: Option<PlanFile>,
     /// The SHA-256 of the plan, in a bucket.
@@ -89,7 +91,13 @@ impl CutFacts {
 #[serde(rename_all = "snake_case")]
 enum JournalLine {
     Origin(Origin),
-    Part { table: String, facts: PartFacts },
+    Part {
+        table: String,
+        facts: PartFacts,
+        /// What the store names the content of the outputs by, by their paths. A hint, which may be missing.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        etags: BTreeMap<String, String>,
+    },
     Cut(CutFacts),
 }
 
@@ -108,7 +116,7 @@ impl Lake {
     /// will not be there any more. Only for a process that has the lake alone.
     ///
     /// # Errors
-    /// As [`Lake::release_files`]; when the disk fails.
+    /// As [`Lake::check_release`]; when the disk fails.
     pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
         self.withdraw_release()?;
         let mut lines = line(&JournalLine::Origin(origin.clone()))?;
@@ -116,6 +124,7 @@ impl Lake {
             lines.extend(line(&JournalLine::Part {
                 table: table.clone(),
                 facts: facts.clone(),
+                etags: BTreeMap::new(),
             })?);
         }
         self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
@@ -324,7 +333,14 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
     }
     for line in lines {
         match line.as_deref().map(serde_json::from_slice) {
-            Some(Ok(JournalLine::Part { table, facts })) => progress.parts.push((table, facts)),
+            Some(Ok(JournalLine::Part {
+                table,
+                facts,
+                etags,
+            })) => {
+                progress.parts.push((table, facts));
+                progress.etags.extend(etags);
+            }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
@@ -352,14 +368,20 @@ impl Journal {
         }))
     }
 
-    /// Notes a finished part.
+    /// Notes a finished part, with what the store names the content of its outputs by.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn note(&mut self, table: &str, facts: &PartFacts) -> Result<()> {
+    pub fn note(
+        &mut self,
+        table: &str,
+        facts: &PartFacts,
+        etags: BTreeMap<String, String>,
+    ) -> Result<()> {
         self.write(&JournalLine::Part {
             table: table.to_owned(),
             facts: facts.clone(),
+            etags,
         })
     }
 
@@ -380,7 +402,7 @@ impl Journal {
             Entries::Bucket { facts, origin } => {
                 let name = match one {
                     JournalLine::Origin(_) => return Ok(()),
-                    JournalLine::Part { table, facts } => facts_name(table, facts),
+                    JournalLine::Part { table, facts, .. } => facts_name(table, facts),
                     JournalLine::Cut(cut) => cut_name(&cut.source),
                 };
                 let place = facts.join(&name);

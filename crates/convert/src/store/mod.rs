@@ -30,6 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::Manifest;
 use crate::words::several;
+use bucket::OwnPlan;
 use disk::{
     Access, inside_directory, is_output, lock, make_all, make_directory, open_if_there,
     refuse_symlink, remove_all, remove_file, sync_directory,
@@ -70,8 +71,8 @@ pub enum Unnamed {
 #[derive(Debug)]
 pub struct Lake {
     root: Location,
-    /// In a bucket, the digest of the plan that this process works by.
-    own_plan: Mutex<Option<String>>,
+    /// In a bucket, the plan that this process works by.
+    own_plan: Mutex<Option<OwnPlan>>,
     /// Holds the lock, on disk.
     lock: Option<File>,
     access: Access,
@@ -485,6 +486,7 @@ fn busy(root: &Location) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::io::Write;
 
     use super::disk::names;
@@ -603,8 +605,8 @@ mod tests {
         let lake = Lake::open(&directory.path().into()).unwrap();
         let facts = commit(&lake, "jobs/part-0.parquet", b"x");
         let mut journal = lake.begin(&origin(), &[]).unwrap();
-        journal.note("jobs", &facts).unwrap();
-        journal.note("jobs", &facts).unwrap();
+        journal.note("jobs", &facts, BTreeMap::new()).unwrap();
+        journal.note("jobs", &facts, BTreeMap::new()).unwrap();
         let path = directory.path().join("_tracelake/journal.ndjson");
         let whole = fs::read(&path).unwrap();
         for (length, parts) in [(whole.len(), 2), (whole.len() - 1, 1), (40, 0), (0, 0)] {

@@ -1,12 +1,10 @@
 //! The files of a release, at the top of a lake.
 //!
-//! [`SUMS`] is written before the other files and removed after them, so whatever is there of a
-//! release is named in it with its digest: a file of this name that is somebody else's is known as
-//! such and never touched, and a release that is not whole does not pass `sha256sum --check`.
+//! [`SUMS`] is written last and removed first, so a lake that has it has everything that it names. While the other
+//! files are written or removed, a copy of it is in the lake's home, so whatever is there of a release is named in
+//! one of the two with its digest: a file of this name that isn't of a release is known as such and never touched.
 
 use std::fs;
-
-use sha2::{Digest, Sha256};
 
 use super::bucket;
 use super::disk::{read_if_there, remove_file, sync_directory};
@@ -14,7 +12,7 @@ use super::{HOME, Lake, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::FileFacts;
-use crate::seal::hex;
+use crate::seal::sha256;
 use crate::source::fingerprint;
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
@@ -25,6 +23,9 @@ pub const CARD: &str = "README.md";
 pub const CROISSANT: &str = "croissant.json";
 /// The description as a data package.
 pub const DATA_PACKAGE: &str = "datapackage.json";
+
+/// The copy of [`SUMS`] while the other files are written or removed.
+const PENDING: &str = "_tracelake/SHA256SUMS";
 
 /// The files of a release beside [`SUMS`].
 pub const RELEASE: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
@@ -61,15 +62,12 @@ pub fn file_facts(root: &Location, path: &str) -> Result<FileFacts> {
 /// # Errors
 /// When it cannot be read.
 pub fn release_sums(root: &Location) -> Result<Option<String>> {
-    let path = root.join(SUMS);
-    let bytes = match &path {
-        Location::Disk(path) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
-            None
-        }
-        Location::Disk(path) => read_if_there(path)?,
-        Location::Url(_) => bucket::read_if_there(&path)?,
-    };
-    let Some(bytes) = bytes else {
+    sums_at(root, SUMS)
+}
+
+/// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
+fn sums_at(root: &Location, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = read_file(&root.join(name))? else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -82,29 +80,53 @@ pub fn release_sums(root: &Location) -> Result<Option<String>> {
     Ok(ours.then_some(text))
 }
 
+/// The bytes of a file; `None` if there is nothing, or something else than a file.
+fn read_file(path: &Location) -> Result<Option<Vec<u8>>> {
+    match path {
+        Location::Disk(path) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
+            Ok(None)
+        }
+        Location::Disk(path) => read_if_there(path),
+        Location::Url(_) => bucket::read_if_there(path),
+    }
+}
+
 impl Lake {
-    /// Puts the files of a release into the lake, in place of those of an earlier one.
+    /// Puts the files of a release of the manifest with this digest into the lake, in place of those of an earlier
+    /// one.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] when a file of such a name is not of a release; when the disk fails,
-    /// and then [`SUMS`] names what is not there.
-    pub fn put_release(&self, sums: &str, files: &[(&str, Vec<u8>)]) -> Result<()> {
+    /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or, in a bucket, when the lake changes
+    /// at the same time; when the disk fails.
+    pub fn put_release(&self, sums: &str, files: &[(&str, Vec<u8>)], manifest: &str) -> Result<()> {
         self.withdraw_release()?;
-        let files = files.iter().map(|(name, bytes)| (*name, &bytes[..]));
-        let files: Vec<(&str, &[u8])> = files.collect();
-        let all = || std::iter::once((SUMS, sums.as_bytes())).chain(files.iter().copied());
+        let all = || {
+            std::iter::once((SUMS, sums.as_bytes()))
+                .chain(files.iter().map(|(name, bytes)| (*name, &bytes[..])))
+        };
         for (name, bytes) in all() {
             let path = self.root().join(name);
-            let other = || Ok(fingerprint(&path)?.sha256 != hex(&Sha256::digest(bytes)));
-            if path.is_there()? && other()? {
+            if path.is_there()? && read_file(&path)?.as_deref() != Some(bytes) {
                 return Err(Error::new(ErrorKind::Refused, "is not of a release")
                     .at(path)
                     .hint("move it away, then run the same command again"));
             }
         }
-        for (name, bytes) in all() {
+        self.write_whole(PENDING, sums.as_bytes())?;
+        for (name, bytes) in files {
             self.write_whole(name, bytes)?;
         }
+        self.write_whole(SUMS, sums.as_bytes())?;
+        let now = read_file(&self.root().join(&format!("{HOME}/{MANIFEST}")))?;
+        if now.is_none_or(|bytes| sha256(&bytes) != manifest) {
+            // A run has added to the lake, and has missed this release.
+            self.withdraw_release()?;
+            let reason = "the lake changed while it was released";
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .at(self.root())
+                .hint("once no other run works on it, run the same command again"));
+        }
+        self.remove_release_files(&[PENDING])?;
         if self.root().as_path().is_some() {
             self.clear_staging()?;
             sync_directory(&self.home(""))?;
@@ -115,39 +137,64 @@ impl Lake {
     /// Removes the files of a release, because the lake that they describe is about to change.
     ///
     /// # Errors
-    /// As [`Lake::release_files`]; when the disk fails.
+    /// As [`Lake::check_release`]; when the disk fails.
     pub(super) fn withdraw_release(&self) -> Result<()> {
-        let files = self.release_files()?;
-        if let Location::Url(root) = self.root() {
-            return files
-                .iter()
-                .try_for_each(|file| root.remove_all(&[(*file).to_owned()]));
-        }
-        for file in &files {
-            remove_file(&self.directory().join(file))?;
-        }
-        if files.is_empty() {
+        let sums = self.sums()?;
+        let [whole, pending] = &sums;
+        if whole.is_none() && pending.is_none() {
             return Ok(());
         }
-        sync_directory(self.directory())
+        let files = self.files_in(&sums)?;
+        if let Some(whole) = whole {
+            self.write_whole(PENDING, whole.as_bytes())?;
+            self.remove_release_files(&[SUMS])?;
+        }
+        self.remove_release_files(&files)?;
+        self.remove_release_files(&[PENDING])
     }
 
-    /// The existing files of a release, [`SUMS`] last; none where there is no release.
+    fn remove_release_files(&self, names: &[&str]) -> Result<()> {
+        let Some(root) = self.url() else {
+            for name in names {
+                remove_file(&self.directory().join(name))?;
+            }
+            return sync_directory(self.directory());
+        };
+        root.remove_all(
+            &names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// The digests of a release, and those of one that is being written or removed.
+    fn sums(&self) -> Result<[Option<String>; 2]> {
+        Ok([release_sums(self.root())?, sums_at(self.root(), PENDING)?])
+    }
+
+    /// Checks that the files of a release, if there is one, are as they were written.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] when one of them was changed since: somebody's work would be lost.
-    pub fn release_files(&self) -> Result<Vec<&'static str>> {
-        let Some(sums) = release_sums(self.root())? else {
-            return Ok(Vec::new());
-        };
+    /// [`ErrorKind::Refused`] when one of them was changed since, so that work would be lost.
+    pub fn check_release(&self) -> Result<()> {
+        self.files_in(&self.sums()?).map(|_| ())
+    }
+
+    /// The existing files beside [`SUMS`] that one of these names; none where there are no digests.
+    fn files_in(&self, sums: &[Option<String>]) -> Result<Vec<&'static str>> {
         let mut files = Vec::new();
+        if sums.iter().all(Option::is_none) {
+            return Ok(files);
+        }
         for name in RELEASE {
             let path = self.root().join(name);
-            if !path.is_there()? {
+            let Some(bytes) = read_file(&path)? else {
                 continue;
-            }
-            let line = sums_line(&fingerprint(&path)?.sha256, name);
-            if !sums.lines().any(|one| one == line) {
+            };
+            let line = sums_line(&sha256(&bytes), name);
+            let mut named = sums.iter().flatten().flat_map(|sums| sums.lines());
+            if !named.any(|one| one == line) {
                 return Err(
                     Error::new(ErrorKind::Refused, "was changed since the release")
                         .at(path)
@@ -156,7 +203,6 @@ impl Lake {
             }
             files.push(name);
         }
-        files.push(SUMS);
         Ok(files)
     }
 }

@@ -99,8 +99,8 @@ impl Lake {
             StagedFile::Disk(path) => path,
             StagedFile::Bucket(upload) => {
                 self.check_plan()?;
-                upload.complete()?;
-                return Ok(Committed { facts });
+                let etag = upload.complete()?;
+                return Ok(Committed { facts, etag });
             }
         };
         let root = self.directory();
@@ -118,7 +118,7 @@ impl Lake {
         }
         path.rename(&target)?;
         sync_directory(target.parent().unwrap_or(root))?;
-        Ok(Committed { facts })
+        Ok(Committed { facts, etag: None })
     }
 
     /// Writes a file, whole or not at all; the path is relative to the lake.
@@ -234,6 +234,7 @@ enum StagedFile {
 #[derive(Debug)]
 pub struct Committed {
     facts: FileFacts,
+    etag: Option<String>,
 }
 
 impl Committed {
@@ -241,6 +242,12 @@ impl Committed {
     #[must_use]
     pub fn into_facts(self) -> FileFacts {
         self.facts
+    }
+
+    /// Its path, and what the store names its content by; `None` on disk.
+    #[must_use]
+    pub fn etag(&self) -> Option<(String, String)> {
+        Some((self.facts.path.clone(), self.etag.clone()?))
     }
 }
 

@@ -150,6 +150,7 @@ fn commit(
             threads: threads.unwrap_or_else(program::all_threads),
             max_rejects,
             unnamed: Unnamed::Refuse,
+            verify_outputs: false,
             stop: progress.stop_flag(),
         };
         let patience = Duration::from_secs(patience.into());

@@ -11,7 +11,7 @@ use super::super::url::Scheme;
 use super::super::{Url, redacted};
 use super::client::{Refusal, Unusable};
 use super::environment::is_set;
-use crate::error::{Error, ErrorKind, escape};
+use crate::error::{Error, ErrorKind, Replaced, escape};
 
 /// The longest reason of somebody else that is shown, in bytes.
 const REASON: usize = 200;
@@ -140,9 +140,12 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             None => other(url, unsigned, doing, error),
         },
     };
-    Error::new(ErrorKind::Failed, reason)
-        .at(url.to_string())
-        .hint(hint)
+    let error = Error::new(ErrorKind::Failed, reason);
+    let error = error.at(url.to_string()).hint(hint);
+    match failure {
+        Failure::Changed => error.because(Replaced),
+        _ => error,
+    }
 }
 
 fn other(url: &Url, unsigned: bool, doing: &str, error: &object_store::Error) -> (String, String) {

@@ -22,7 +22,7 @@ use futures_util::StreamExt;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::{Entry, Interrupt, LocationKind, Url};
+use super::{Entry, Interrupt, Listed, LocationKind, Url};
 use crate::error::{Error, ErrorKind, Result};
 use store::Stores;
 
@@ -227,8 +227,8 @@ pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
     })
 }
 
-/// All objects below a prefix of a bucket, and their sizes.
-pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
+/// All objects below a prefix of a bucket.
+pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     ask_for(url, |network, url| async move {
         network.stores.open(&url).await?.list_all().await
     })
@@ -236,9 +236,10 @@ pub(super) fn list_all(url: &Url) -> Result<Vec<(String, u64)>> {
 
 /// Puts a small object in the place of what has its name.
 pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
-    ask_for(url, |network, url| async move {
+    let put = ask_for(url, |network, url| async move {
         network.stores.create(&url).await?.put(bytes).await
-    })
+    });
+    put.map(|_: Option<String>| ())
 }
 
 /// Puts a small object where there is none; false if there is one.

@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tracelake_schema::TRACES;
 
 use super::super::url::Scheme;
-use super::super::{Entry, LocationKind, Url};
+use super::super::{Entry, Listed, LocationKind, Url};
 use super::client::{Connector, UNKNOWN, is_truthy};
 use super::download::Transfer;
 use super::environment::{self, is_set};
@@ -431,15 +431,14 @@ impl Object {
         Ok(Some(bytes.into()))
     }
 
-    /// Puts bytes in its place.
-    pub(super) async fn put(&self, bytes: Vec<u8>) -> Result<()> {
+    /// Puts bytes in its place, and returns what the store names them by.
+    pub(super) async fn put(&self, bytes: Vec<u8>) -> Result<Option<String>> {
         let put = self
             .store
             .objects
             .put_opts(&self.path, bytes.into(), PutMode::Overwrite.into());
-        put.await
-            .map(|_| ())
-            .map_err(|error| self.failed("write", error))
+        let put = put.await.map_err(|error| self.failed("write", error))?;
+        Ok(put.e_tag)
     }
 
     /// Puts bytes where there is no object yet; false if there is one.
@@ -473,8 +472,8 @@ impl Object {
         }
     }
 
-    /// All objects below it: their paths relative to it, and their sizes.
-    pub(super) async fn list_all(&self) -> Result<Vec<(String, u64)>> {
+    /// All objects below it.
+    pub(super) async fn list_all(&self) -> Result<Vec<Listed>> {
         let prefix = (!self.path.as_ref().is_empty()).then_some(&self.path);
         let depth = self.path.parts().count();
         let mut listed = self.store.objects.list(prefix);
@@ -488,7 +487,11 @@ impl Object {
                 .map(|part| unmarked(part.as_ref()).to_owned())
                 .collect();
             if !names.is_empty() {
-                all.push((names.join("/"), object.size));
+                all.push(Listed {
+                    path: names.join("/"),
+                    bytes: object.size,
+                    etag: object.e_tag,
+                });
             }
         }
         Ok(all)
@@ -534,7 +537,7 @@ impl Object {
         Ok(entries.collect())
     }
 
-    /// Reports what isn't wrong yet. Nobody but the program shows it.
+    /// Reports what isn't wrong yet. Only the program shows it.
     pub(super) fn warn(&self, what: &str) {
         tracing::warn!("{}: {what}", self.url);
     }

@@ -106,8 +106,8 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes the object visible, in place of what had its name.
-    pub(in super::super) fn complete(mut self) -> Result<()> {
+    /// Makes the object visible, in place of what had its name; returns what the store names its content by.
+    pub(in super::super) fn complete(mut self) -> Result<Option<String>> {
         self.flush()?;
         let object = self.object.clone();
         let Some(parts) = &self.parts else {
@@ -115,12 +115,12 @@ impl Upload {
             return self.ask(async move { object.put(bytes).await });
         };
         let parts = Arc::clone(parts);
-        self.ask(async move {
+        let completed = self.ask(async move {
             let completed = parts.lock().await.complete().await;
             completed.map_err(|error| object.failed("write", error))
         })?;
         self.parts = None;
-        Ok(())
+        Ok(completed.e_tag)
     }
 
     /// Has the network's thread do some work, and waits for it.

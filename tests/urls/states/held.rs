@@ -1,0 +1,78 @@
+//! A run that is held at one request while others run.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Objects, Server, command, store, tracelake};
+use crate::crash::child::HANGS;
+use crate::support::{Run, ended, ensure};
+use crate::urls::server::{Answer, Asked};
+
+/// A store in which the first request of a kind waits until it is let go.
+pub(super) struct Holding {
+    pub(super) server: Server,
+    held: Arc<AtomicUsize>,
+    is_let_go: Arc<AtomicBool>,
+}
+
+impl Holding {
+    pub(super) fn new(state: &Objects, is_held: fn(&Asked) -> bool) -> Self {
+        let held = Arc::new(AtomicUsize::new(0));
+        let is_let_go = Arc::new(AtomicBool::new(false));
+        let (holds, let_go) = (Arc::clone(&held), Arc::clone(&is_let_go));
+        let server = store(state, move |asked| {
+            if is_held(asked) && holds.fetch_add(1, Ordering::SeqCst) == 0 {
+                let begun = Instant::now();
+                while !let_go.load(Ordering::SeqCst) && begun.elapsed() < HANGS {
+                    thread::sleep(Duration::from_millis(5));
+                }
+            }
+            Answer::Well
+        });
+        Self {
+            server,
+            held,
+            is_let_go,
+        }
+    }
+
+    /// Runs a command; while it waits for the answer to its request, `others` run.
+    pub(super) fn around(
+        &self,
+        tables: &str,
+        arguments: &[&str],
+        others: &[(&str, &[&str])],
+    ) -> Result<Run, String> {
+        let mut held = command(&self.server, tables, arguments);
+        if arguments.first() != Some(&"release") {
+            held.args(["--threads", "1"]);
+        }
+        held.stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = held.spawn().unwrap();
+        let begun = Instant::now();
+        while self.held.load(Ordering::SeqCst) == 0 && begun.elapsed() < HANGS {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let is_held = self.held.load(Ordering::SeqCst) > 0;
+        let outcome = others.iter().try_for_each(|(tables, arguments)| {
+            let run = tracelake(&self.server, tables, arguments);
+            ensure(run.code == 0, || {
+                format!("{tables} {arguments:?}: {}", run.stderr)
+            })
+        });
+        self.is_let_go.store(true, Ordering::SeqCst);
+        let run = ended(child.wait_with_output().unwrap());
+        ensure(is_held, || {
+            format!("it asked for no such thing: {}", run.stderr)
+        })?;
+        outcome.map(|()| run)
+    }
+}
+
+/// Whether facts are put.
+pub(super) fn puts_facts(asked: &Asked) -> bool {
+    asked.method == "PUT" && asked.path.contains("/_tracelake/facts/")
+}
