@@ -157,6 +157,38 @@ fn names_of_files_are_escaped() {
     score.close();
 }
 
+/// A file that is named alone may have any name that a manifest can hold.
+#[test]
+fn a_source_file_with_control_characters_in_its_name_is_refused() {
+    let mut score = Score::new("hostile names of a file that is named alone");
+    for name in ["a\nb", "\x1b[31m", "a\u{9b}b", "a b", "é", "a'b$"] {
+        let scratch = Scratch::new();
+        scratch.only(
+            "job_events",
+            format!("{}\n", good_row("job_events")).as_bytes(),
+        );
+        let part = scratch.src().join("job_events/part-00000-of-00001.csv.gz");
+        let named = scratch.path().join(format!("{name}.csv.gz"));
+        fs::rename(part, &named).unwrap();
+        let said = convert(
+            &named,
+            &scratch.out(),
+            &["--trace", "google-2011-v2.1", "--tables", "job_events"],
+        );
+        let outcome = match name.chars().any(char::is_control) {
+            true => one_error(&said, &[4])
+                .and_then(|()| tame(&said))
+                .and_then(|()| ensure(!scratch.out().exists(), || "OUT was made".to_owned())),
+            false => ensure(said.code == 0, || said.stderr.clone()).and_then(|()| {
+                let verified = run([std::path::Path::new("verify"), &scratch.out()]);
+                ensure(verified.code == 0, || verified.stderr.clone())
+            }),
+        };
+        score.count(&name.escape_debug().to_string(), outcome);
+    }
+    score.close();
+}
+
 /// The summary and the plan name SRC, which was typed, but perhaps not read.
 #[test]
 fn the_name_of_the_source_is_escaped_in_the_summary() {

@@ -238,12 +238,17 @@ fn changed_values_of_a_manifest_are_found_and_healed() {
     paths.retain(|path| !SAYS_ITSELF.iter().any(|known| path.starts_with(known)));
     // Nor does a file say under which name and with how many bytes its source was published.
     paths.retain(|path| !path.ends_with("/source/path") && !path.ends_with("/source/bytes"));
+    let mut forgeries: Vec<(&str, Value)> = paths
+        .iter()
+        .map(|path| (&path[..], changed(healthy.pointer(path).unwrap())))
+        .collect();
+    forgeries.push(("/tables/0/parts/0/source/path", "../x".into()));
     let mut score = Score::new("changed values of a manifest with a right digest");
     let mut healed = 0;
-    for path in &paths {
+    for (path, value) in forgeries {
         copy(&scratch.out(), &out);
         let mut forged = healthy.clone();
-        *forged.pointer_mut(path).unwrap() = changed(healthy.pointer(path).unwrap());
+        *forged.pointer_mut(path).unwrap() = value;
         write_manifest(&out, &forged);
         let verified = run(["verify", lake, "--source", src.to_str().unwrap()]);
         let is_hinted = verified.stderr.contains("convert again");

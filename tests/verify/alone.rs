@@ -126,6 +126,13 @@ fn verify_finds_counts_that_do_not_fit() {
             "../out/x.parquet",
             "leads out of the lake",
         ),
+        (
+            "/tables/0/parts/1/source/path",
+            "../../etc/passwd",
+            "leads out of the source",
+        ),
+        ("/tables/0/parts/1/source/path", "/etc/passwd", "leads out"),
+        ("/tables/0/parts/1/source/path", "a\nb", "leads out"),
         ("/tables/0/name", "machine_attributes", "machine_attributes"),
         ("/tables/0/name", "nothing", "unknown table"),
     ];

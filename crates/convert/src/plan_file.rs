@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::PartFacts;
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::manifest::{PartFacts, is_relative};
 use crate::origin::{unreadable, with_origin};
 use crate::part_key::{CellName, PartKey, read_cell};
 use crate::seal;
@@ -140,6 +140,13 @@ impl PlanFile {
         })?;
         plan.origin.check_format()?;
         plan.check_shards()?;
+        let parts = plan.parts.iter().map(|part| &part.source);
+        let mut sources = parts.chain(plan.streams.iter().map(|stream| &stream.source));
+        if let Some(source) = sources.find(|source| !is_relative(&source.path)) {
+            let shown = escape(source.path.as_bytes(), 200);
+            let reason = format!("not a plan: {shown} is a path that leads out of the source");
+            return Err(Error::new(ErrorKind::Refused, reason));
+        }
         if let Some(base) = &plan.base
             && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
         {

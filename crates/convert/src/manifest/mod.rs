@@ -7,6 +7,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Seek};
+use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -183,6 +184,13 @@ pub struct FileFacts {
     pub bytes: u64,
     /// The SHA-256 of its bytes, in lower-case hexadecimal.
     pub sha256: String,
+}
+
+/// Whether a path names a file below a directory: relative, without `..` and without control characters.
+pub(crate) fn is_relative(path: &str) -> bool {
+    let is_name = |component| matches!(component, Component::Normal(_));
+    let has_control = path.chars().any(char::is_control);
+    !path.is_empty() && !has_control && Path::new(path).components().all(is_name)
 }
 
 impl Manifest {

@@ -20,6 +20,7 @@ use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::FieldOrder;
 use crate::location::Location;
+use crate::manifest::is_relative;
 use crate::origin::Origin;
 use crate::output::Encoding;
 use crate::part_key::PartKey;
@@ -221,7 +222,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
         checksums = checksums.is_some(),
         "planned"
     );
-    Ok(Plan {
+    let plan = Plan {
         origin: Origin {
             synthetic: source.found.synthetic,
             ..Origin::new(trace.name, request.settings(trace))
@@ -235,7 +236,23 @@ pub fn plan(request: &Request) -> Result<Plan> {
         derived,
         absent: chosen.absent,
         warnings,
-    })
+    };
+    check_names(&plan)?;
+    Ok(plan)
+}
+
+/// Refuses a source file whose name can't be in a manifest.
+fn check_names(plan: &Plan) -> Result<()> {
+    let parts = plan.parts().map(|(_, part)| &part.source);
+    let mut names = parts.chain(plan.streams.iter().map(|stream| &stream.source));
+    match names.find(|name| !is_relative(name)) {
+        None => Ok(()),
+        Some(name) => Err(
+            Error::new(ErrorKind::Misfit, "has a control character in its name")
+                .at(plan.source.join(name))
+                .hint("rename it"),
+        ),
+    }
 }
 
 /// A source whose trace is known.

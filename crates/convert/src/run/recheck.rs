@@ -10,7 +10,7 @@ use super::{Parts, digest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{LakeFile, count_lines};
 use crate::location::{Location, LocationKind};
-use crate::manifest::{FileFacts, PartFacts};
+use crate::manifest::{FileFacts, PartFacts, is_relative};
 use crate::options::Format;
 use crate::source::Interrupt;
 use crate::store::{LakeProgress, inside};
@@ -161,6 +161,9 @@ pub(super) fn contradiction(
         return Ok(Some(
             "its rejects file has another number of rows than was noted",
         ));
+    }
+    if !is_relative(&facts.source.path) {
+        return Ok(Some("the path of its source leads out of the source"));
     }
     if !has_its_number(facts) {
         return Ok(Some("its file has another number"));

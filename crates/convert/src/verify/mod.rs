@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
 use crate::lake_file::count_lines;
 use crate::location::Location;
-use crate::manifest::{FileFacts, Manifest, PartFacts};
+use crate::manifest::{FileFacts, Manifest, PartFacts, is_relative};
 use crate::options::Format;
 use crate::part_key::CELL;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
@@ -401,6 +401,12 @@ impl<'a> LakeView<'a> {
         of_source: &[&PartFacts],
         source: &mut Option<SourceFile<'a>>,
     ) -> Result<u64> {
+        if !is_relative(&part.source.path) {
+            let shown = escape(part.source.path.as_bytes(), 200);
+            let reason =
+                format!("the manifest names its source {shown}, which leads out of the source");
+            return Err(corrupt(reason).at(path).hint(AGAIN));
+        }
         let output = Output::open(path, self.format)?;
         let rows = output.rows()?;
         if rows != part.rows_out {
