@@ -42,14 +42,14 @@ fn another_plan_is_refused_before_anything_is_written() {
         ),
         (
             &["--shard", "1/2", "--tables", "job_events"],
-            "was planned and is not any more",
+            "is in that plan, but not in this run",
         ),
         (
             &["--shard", "1/2", "--parts", "0"],
-            "was planned and is not any more",
+            "is in that plan, but not in this run",
         ),
         // A plain run continues the same plan and no other.
-        (&["--parts", "0"], "was planned and is not any more"),
+        (&["--parts", "0"], "is in that plan, but not in this run"),
         (&["--layout", "flat"], "layout was hive and is now flat"),
     ];
     for (arguments, says) in others {

@@ -357,7 +357,7 @@ impl PlannedStream {
     }
 }
 
-/// The first of two lists of files that is only in one of them, or is another file now.
+/// The first of two lists of files that is only in one of them, or differs.
 fn first_difference<T>(
     then: &[T],
     now: &[T],
@@ -368,10 +368,10 @@ fn first_difference<T>(
     let known: BTreeSet<&String> = names.iter().collect();
     let known_now: BTreeSet<&String> = names_now.iter().collect();
     if let Some(gone) = names.iter().find(|name| !known_now.contains(name)) {
-        return Some(format!("{gone} was planned and is not any more"));
+        return Some(format!("{gone} is in that plan, but not in this run"));
     }
     if let Some(new) = names_now.iter().find(|name| !known.contains(name)) {
-        return Some(format!("{new} was not planned and is now"));
+        return Some(format!("{new} is in this run, but not in that plan"));
     }
     let mut pairs = then.iter().zip(now);
     pairs.find_map(|(then, now)| {
@@ -386,7 +386,7 @@ fn first_difference<T>(
             let (then, now) = (then.bytes, now.bytes);
             return Some(format!("{name} had {then} bytes and has now {now}"));
         }
-        (then.etag != now.etag).then(|| format!("{name} is another file now"))
+        (then.etag != now.etag).then(|| format!("{name} has changed since it was planned"))
     })
 }
 

@@ -36,7 +36,7 @@ pub fn release(
     if !lake.progress()?.complete {
         return Err(refused("not a finished lake: a run on it was broken off")
             .at(root)
-            .hint("run convert on it until it ends well"));
+            .hint("run convert until it succeeds"));
     }
     // What was read before the lock may have been another run's.
     let manifest_file = manifest_facts(root)?;

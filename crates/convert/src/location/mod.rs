@@ -217,7 +217,7 @@ impl Location {
         let read = self.open()?.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(|error| from_read(error).or_at(self))?;
         if bytes.len() as u64 > limit {
-            let reason = format!("is larger than {limit} bytes, which it never is by nature");
+            let reason = format!("is larger than {limit} bytes; such a file never is");
             return Err(Error::new(ErrorKind::Corrupt, reason)
                 .at(self)
                 .hint("it is not what its name says: move it away"));

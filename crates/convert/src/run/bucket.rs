@@ -168,11 +168,9 @@ impl Run<'_> {
         }
         let reason = match plan.difference(own) {
             Some(difference) => {
-                format!(
-                    "other runs work on this lake by another plan: {difference}; theirs is {plan}"
-                )
+                format!("another plan is in progress here: {difference}; it converts {plan}")
             }
-            None => format!("other runs work on this lake; their plan is {plan}"),
+            None => format!("another plan is in progress here; it converts {plan}"),
         };
         Error::new(ErrorKind::Refused, reason)
             .at(root)
@@ -245,7 +243,7 @@ pub(super) fn committed(
 /// The error for a lake that is finished, with a plan beside it that adds something else.
 pub(super) fn two_lakes(manifest: &Manifest, plan: &PlanFile) -> Error {
     let reason = format!(
-        "the lake is finished with {}, and a plan that isn't carried out adds {plan}",
+        "the lake is finished with {}, and an unfinished plan adds {plan}",
         tables_of(manifest)
     );
     Error::new(ErrorKind::Refused, reason).hint(TAKE_OVER)

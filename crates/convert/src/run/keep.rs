@@ -13,7 +13,6 @@ use crate::manifest::PartFacts;
 use crate::plan::{PartPlan, StreamPlan};
 use crate::source::{self, Fingerprint};
 use crate::store::LakeProgress;
-use crate::words::several;
 
 impl Run<'_> {
     /// Says what of the manifest and the journals isn't believed.
@@ -25,8 +24,8 @@ impl Run<'_> {
         }
         if progress.damaged_lines > 0 {
             (self.watch)(Event::Warning(format!(
-                "{} of the journals of this lake can't be believed; the parts are converted again",
-                several(progress.damaged_lines, "line")
+                "damaged lines in this lake's journals: {}; their parts are converted again",
+                progress.damaged_lines
             )));
         }
     }

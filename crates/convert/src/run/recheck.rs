@@ -151,7 +151,7 @@ pub(super) fn contradiction(
     facts: &PartFacts,
 ) -> Result<Option<&'static str>> {
     if facts.rows_out.checked_add(facts.rows_rejected) != Some(facts.rows_in) {
-        return Ok(Some("the rows that were noted for it don't add up"));
+        return Ok(Some("its recorded row counts don't add up"));
     }
     let rejected = match &facts.rejects {
         None => 0,
@@ -159,7 +159,7 @@ pub(super) fn contradiction(
     };
     if rejected != facts.rows_rejected {
         return Ok(Some(
-            "its rejects file has another number of rows than was noted",
+            "its rejects file doesn't have the recorded number of rows",
         ));
     }
     if !is_relative(&facts.source.path) {
@@ -176,7 +176,7 @@ pub(super) fn contradiction(
         file => file?,
     };
     if file.rows(&path)? != facts.rows_out {
-        return Ok(Some("its footer has another number of rows than was noted"));
+        return Ok(Some("its footer doesn't have the recorded number of rows"));
     }
     if fingerprint(file.schema()) != fingerprint(&arrow_schema(table)) {
         return Ok(Some("it has another schema than its table"));
@@ -184,7 +184,7 @@ pub(super) fn contradiction(
     if let Some(time) = table.time
         && file.range(table.columns[time].name)?.unzip() != (facts.time_min, facts.time_max)
     {
-        return Ok(Some("it has another range of time than was noted"));
+        return Ok(Some("it doesn't have the recorded time range"));
     }
     Ok(None)
 }

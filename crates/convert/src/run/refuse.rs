@@ -23,7 +23,7 @@ impl Run<'_> {
     /// Where else the lake could go, for a hint. In a bucket nothing is ever overwritten.
     pub(super) fn elsewhere(&self) -> &'static str {
         match self.lake.root() {
-            Location::Disk(_) => "another directory, or --overwrite",
+            Location::Disk(_) => "another directory or --overwrite",
             Location::Url(_) => "a new prefix",
         }
     }
@@ -45,7 +45,7 @@ impl Run<'_> {
                 let reason = format!("the lake was made with other options: {difference}");
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root())
-                    .hint(format!("use the same ones, {}", self.elsewhere())))
+                    .hint(format!("use the same ones, or {}", self.elsewhere())))
             }
         }
     }
@@ -111,7 +111,7 @@ impl Run<'_> {
         match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),
             Some(file) => {
-                let reason = "may be part of a lake, but no manifest that can be read names it";
+                let reason = "is in no readable manifest, but may belong to a lake";
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root().join(file))
                     .hint(format!("select its part too, or use {}", self.elsewhere())))
@@ -134,7 +134,7 @@ pub(super) fn same_plan(then: &PlanFile, now: &PlanFile) -> Result<()> {
     match then.difference(now) {
         None => Ok(()),
         Some(difference) => {
-            let reason = format!("its shards were begun by another plan: {difference}");
+            let reason = format!("its shards follow another plan: {difference}");
             Err(Error::new(ErrorKind::Refused, reason).hint(
                 "use the same source and options for all shards, or another directory; \
                  if nothing works by that plan, pass --take-over",

@@ -66,12 +66,11 @@ pub(super) fn join(
             // Another process may take the lake in between, so the plan is looked at once more.
             Ok(false) if lake.is_alone() => lake.share()?,
             Ok(false) if begun.elapsed() > PREPARED_WITHIN => {
-                return Err(Error::new(
-                    ErrorKind::Refused,
-                    "another tracelake is working on this lake, by no plan",
-                )
-                .at(out)
-                .hint("wait for it to end, or name another directory"));
+                return Err(
+                    Error::new(ErrorKind::Refused, "another run has this lake to itself")
+                        .at(out)
+                        .hint("wait for it to end, or name another directory"),
+                );
             }
             Ok(false) => {
                 drop(lake);

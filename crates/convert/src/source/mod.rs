@@ -337,7 +337,7 @@ pub fn open_small(path: &Path, limit: u64) -> Result<File> {
     let metadata = file.metadata();
     let metadata = metadata.map_err(|error| Error::io("read", path, error))?;
     if metadata.len() > limit {
-        let reason = format!("is larger than {limit} bytes, which it never is by nature");
+        let reason = format!("is larger than {limit} bytes; such a file never is");
         return Err(Error::new(ErrorKind::Corrupt, reason)
             .at(path)
             .hint("it is not what its name says: move it away"));

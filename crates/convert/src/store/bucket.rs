@@ -123,7 +123,7 @@ pub fn orphaned_base(root: &Url) -> Result<Option<String>> {
             let reason = "holds copies of several manifests, and neither a manifest nor a plan";
             Err(Error::new(ErrorKind::Refused, reason)
                 .at(home)
-                .hint("put back manifest.json from the right one of them"))
+                .hint("copy the right one to manifest.json"))
         }
     }
 }
@@ -193,7 +193,7 @@ impl Lake {
         if place.put_new(json)? {
             place.remove()?;
             let reason =
-                "the store ignores conditional writes, by which runs keep out of each other's way";
+                "the store ignores conditional writes, which tracelake needs to keep runs apart";
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(self.root())
                 .hint("see docs/object-stores.md for the stores that have them"));

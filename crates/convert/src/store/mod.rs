@@ -97,7 +97,7 @@ pub fn read_manifest(root: &Location) -> Result<Manifest> {
             "not a finished lake: it has no manifest",
         )
         .at(root)
-        .hint("run convert on it until it ends well"))
+        .hint("run convert until it succeeds"))
     })
 }
 

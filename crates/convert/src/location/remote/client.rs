@@ -268,7 +268,7 @@ impl Service {
             if !body.iter().all(|byte| byte.is_ascii_graphic()) {
                 return Err(Unusable {
                     reason: "the metadata service answers something else".to_owned(),
-                    hint: "set credentials; docs/object-stores.md lists all that is read",
+                    hint: "set credentials; docs/object-stores.md lists the variables",
                 }
                 .into());
             }

@@ -113,7 +113,7 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             "check the URL; case matters".to_owned(),
         ),
         Failure::NoSuchRange => (
-            format!("cannot {doing}: the server says that it has no such bytes"),
+            format!("cannot {doing}: the server says that it doesn't have that range"),
             AGAIN.to_owned(),
         ),
         Failure::NoRanges => (
@@ -122,10 +122,10 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
         ),
         Failure::Changed => (
             "changed while it was read".to_owned(),
-            "once nobody writes it any more, run the same command again".to_owned(),
+            "when it no longer changes, run the same command again".to_owned(),
         ),
         Failure::Cut => (
-            format!("cannot {doing}: the connection was cut again and again"),
+            format!("cannot {doing}: the connection was cut repeatedly"),
             AGAIN.to_owned(),
         ),
         Failure::Slow => (
@@ -194,7 +194,7 @@ fn export_profile(url: &Url) -> Option<String> {
 fn set_credentials(url: &Url) -> String {
     export_profile(url).unwrap_or_else(|| {
         let credentials = environment(url.scheme).credentials;
-        format!("set {credentials}; docs/object-stores.md lists all that is read")
+        format!("set {credentials}; docs/object-stores.md lists the variables")
     })
 }
 
@@ -301,7 +301,7 @@ pub(super) fn misconfigured(url: &Url, error: &object_store::Error) -> Error {
             (
                 "the environment doesn't describe a store that can be used".to_owned(),
                 format!(
-                    "check {} and {}; docs/object-stores.md lists all that is read",
+                    "check {} and {}; docs/object-stores.md lists the variables",
                     names.credentials, names.endpoint
                 ),
             )

@@ -421,7 +421,7 @@ impl Object {
             Err(failure) => return Err(self.error("read", failure)),
         };
         if answer.meta.size > limit {
-            let reason = format!("is larger than {limit} bytes, which it never is by nature");
+            let reason = format!("is larger than {limit} bytes; such a file never is");
             return Err(Error::new(ErrorKind::Corrupt, reason)
                 .at(self.url.to_string())
                 .hint("it is not what its name says: move it away"));
