@@ -30,6 +30,7 @@ mod equal;
 mod fuzz_targets;
 mod golden;
 mod nested;
+mod older;
 mod readers;
 mod rejects;
 mod release;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tracelake_convert::seal;
+use tracelake_schema::TRACES;
 
 use crate::support::{
-    Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, tree,
-    write_manifest,
+    Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, run,
+    tree, write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -245,6 +246,28 @@ fn an_obstacle_in_a_lake_is_one_clear_error() {
         let _ = fs::remove_file(aside);
     }
     score.close();
+}
+
+/// Outputs of which nothing is known, one of them derived, are made again by a run that makes all of them.
+#[test]
+fn derived_outputs_are_made_again_when_no_facts_can_be_read() {
+    let derives = TRACES.iter().find(|trace| !trace.derived.is_empty());
+    let trace = derives.unwrap();
+    let scratch = Scratch::new();
+    fs::remove_dir(scratch.src()).unwrap();
+    let src = scratch.src();
+    let generate = ["generate", trace.name, src.to_str().unwrap()];
+    let made = run(generate.into_iter().chain(["--rows", "60"]));
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let derive = ["--derive", "dag"];
+    scratch.convert_well(&derive);
+    assert!(scratch.out().join(trace.derived[0].table.name).is_dir());
+    let expected = tree(&scratch.out());
+    fs::remove_file(scratch.out().join(MANIFEST)).unwrap();
+    let without = scratch.convert(&[]);
+    assert_eq!(without.code, 6, "{}", without.stderr);
+    scratch.convert_well(&derive);
+    assert_same_tree(&tree(&scratch.out()), &expected, "again");
 }
 
 /// Replaces one string of the manifest.

@@ -140,6 +140,38 @@ fn a_plan_that_is_gone_is_taken_over() {
     convert(&scratch.src(), &out, &[]).well();
 }
 
+/// A plan that can't be read says nothing, but what its workers have finished is kept.
+#[test]
+fn a_damaged_plan_is_taken_over() {
+    let whole = Scratch::with_sample(2, 30);
+    whole.convert_well(&[]);
+    for by_shards in [false, true] {
+        let scratch = begun();
+        let out = scratch.out();
+        let path = out.join("_tracelake/plan.json");
+        let plan = fs::read_to_string(&path).unwrap();
+        fs::write(&path, plan.replacen("\"shards\": 2", "\"shards\": 3", 1)).unwrap();
+        let before = tree(&out);
+        let again = ["--shard", "1/2"];
+        for arguments in [&[][..], &["--dry-run"], &again] {
+            let says = "run convert again with --take-over";
+            refused(&convert(&scratch.src(), &out, arguments), says);
+        }
+        refused(&commit(&out), "run convert again with --take-over");
+        assert_same_tree(&tree(&out), &before, "refused");
+        let arguments = if by_shards { &again[..] } else { &[] };
+        let taking = ["--take-over", "--progress", "json"];
+        let run = convert(&scratch.src(), &out, &[arguments, &taking].concat());
+        run.well();
+        if by_shards {
+            commit(&out).well();
+        } else {
+            assert!(run.stderr.contains("\"event\":\"kept\""), "{}", run.stderr);
+        }
+        assert_same(&out, &whole.out(), "taken over");
+    }
+}
+
 #[test]
 fn a_commit_says_what_is_missing_and_which_shard_it_belongs_to() {
     let scratch = begun();

@@ -131,9 +131,8 @@ impl PlanFile {
     pub fn from_json(json: &[u8]) -> Result<Self> {
         if !seal::is_whole(json) {
             let reason = "the plan is damaged: its content doesn't match the digest at its end";
-            return Err(Error::new(ErrorKind::Refused, reason).hint(
-                "if nothing else works on this lake, run the same command with --take-over",
-            ));
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .hint("if nothing else works on this lake, run convert again with --take-over"));
         }
         let plan: Self = serde_json::from_slice(json).map_err(|error| {
             unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")

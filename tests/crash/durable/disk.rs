@@ -9,11 +9,7 @@ use crate::support::tree;
 const MANIFEST: &str = "_tracelake/manifest.json";
 const STAGING: &str = "_tracelake/staging";
 
-/// Whether the names of the lake and of directories above it, and removals, have to be synced as well.
-const IS_STRICT: bool = false;
-
-/// The lake on a disk, and what is in doubt of it. Paths are relative to the lake; those above it don't count,
-/// but for the directories that were made for it.
+/// The lake on a disk, and what is in doubt of it. What is above the lake counts only if it was made for it.
 pub(super) struct Disk {
     root: PathBuf,
     /// Files that were renamed to their names, and directories that were made.
@@ -132,19 +128,16 @@ impl Disk {
         in_table || path.starts_with("_tracelake/rejects")
     }
 
-    /// Complains of outputs that a power cut would undo.
+    /// Complains of outputs that a power cut would undo, and of others that it would bring back.
     fn check_outputs(&mut self, when: &str) {
-        let doubts = self
-            .unsynced_names
-            .iter()
-            .chain(self.unsynced_removals.iter().filter(|_| IS_STRICT));
         let parents = self.made.iter().filter(|path| self.is_output(path));
         let parents: BTreeSet<&Path> = parents.flat_map(|path| path.ancestors()).collect();
-        let doubts = doubts.filter(|path| {
-            let is_above = parents.contains(path.as_path()) && path.starts_with(&self.root);
-            self.is_output(path) || is_above && **path != self.root
-        });
-        let doubts: Vec<PathBuf> = doubts.cloned().collect();
+        let names = self.unsynced_names.iter();
+        let names = names.filter(|path| self.is_output(path) || parents.contains(path.as_path()));
+        let home = self.root.join("_tracelake");
+        let removals = self.unsynced_removals.iter();
+        let removals = removals.filter(|path| self.is_output(path) || !path.starts_with(&home));
+        let doubts: Vec<PathBuf> = names.chain(removals).cloned().collect();
         for path in doubts {
             self.complain(&path, &format!("is not in a synced directory {when}"));
         }
@@ -167,13 +160,7 @@ impl Disk {
         let staging = self.root.join(STAGING);
         let doubts = self.unsynced_names.iter().chain(&self.unsynced_removals);
         let doubts = doubts.chain(&self.unsynced);
-        let doubts = doubts.filter(|path| {
-            !path.starts_with(&staging)
-                && (IS_STRICT
-                    || path.starts_with(&self.root)
-                        && **path != self.root
-                        && !self.unsynced_removals.contains(*path))
-        });
+        let doubts = doubts.filter(|path| !path.starts_with(&staging));
         let doubts: Vec<PathBuf> = doubts.cloned().collect();
         for path in doubts {
             self.complain(&path, "is not synced at the end");

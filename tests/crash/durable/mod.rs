@@ -4,6 +4,7 @@
 mod disk;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 use tracelake_schema::TRACES;
 
-use crate::support::{Score, Scratch, good_row, program, run};
+use crate::support::{Score, Scratch, copy, ensure, good_row, program, run, tree};
 use disk::Disk;
 
 /// The library that records.
@@ -189,5 +190,55 @@ fn outputs_are_synced_before_the_manifest_and_everything_at_the_end() {
         "a lake that is released, extended and released again",
         lake.disk.close(),
     );
+    score.close();
+}
+
+/// Kills a command before each of its changes, runs it again, and expects the lake of an undisturbed run.
+fn kill_everywhere(
+    score: &mut Score,
+    what: &str,
+    before: Option<&Path>,
+    command: &[&str],
+    code: i32,
+) {
+    let start = || {
+        let mut lake = Recorded::new(source());
+        if let Some(before) = before {
+            copy(before, &lake.out);
+            lake.disk = Disk::new(&lake.out);
+        }
+        lake
+    };
+    let mut whole = start();
+    whole.ends(command, code);
+    let expected = tree(&whole.out);
+    for changes in 0.. {
+        let mut lake = start();
+        let ended = lake.run(command, Some(changes));
+        if ended.status.signal().is_none() {
+            assert_eq!(ended.status.code(), Some(code), "{ended:?}");
+            break;
+        }
+        lake.ends(command, code);
+        let outcome = lake
+            .disk
+            .close()
+            .and_then(|()| ensure(tree(&lake.out) == expected, || "another lake".to_owned()));
+        score.count(&format!("{what}, killed after {changes} changes"), outcome);
+    }
+}
+
+#[test]
+#[cfg_attr(not(preload), ignore = "needs glibc and a C compiler")]
+fn a_run_after_a_kill_syncs_what_the_killed_one_did_not() {
+    let mut score = Score::new("kills between two changes");
+    kill_everywhere(&mut score, "convert", None, &REJECT, 3);
+    let mut finished = Recorded::new(source());
+    finished.ends(&REJECT, 3);
+    let before = Some(finished.out.as_path());
+    let overwrite = reject(&["--overwrite", "--layout", "flat"]);
+    kill_everywhere(&mut score, "convert --overwrite", before, &overwrite, 3);
+    let release = ["release", "--allow-missing", "--allow-rejects"];
+    kill_everywhere(&mut score, "release", before, &release, 0);
     score.close();
 }

@@ -108,6 +108,10 @@ const ROWS: &[Row] = &[
     ("jobs and a foreign plan", OTHERS, &["--shard", "1/2"], 6, &["plan", JOBS, MACHINES], Untouched),
     ("jobs and a foreign plan", "", &["commit"], 6, &["plan", JOBS, MACHINES], Untouched),
 
+    ("a damaged plan of all", "", &[], 6, &["--take-over"], Untouched),
+    ("a damaged plan of all", "", &["--take-over", "--dry-run"], 0, &[], Untouched),
+    ("a damaged plan of all", "", &["--take-over"], 0, &[], Lake("")),
+
     ("jobs", JOBS, &["--overwrite"], 2, &["new prefix"], Untouched),
     ("a plan of all", "", &["--overwrite"], 2, &["new prefix"], Untouched),
 ];
@@ -117,6 +121,8 @@ fn states() -> BTreeMap<&'static str, Objects> {
     let nothing = Objects::new();
     let shard: &[&str] = &["--shard", "0/2"];
     let all_begun = after(&nothing, &[("", shard)]);
+    let mut damaged = all_begun.clone();
+    damaged.get_mut(PLAN).unwrap()[0] ^= 1;
     let others_planned = planned(&lake(JOBS), OTHERS, shard);
     let all_made = after(&nothing, &[("", shard), ("", &["--shard", "1/2"])]);
     let jobs_made = after(&nothing, &[(JOBS, shard), (JOBS, &["--shard", "1/2"])]);
@@ -149,6 +155,7 @@ fn states() -> BTreeMap<&'static str, Objects> {
             union(&lake(JOBS), &plan_of(&after(&nothing, &[(OTHERS, shard)]))),
         ),
         ("jobs, others planned", others_planned),
+        ("a damaged plan of all", damaged),
         ("a plan of all", all_begun),
         ("nothing", nothing),
     ])

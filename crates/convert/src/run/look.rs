@@ -17,6 +17,15 @@ pub struct FinishedParts {
 }
 
 impl FinishedParts {
+    /// The parts that facts or a manifest name.
+    pub(super) fn of(progress: &LakeProgress) -> Self {
+        let finished = progress.parts.iter();
+        let finished = finished.map(|(table, facts)| (table.clone(), facts.key()));
+        Self {
+            finished: finished.collect(),
+        }
+    }
+
     /// Whether a part of a table is finished.
     #[must_use]
     pub fn has(&self, table: &str, part: PartKey) -> bool {
@@ -32,10 +41,7 @@ pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<
     let progress = match Lake::peek(out)? {
         None => LakeProgress::default(),
         Some(lake) => {
-            let progress = match run_options.overwrite {
-                true => LakeProgress::default(),
-                false => lake.progress()?,
-            };
+            let progress = progress(&lake, run_options)?;
             let run = Run::new(plan, &lake, run_options, None, &|_| {});
             run.refuse(&progress)?;
             if !progress.complete {
@@ -45,11 +51,20 @@ pub fn look(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<
         }
     };
     check_derived(plan, &progress)?;
-    let finished = progress.parts.into_iter();
-    let finished = finished.map(|(table, facts)| (table, facts.key()));
-    Ok(FinishedParts {
-        finished: finished.collect(),
-    })
+    Ok(FinishedParts::of(&progress))
+}
+
+/// What counts as finished in a lake for a run with these options, unless it is one of several workers.
+pub(super) fn progress(lake: &Lake, run_options: RunOptions<'_>) -> Result<LakeProgress> {
+    match run_options {
+        RunOptions {
+            overwrite: true, ..
+        } => Ok(LakeProgress::default()),
+        RunOptions {
+            take_over: true, ..
+        } => lake.progress_to_take_over(),
+        _ => lake.progress(),
+    }
 }
 
 impl Run<'_> {

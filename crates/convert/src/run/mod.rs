@@ -215,11 +215,7 @@ impl<'a> Run<'a> {
 
     /// A plain run: everything, and then the commit.
     fn convert(&self) -> Result<Outcome> {
-        let progress = if self.run_options.overwrite {
-            LakeProgress::default()
-        } else {
-            self.lake.progress()?
-        };
+        let progress = look::progress(self.lake, self.run_options)?;
         self.refuse(&progress)?;
         self.refuse_other_plan(&progress)?;
         self.check_derived(&progress)?;

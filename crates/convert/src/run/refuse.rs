@@ -43,9 +43,15 @@ impl Run<'_> {
             None => Ok(()),
             Some(difference) => {
                 let reason = format!("the lake was made with other options: {difference}");
+                let then = progress.origin.as_ref().map(|then| then.encoding);
+                // Which encoding a program has is nothing to choose.
+                let same = match then == Some(now.encoding) {
+                    true => "use the same ones",
+                    false => "use the version of tracelake that made it",
+                };
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(self.lake.root())
-                    .hint(format!("use the same ones, or {}", self.elsewhere())))
+                    .hint(format!("{same}, or {}", self.elsewhere())))
             }
         }
     }
@@ -97,11 +103,13 @@ impl Run<'_> {
             .parts()
             .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
             .collect();
-        // What a stream makes is known by its table alone.
+        // What a stream makes is known by its table alone, and so is what is derived.
         let streams = self.plan.streams.iter();
+        let streams = streams.flat_map(|stream| self.plan.tables_of(stream));
+        let derived = self.plan.derived.iter().map(|derived| derived.table.name);
         let streams: Vec<String> = streams
-            .flat_map(|stream| self.plan.tables_of(stream))
             .map(|table| table.order.table.name)
+            .chain(derived)
             .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
             .collect();
         let is_planned = |file: &String| {

@@ -7,6 +7,7 @@ use super::{FinishedParts, Run, RunOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::plan::{Estimate, Plan, SourceSize, StreamPlan, TablePlan};
+use crate::store::LakeProgress;
 use crate::words::count;
 
 /// What the work takes, and what there is.
@@ -112,6 +113,22 @@ impl Room {
 }
 
 impl Run<'_> {
+    /// Refuses the work that is left beside the parts that are finished, which aren't validated, if the disk is
+    /// clearly too small for it.
+    pub(super) fn check_room_beside(&self, progress: &LakeProgress) -> Result<()> {
+        if self.run_options.ignore_disk_space {
+            return Ok(());
+        }
+        let out = self.lake.root();
+        Room::of(
+            self.plan,
+            &FinishedParts::of(progress),
+            out,
+            self.run_options,
+        )
+        .check(out)
+    }
+
     /// Refuses work for which the disk is clearly too small.
     pub(super) fn check_room(&self, todo: &[Work<'_>]) -> Result<()> {
         if self.run_options.ignore_disk_space {

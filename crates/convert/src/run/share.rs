@@ -84,9 +84,12 @@ pub(super) fn join(
 impl Run<'_> {
     /// Looks at the lake, and refuses one that another plan works on.
     fn find(&self, agreed: &PlanFile) -> Result<LakeState> {
-        let progress = self.lake.progress()?;
-        self.refuse(&progress)?;
         let taken_over = self.run_options.take_over && self.lake.is_alone();
+        let progress = match taken_over {
+            true => self.lake.progress_to_take_over()?,
+            false => self.lake.progress()?,
+        };
+        self.refuse(&progress)?;
         if let Some(then) = progress.plan.as_ref().filter(|_| !taken_over) {
             same_plan(then, agreed).map_err(|error| error.at(self.lake.root()))?;
             return Ok(LakeState::Agreed);
@@ -116,6 +119,7 @@ impl Run<'_> {
     /// Prepares the lake for all workers; this one has it alone.
     fn prepare(&self, agreed: &PlanFile, progress: &LakeProgress) -> Result<()> {
         self.check_derived(progress)?;
+        self.check_room_beside(progress)?;
         if progress.complete {
             // A release that somebody changed is refused now, while the lake is as it was.
             self.lake.check_release()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::ErrorKind as Io;
+use std::io::{self, ErrorKind as Io};
 use std::path::{Component, Path, PathBuf};
 
 use super::bucket;
@@ -71,13 +71,16 @@ fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Makes a directory and its parents, and lists those that it made.
+/// Makes a directory and its parents, lists those that it made, and makes sure that their names are on the disk.
+/// The one that was there may have been made by a run that was killed before it did that.
 pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Error::new(ErrorKind::Refused, "not a directory")
-            .at(path)
-            .hint("name a directory for the lake")),
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            return Err(Error::new(ErrorKind::Refused, "not a directory")
+                .at(path)
+                .hint("name a directory for the lake"));
+        }
         Err(error) if error.kind() == Io::NotFound => {
             if let Some(parent) = path
                 .parent()
@@ -89,9 +92,16 @@ pub(super) fn make_all(path: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
             if one.map_err(|error| error.or_hint("name another directory for the lake"))? {
                 made.push(path.to_owned());
             }
-            Ok(())
         }
-        Err(error) => Err(Error::io("look at", path, error)),
+        Err(error) => return Err(Error::io("look at", path, error)),
+    }
+    let Some(above) = above(path) else {
+        return Ok(());
+    };
+    match fsync_directory(above) {
+        // A directory outside of the lake that may not be read can't be opened, and so not synced.
+        Err(error) if error.kind() == Io::PermissionDenied => Ok(()),
+        synced => synced.map_err(|error| Error::io("fsync", above, error)),
     }
 }
 
@@ -162,14 +172,31 @@ pub(super) fn remove_all(path: &Path) -> Result<()> {
     }
 }
 
+/// Makes sure that the name of a file or directory is on the disk.
+pub(super) fn sync_name(path: &Path) -> Result<()> {
+    above(path).map_or(Ok(()), sync_directory)
+}
+
+/// The directory that has the name of a path; `None` for the root of all.
+fn above(path: &Path) -> Option<&Path> {
+    let above = path.parent()?;
+    match above.as_os_str().is_empty() {
+        true => Some(Path::new(".")),
+        false => Some(above),
+    }
+}
+
 /// Makes sure that the names in a directory are on the disk.
 pub(super) fn sync_directory(path: &Path) -> Result<()> {
+    fsync_directory(path).map_err(|error| Error::io("fsync", path, error))
+}
+
+fn fsync_directory(path: &Path) -> io::Result<()> {
     // Only Unix can open a directory; elsewhere the rename itself is all there is.
-    if cfg!(unix) {
-        let synced = File::open(path).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| Error::io("fsync", path, error))?;
+    match cfg!(unix) {
+        true => File::open(path)?.sync_all(),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// The place of a path that a lake names for one of its files; a manifest may come from strangers,
@@ -386,6 +413,21 @@ fn all_names(path: &Path) -> Result<Vec<OsString>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nothing is refused to the superuser.
+    #[cfg(unix)]
+    #[test]
+    fn a_lake_in_a_directory_that_may_not_be_read_can_be_made() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode));
+        mode(0o300).unwrap();
+        let mut made = Vec::new();
+        let outcome = make_all(&directory.path().join("new/lake"), &mut made);
+        mode(0o700).unwrap();
+        outcome.unwrap();
+        assert_eq!(made.len(), 2);
+    }
 
     #[test]
     fn outputs_are_where_a_plan_puts_them() {

@@ -111,6 +111,14 @@ impl Lake {
         progress(self.root())
     }
 
+    /// What is finished, for a run that replaces the plan: a plan that can't be read counts as none.
+    ///
+    /// # Errors
+    /// As the function [`progress`], but for the plan.
+    pub fn progress_to_take_over(&self) -> Result<LakeProgress> {
+        progress_unless_plan(self.root(), |_| Ok(None))
+    }
+
     /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
     /// starts a journal with the parts that stay. A release goes first: it describes a lake that
     /// will not be there any more. Only for a process that has the lake alone.
@@ -213,9 +221,14 @@ pub fn plan_bytes(plan: &PlanFile, root: &Location) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`Lake::progress`].
 pub fn progress(root: &Location) -> Result<LakeProgress> {
+    progress_unless_plan(root, Err)
+}
+
+/// What is finished, with a plan that can't be read replaced by the answer to its error.
+fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakeProgress> {
     let progress = match root {
-        Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME)),
-        Location::Url(url) => progress_in_bucket(root, url),
+        Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME), damaged),
+        Location::Url(url) => progress_in_bucket(root, url, damaged),
     };
     let mut progress = progress?;
     for cut in &progress.cut {
@@ -224,7 +237,10 @@ pub fn progress(root: &Location) -> Result<LakeProgress> {
     Ok(progress)
 }
 
-fn progress_on_disk(root: &Location, home: &Path) -> Result<LakeProgress> {
+/// What takes the place of a plan that can't be read.
+type DamagedPlan = fn(Error) -> Result<Option<PlanFile>>;
+
+fn progress_on_disk(root: &Location, home: &Path, damaged: DamagedPlan) -> Result<LakeProgress> {
     let mut progress = LakeProgress::default();
     match manifest_at(&Location::from(&home.join(MANIFEST)))? {
         None => {}
@@ -233,9 +249,9 @@ fn progress_on_disk(root: &Location, home: &Path) -> Result<LakeProgress> {
     }
     let place = home.join(PLAN);
     if let Some(json) = read_if_there(&place)? {
-        let plan = PlanFile::from_json(&json).map_err(|error| error.at(place))?;
-        progress.origin = Some(plan.origin.clone());
-        progress.plan = Some(plan);
+        let plan = PlanFile::from_json(&json).map_err(|error| error.at(place));
+        progress.plan = plan.map(Some).or_else(damaged)?;
+        progress.origin = progress.plan.as_ref().map(|plan| plan.origin.clone());
     }
     for (_, name) in journals(home)? {
         if let Some(journal) = read_if_there(&home.join(name))? {
@@ -247,7 +263,7 @@ fn progress_on_disk(root: &Location, home: &Path) -> Result<LakeProgress> {
     Ok(progress)
 }
 
-fn progress_in_bucket(root: &Location, url: &Url) -> Result<LakeProgress> {
+fn progress_in_bucket(root: &Location, url: &Url, damaged: DamagedPlan) -> Result<LakeProgress> {
     let state = LakeState::of(url)?;
     let mut progress = LakeProgress::default();
     if let Some(finished) = state.finished() {
@@ -258,7 +274,7 @@ fn progress_in_bucket(root: &Location, url: &Url) -> Result<LakeProgress> {
     }
     if let Some(found) = state.plan {
         progress.plan_digest = Some(found.digest);
-        progress.plan = Some(found.content?);
+        progress.plan = found.content.map(Some).or_else(damaged)?;
     }
     if progress.complete {
         return Ok(progress);

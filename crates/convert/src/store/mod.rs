@@ -7,6 +7,7 @@
 //! OUT/_tracelake/journal.ndjson                             finished parts of an unfinished lake
 //! OUT/_tracelake/journal-1.ndjson                           the same of one worker among several
 //! OUT/_tracelake/staging/0/                                 files that one process is writing
+//! OUT/_tracelake/strays.txt                                 outputs that are being removed
 //! OUT/_tracelake/lock                                       held while a process changes the lake
 //! OUT/SHA256SUMS and its like                               of a release; gone when the lake changes
 //! ```
@@ -17,6 +18,7 @@ mod facts;
 mod peek;
 mod release;
 mod staging;
+mod strays;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -29,12 +31,12 @@ use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::Manifest;
-use crate::words::several;
 use bucket::OwnPlan;
 use disk::{
-    Access, inside_directory, is_output, lock, make_all, make_directory, open_if_there,
-    refuse_symlink, remove_all, remove_file, sync_directory,
+    Access, lock, make_all, make_directory, open_if_there, refuse_symlink, remove_all,
+    sync_directory, sync_name,
 };
+use strays::unnamed_outputs;
 
 pub use bucket::{Found, LakeState, finished_by_another, orphaned_base};
 pub use disk::{files, foreign_files, inside, is_skipped};
@@ -82,6 +84,8 @@ pub struct Lake {
     left_behind: usize,
     /// The directory for the staged files of this process, once it has one.
     staging: Mutex<Option<PathBuf>>,
+    /// Directories of which this process knows that their names are on the disk.
+    synced: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// Reads the manifest of a lake.
@@ -153,6 +157,7 @@ impl Lake {
             made: Vec::new(),
             left_behind: 0,
             staging: Mutex::default(),
+            synced: Mutex::default(),
         })
     }
 
@@ -227,6 +232,7 @@ impl Lake {
             made: Vec::new(),
             left_behind: 0,
             staging: Mutex::default(),
+            synced: Mutex::default(),
         };
         if access == Access::Alone {
             lake.left_behind = lake.clear_staging()?;
@@ -334,40 +340,11 @@ impl Lake {
             self.remove_facts_in_bucket(root, manifest)?;
             return Ok(strays);
         }
-        for stray in &strays {
-            self.remove_stray(stray)?;
-        }
+        self.remove_strays(manifest, &strays)?;
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
         self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
         self.tidy(manifest)?;
-        Ok(strays)
-    }
-
-    /// The outputs of `tables` that a manifest doesn't name.
-    fn unnamed(&self, manifest: &Manifest, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-        let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-        let mut strays = files(&self.root, tables)?;
-        strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
-        Ok(strays)
-    }
-
-    /// Removes the outputs of `tables` that the manifest of a finished lake doesn't name, and returns them.
-    ///
-    /// # Errors
-    /// When the disk or the store fails.
-    pub fn remove_unnamed(
-        &self,
-        manifest: &Manifest,
-        tables: &BTreeSet<&str>,
-    ) -> Result<Vec<String>> {
-        let strays = self.unnamed(manifest, tables)?;
-        match &self.root {
-            Location::Url(root) => root.remove_all(&strays)?,
-            Location::Disk(_) => strays
-                .iter()
-                .try_for_each(|stray| self.remove_stray(stray))?,
-        }
         Ok(strays)
     }
 
@@ -380,25 +357,9 @@ impl Lake {
             return self.remove_facts_in_bucket(root, manifest);
         }
         self.remove_facts()?;
+        self.forget_strays()?;
         self.clear_staging()?;
         sync_directory(&self.home(""))
-    }
-
-    fn remove_stray(&self, stray: &str) -> Result<()> {
-        let root = self.directory();
-        let file = inside_directory(root, stray)?;
-        remove_file(&file)?;
-        // A directory goes with its last file; where others have put something, it stays.
-        for directory in file
-            .ancestors()
-            .skip(1)
-            .take_while(|parent| *parent != root)
-        {
-            if fs::remove_dir(directory).is_err() {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Ends this worker's part in a lake that others still work on.
@@ -444,29 +405,11 @@ fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if make_directory(&home)? {
-        made.push(home);
+        made.push(home.clone());
     }
+    // A run that made them may have been killed before it did this.
+    sync_name(&home)?;
     Ok(made)
-}
-
-/// How many unnamed outputs an error names.
-const UNNAMED_SHOWN: usize = 5;
-
-/// The error for outputs that no facts name, of which there are some.
-fn unnamed_outputs(root: &Location, strays: &[String]) -> Error {
-    let shown = strays.iter().take(UNNAMED_SHOWN).map(String::as_str);
-    let shown: Vec<&str> = shown.collect();
-    let more = match strays.len().saturating_sub(UNNAMED_SHOWN) as u64 {
-        0 => String::new(),
-        more => format!(" and {}", several(more, "more file")),
-    };
-    let reason = format!(
-        "in a table's directory, but no run noted them: {}{more}",
-        shown.join(", ")
-    );
-    Error::new(ErrorKind::Refused, reason).at(root).hint(
-        "move them away, or finish with tracelake commit OUT --remove-unnamed, which removes them",
-    )
 }
 
 fn something_else(root: &Location) -> Error {

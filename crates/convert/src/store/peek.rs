@@ -59,6 +59,7 @@ impl Lake {
             made: Vec::new(),
             left_behind: 0,
             staging: Mutex::default(),
+            synced: Mutex::default(),
         }))
     }
 }

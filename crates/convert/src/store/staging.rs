@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 
-use super::disk::{inside_directory, make_directory, remove_all, sync_directory};
+use super::disk::{inside_directory, make_directory, remove_all, sync_directory, sync_name};
 use super::{Lake, STAGING};
 use crate::error::{Error, Result};
 use crate::location::{Location, Upload};
@@ -112,13 +112,24 @@ impl Lake {
             .skip_while(|parent| **parent != root)
             .skip(1);
         for directory in within {
-            if make_directory(directory)? {
-                sync_directory(directory.parent().unwrap_or(root))?;
-            }
+            make_directory(directory)?;
+            self.sync_name(directory)?;
         }
         path.rename(&target)?;
         sync_directory(target.parent().unwrap_or(root))?;
         Ok(Committed { facts, etag: None })
+    }
+
+    /// Makes sure that the name of a directory in the lake is on the disk. Another thread or process may have made
+    /// the directory, and not done this yet.
+    fn sync_name(&self, directory: &Path) -> Result<()> {
+        let synced = || self.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        if synced().contains(directory) {
+            return Ok(());
+        }
+        sync_name(directory)?;
+        synced().insert(directory.to_owned());
+        Ok(())
     }
 
     /// Writes a file, whole or not at all; the path is relative to the lake.
