@@ -1233,8 +1233,8 @@ mod alibaba_2018 {
         },
         Check {
             name: "batch_task_statuses",
-            sentence: "Every status is one that the publisher names.",
-            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            sentence: "Every status is one that the publisher names for the trace of 2017.",
+            document: "The description of the publisher's trace of 2017 (trace_201708.md) lists the states of tasks and instances; that of 2018 names none. Threads 9 and 27 of alibaba/clusterdata speak of the same ones.",
             needs: &[Need {
                 table: "batch_task",
                 parts: NeededParts::Any,
@@ -1245,8 +1245,8 @@ mod alibaba_2018 {
         },
         Check {
             name: "batch_instance_statuses",
-            sentence: "Every status is one that the publisher names.",
-            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            sentence: "Every status is one that the publisher names for the trace of 2017.",
+            document: "The description of the publisher's trace of 2017 (trace_201708.md) lists the states of tasks and instances; that of 2018 names none. Threads 9 and 27 of alibaba/clusterdata speak of the same ones.",
             needs: &[Need {
                 table: "batch_instance",
                 parts: NeededParts::Any,
@@ -4761,38 +4761,38 @@ mod borg_2019 {
         },
         Check {
             name: "collection_events_priorities",
-            sentence: "Priorities are from 0 to 450.",
-            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
+            sentence: "No priority is below 0, the lowest.",
+            document: "Description of the trace, priority: 0 is the lowest, and the highest tier has no upper end.",
             needs: &[Need {
                 table: "collection_events",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM collection_events WHERE priority NOT BETWEEN 0 AND 450",
+            sql: "SELECT 'priority is below 0' AS finding, time, collection_id, priority AS value\nFROM collection_events WHERE priority < 0",
             known: &[],
         },
         Check {
             name: "instance_events_priorities",
-            sentence: "Priorities are from 0 to 450.",
-            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
+            sentence: "No priority is below 0, the lowest.",
+            document: "Description of the trace, priority: 0 is the lowest, and the highest tier has no upper end.",
             needs: &[Need {
                 table: "instance_events",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM instance_events WHERE priority NOT BETWEEN 0 AND 450",
+            sql: "SELECT 'priority is below 0' AS finding, time, collection_id, priority AS value\nFROM instance_events WHERE priority < 0",
             known: &[],
         },
         Check {
             name: "borg_traces_data_priorities",
-            sentence: "Priorities are from 0 to 450.",
-            document: "Borg: the Next Generation (EuroSys 2020), table 1: the priority values of the trace.",
+            sentence: "No priority is below 0, the lowest.",
+            document: "Description of the trace, priority: 0 is the lowest, and the highest tier has no upper end.",
             needs: &[Need {
                 table: "borg_traces_data",
                 parts: NeededParts::Any,
             }],
             by_part: true,
-            sql: "SELECT 'priority is not from 0 to 450' AS finding, time, collection_id, priority AS value\nFROM borg_traces_data WHERE priority NOT BETWEEN 0 AND 450",
+            sql: "SELECT 'priority is below 0' AS finding, time, collection_id, priority AS value\nFROM borg_traces_data WHERE priority < 0",
             known: &[],
         },
         Check {
