@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tracelake_schema::{Syntax, TRACES, Table};
+use tracelake_schema::{Files, Syntax, TRACES, Table};
 
 use crate::support::{Scratch, convert, good_row, gzip, manifest, run, tree};
 
@@ -145,6 +145,85 @@ fn each_has_its_own_hint_and_touches_nothing() {
     }
 }
 
+/// What is in place of a file that wasn't fetched.
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
+
+#[test]
+fn a_pointer_is_named_in_place_of_every_file() {
+    let quoted = tables(Syntax::QuotedCsv).next().unwrap().name;
+    let json = tables(Syntax::Json).next().unwrap().name;
+    let csv = tables(Syntax::Csv).find(|table| table.files == Files::Whole);
+    let csv = csv.unwrap().name;
+    for path in [
+        format!("{quoted}.csv"),
+        format!("{quoted}.csv.gz"),
+        format!("{json}-000000000000.json"),
+        format!("{json}-000000000000.json.gz"),
+        format!("{csv}.csv"),
+        format!("{csv}.csv.gz"),
+        format!("{csv}.tar.gz"),
+        "job_events/rows.csv".to_owned(),
+        "schema.csv".to_owned(),
+        "SHA256SUM".to_owned(),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file(&path, POINTER);
+        if !path.contains(['/', '.']) || path == "schema.csv" {
+            scratch.only("job_events", b"");
+        }
+        let run = scratch.convert(&[]);
+        let says = ["Git LFS pointer", "git lfs pull", &path];
+        let all = says.iter().all(|says| run.message().contains(says));
+        assert!(all, "{path}: {}", run.message());
+        assert!(!scratch.out().exists(), "{path}");
+    }
+    let scratch = Scratch::new();
+    scratch.file("rows", POINTER);
+    let alone = convert(&scratch.src().join("rows"), &scratch.out(), &[]);
+    assert!(
+        alone.message().contains("git lfs pull"),
+        "{}",
+        alone.message()
+    );
+}
+
+/// A table that only a trace of JSON lines has, and the header of its export.
+fn exported() -> (&'static str, String) {
+    let own = |table: &&Table| crate::support::trace().table(table.name).is_none();
+    let table = tables(Syntax::Json).find(own).unwrap();
+    let names = table.columns.iter().map(|column| column.name);
+    let header = names.collect::<Vec<_>>().join(",") + "\n";
+    (table.name, header)
+}
+
+#[test]
+fn a_table_of_json_lines_exported_as_csv_is_named_under_any_name() {
+    let (table, header) = exported();
+    for path in [
+        format!("{table}/part-00000-of-00001.csv"),
+        format!("{table}/rows.csv"),
+        format!("{table}/rows.csv.gz"),
+        "bq-results.csv".to_owned(),
+        format!("{table}-000000000000.csv.gz"),
+    ] {
+        let scratch = Scratch::new();
+        let bytes = match path.ends_with(".gz") {
+            true => gzip(header.as_bytes()),
+            false => header.clone().into_bytes(),
+        };
+        scratch.file(&path, &bytes);
+        let file = scratch.src().join(&path);
+        for source in [scratch.src(), file] {
+            let run = convert(&source, &scratch.out(), &[]);
+            assert!([1, 4].contains(&run.code), "{}", run.stderr);
+            for says in ["JSON lines", &format!("{table}-*.json.gz"), &path] {
+                assert!(run.message().contains(says), "{says}: {}", run.message());
+            }
+        }
+        assert!(!scratch.out().exists(), "{path}");
+    }
+}
+
 fn tables(syntax: Syntax) -> impl Iterator<Item = &'static Table> {
     let tables = TRACES.iter().flat_map(|trace| trace.tables);
     tables.filter(move |table| table.syntax == syntax)
@@ -246,11 +325,6 @@ fn source_and_lake_the_wrong_way_round_are_named() {
         let before = tree(scratch.path());
         let run = convert(&source, &out, &[]);
         assert_eq!(run.code, code, "{}", run.stderr);
-        assert!(
-            run.message().contains("convert SRC OUT"),
-            "{}",
-            run.message()
-        );
         crate::support::assert_same_tree(&tree(scratch.path()), &before, "swapped");
     }
 }

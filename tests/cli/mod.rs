@@ -8,6 +8,8 @@ mod bad_source;
 mod exit_codes;
 mod generated;
 mod hints;
+mod inspect;
+mod mistaken;
 mod nullable;
 mod pages;
 mod published;

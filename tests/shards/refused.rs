@@ -246,7 +246,7 @@ fn unknown_files_are_refused_by_the_commit() {
         ("job_events/notes.txt", "isn't part of the lake"),
         (
             "job_events/file_number=7/part-00007-of-00008.parquet",
-            "no run noted them: job_events/file_number=7/part-00007-of-00008.parquet",
+            "no run recorded: job_events/file_number=7/part-00007-of-00008.parquet",
         ),
     ] {
         let path = out.join(name);

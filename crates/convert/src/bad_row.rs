@@ -220,21 +220,8 @@ impl BadRow<'_> {
     }
 
     fn header(&self, order: &FieldOrder) -> Option<String> {
-        let fields: Vec<String> = self.raw.split(|&byte| byte == b',').map(plain).collect();
-        let named = |table: &Table| {
-            let names = |column: &Column| {
-                [
-                    plain(column.name.as_bytes()),
-                    plain(column.content.as_bytes()),
-                ]
-            };
-            let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
-            // The publisher may have left a name empty.
-            let named = fields
-                .iter()
-                .filter(|field| !field.is_empty() && names.contains(*field));
-            named.count()
-        };
+        let fields = plain_fields(&self.raw);
+        let named = |table: &Table| count_named(table, &fields);
         // Only a header is a whole row of words; this one has other names.
         let is_words = self.line == 1
             && fields.len() > 2
@@ -364,6 +351,35 @@ impl BadRow<'_> {
             )
         })
     }
+}
+
+/// The table of JSON lines that the header of a CSV file names more columns of than of any other table, and
+/// three at least; the file may begin with it.
+pub(crate) fn exported_table(file: &[u8]) -> Option<&'static Table> {
+    let row = file.split(|&byte| byte == b'\n').next()?;
+    let fields = plain_fields(row);
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let best = tables.max_by_key(|table| {
+        let named = count_named(table, &fields);
+        (named, table.syntax != Syntax::Json)
+    })?;
+    (best.syntax == Syntax::Json && count_named(best, &fields) >= 3).then_some(best)
+}
+
+/// The fields of a row as plain names.
+fn plain_fields(row: &[u8]) -> Vec<String> {
+    row.split(|&byte| byte == b',').map(plain).collect()
+}
+
+/// How many fields are the name of a column of a table.
+fn count_named(table: &Table, fields: &[String]) -> usize {
+    let names = |column: &Column| [column.name, column.content].map(|name| plain(name.as_bytes()));
+    let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
+    // The publisher may have left a name empty.
+    let named = fields
+        .iter()
+        .filter(|field| !field.is_empty() && names.contains(*field));
+    named.count()
 }
 
 fn looks_like(what: &str) -> String {

@@ -40,8 +40,8 @@ pub struct Inventory {
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
     /// it.
     pub absent: Vec<String>,
-    /// The shards of an unfinished lake that several workers convert, as far as they have noted what they
-    /// did; the files aren't checked.
+    /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
+    /// files aren't checked. A run without shards into a bucket is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<ShardInventory>>,
 }
@@ -79,6 +79,9 @@ pub struct TableInventory {
     pub cell: Option<CellName>,
     /// How many parts there are; of a source its files, one of which may hold several tables.
     pub parts: usize,
+    /// How many parts the plan of an unfinished lake asks for, if it has one and names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<usize>,
     /// File numbers that are missing: below the total that the names of the files give, and, in a
     /// finished lake, of the parts that were published.
     pub missing: Vec<u32>,
@@ -93,6 +96,8 @@ pub struct TableInventory {
     pub more_than_published: Option<i64>,
     /// The size of its files in bytes.
     pub bytes: u64,
+    /// The unit of its time column, such as `microseconds`.
+    pub time_unit: Option<&'static str>,
     /// The smallest value of its time column; of a lake only.
     pub time_min: Option<i64>,
     /// The largest value of its time column; of a lake only.
@@ -174,14 +179,19 @@ fn add_left(
         let mut missing: Vec<u32> = parts.map(|part| part.file_number).collect();
         missing.sort_unstable();
         missing.truncate(LISTED);
+        let asked = plan.parts.iter();
+        let asked = asked.filter(|part| (&part.table, part.cell) == (name, cell));
+        let asked = Some(asked.count()).filter(|&asked| asked > 0);
         let mut tables = inventory.tables.iter_mut();
         if let Some(table) = tables.find(|table| (&table.name, table.cell) == (name, cell)) {
             table.missing = missing;
+            table.asked = asked;
         } else if cell.is_none() || !missing.is_empty() {
             inventory.tables.push(TableInventory {
                 name: name.clone(),
                 cell,
                 parts: 0,
+                asked,
                 missing,
                 rows: Some(0),
                 rejected: Some(0),
@@ -190,6 +200,7 @@ fn add_left(
                     .and_then(|table| published_rows(table, cell)),
                 more_than_published: None,
                 bytes: 0,
+                time_unit: trace.table(name).and_then(time_unit),
                 time_min: None,
                 time_max: None,
             });
@@ -242,6 +253,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             name: facts.name.clone(),
             cell,
             parts: facts.parts.len(),
+            asked: None,
             missing: missing(&gaps, &facts.name, cell),
             rows: Some(facts.rows),
             rejected: Some(rejected.fold(0, u64::saturating_add)),
@@ -252,6 +264,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
                 .iter()
                 .map(|part| part.output.bytes)
                 .fold(0, u64::saturating_add),
+            time_unit: table.and_then(time_unit),
             time_min: facts.parts.iter().filter_map(|part| part.time_min).min(),
             time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
         }
@@ -305,6 +318,12 @@ fn published_rows(table: &Table, cell: Option<CellName>) -> Option<u64> {
     table.published_in(cell).map(|published| published.rows)
 }
 
+/// The unit of a table's time column, such as `microseconds`.
+fn time_unit(table: &Table) -> Option<&'static str> {
+    let unit = table.columns[table.time?].unit?;
+    unit.split_once(" since ").map(|(unit, _)| unit)
+}
+
 fn inspect_source(path: &Location) -> Result<Inventory> {
     let mut request = Request::new(path);
     request.allow_missing = true;
@@ -329,6 +348,7 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
                 name: table.order.table.name.to_owned(),
                 cell,
                 parts: parts.count() + usize::from(whole.is_some()),
+                asked: None,
                 missing: missing.map(|key| key.file_number).collect(),
                 rows: None,
                 rejected: None,
@@ -337,6 +357,7 @@ fn inspect_source(path: &Location) -> Result<Inventory> {
                 bytes: bytes
                     .chain(whole.map(|stream| stream.bytes))
                     .fold(0, u64::saturating_add),
+                time_unit: time_unit(table.order.table),
                 time_min: None,
                 time_max: None,
             });

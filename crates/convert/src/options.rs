@@ -4,8 +4,35 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tracelake_schema::{TRACES, Trace};
 
-use crate::error::escape;
+use crate::error::{Error, ErrorKind, escape};
+
+/// How similar a known name is to one that was mistyped, at least; from 0 to 1.
+const SIMILAR: f64 = 0.85;
+
+/// Finds the trace with this name.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] if there is none; the error has the known names, the similar ones first.
+pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
+    tracelake_schema::trace(name).ok_or_else(|| {
+        let names = TRACES.iter().map(|trace| trace.name);
+        let lower = name.to_ascii_lowercase();
+        let similar = names
+            .clone()
+            .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR);
+        let similar: Vec<&str> = similar.collect();
+        let meant = match &similar[..] {
+            [] => String::new(),
+            similar => format!("did you mean {}? ", similar.join(" or ")),
+        };
+        let known: Vec<&str> = names.collect();
+        let reason = format!("there is no trace '{}'", escape(name.as_bytes(), 80));
+        Error::new(ErrorKind::Usage, reason)
+            .hint(format!("{meant}the known traces are {}", known.join(", ")))
+    })
+}
 
 /// Writes an option to JSON by its name, and refuses a name that isn't known.
 macro_rules! by_name_in_json {

@@ -12,8 +12,9 @@ use crate::event::Event;
 use crate::location::{Location, redacted};
 use crate::plan::{Plan, Request, Shard};
 use crate::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
-use crate::store::Unnamed;
+use crate::store::{HOME, Unnamed};
 use crate::verify::{Verdict, Verification};
+use crate::words::for_shell;
 use crate::{cli, discover, inspect, pages, plan, release, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
@@ -215,7 +216,7 @@ fn convert(args: &ConvertArgs) -> u8 {
 fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let request = args.request()?;
     let out = args.out()?;
-    let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, args))?;
+    let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, &out))?;
     discover::refuse_inside(&request.source, &out)?;
     let stop = stop_on_signals()?;
     let run_options = RunOptions {
@@ -258,7 +259,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     warn(&plan, reporter);
     let outcome = run::convert(&plan, &out, run_options, &|event| reporter.show(event))?;
     reporter.finish();
-    report::close(reporter, &plan, &outcome);
+    report::close(reporter, &plan, &out, &outcome);
     Ok(done(&outcome))
 }
 
@@ -310,13 +311,19 @@ fn warn(plan: &Plan, reporter: &Reporter) {
     }
 }
 
-/// Says so when SRC doesn't exist and OUT is a source: the two were probably swapped.
-fn hint_swapped(error: Error, source: &Location, args: &ConvertArgs) -> Error {
-    let is_missing = source.as_path().is_some_and(|source| !source.exists());
-    if !is_missing || !discover::is_source(&Location::from(&args.out)) {
+/// Says so when SRC doesn't exist or is a lake, and OUT is a source: the two were probably swapped.
+fn hint_swapped(error: Error, source: &Location, out: &Location) -> Error {
+    let may_be_lake = source
+        .as_path()
+        .is_some_and(|source| !source.exists() || source.join(HOME).is_dir());
+    if !may_be_lake || !discover::is_source(out) {
         return error;
     }
-    error.hint("OUT is a source: name the source first, as in tracelake convert SRC OUT")
+    error.hint(format!(
+        "{out} is a source: name the source first, as in tracelake convert {} {}",
+        for_shell(out),
+        for_shell(source)
+    ))
 }
 
 /// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once. A signal that the

@@ -7,7 +7,7 @@ use crate::origin::encoding_of;
 use crate::part_key::of_cell;
 use crate::release_files::{Completeness, completeness, release_files};
 use crate::store::{Lake, manifest_facts, read_manifest};
-use crate::verify::{Verdict, known_trace, verify_lake};
+use crate::verify::{Verdict, known_trace, manifest_of, verify_lake};
 
 /// What a lake may lack and still be released; the card says what it lacks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +31,7 @@ pub fn release(
     threads: usize,
     watch: EventSink<'_>,
 ) -> Result<Verdict> {
-    read_manifest(root)?;
+    manifest_of(root)?;
     let lake = Lake::open(root)?;
     if !lake.progress()?.complete {
         return Err(refused("not a finished lake: a run on it was broken off")

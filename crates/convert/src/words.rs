@@ -1,4 +1,6 @@
-//! How numbers are written for people.
+//! How numbers and arguments are written for people.
+
+use std::fmt;
 
 pub use tracelake_schema::render::thousands as count;
 
@@ -50,6 +52,23 @@ pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
 pub fn numbers(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     ranges(runs.filter_map(|run| Some((*run.first()?, *run.last()?))))
+}
+
+/// An argument of a command as people can type it into a shell: in quotes if it needs them.
+///
+/// ```
+/// use tracelake_convert::words::for_shell;
+/// assert_eq!(for_shell("s3://bucket/my-lake"), "s3://bucket/my-lake");
+/// assert_eq!(for_shell("Anna's lake"), r"'Anna'\''s lake'");
+/// ```
+#[must_use]
+pub fn for_shell(argument: impl fmt::Display) -> String {
+    let argument = argument.to_string();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
+    match !argument.is_empty() && argument.bytes().all(is_plain) {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    }
 }
 
 /// Tables with their numbers of parts, such as `job_events (2 parts), task_usage (1 part)`.

@@ -110,6 +110,26 @@ def test_missing_parts_are_gaps_and_named() -> None:
     assert "From 3 of 5 parts of task_events." in Path("page.html").read_text()
 
 
+@pytest.mark.parametrize(("trace", "table"), [("google-2011-v2.1", "task_usage"), ("borg-2019", "instance_usage")])
+def test_usage_in_an_interval_that_ends_early_counts_with_the_length_of_that(trace: str, table: str) -> None:
+    from lakes import edit
+
+    tracelake.generate(trace, "trace", parts=1, rows=4000)
+    lake = tracelake.convert("trace", "lake")
+
+    def change(rows: list[dict[str, Any]]) -> None:
+        begins = max(row["start_time"] for row in rows) // 300_000_000 * 300_000_000
+        ends = begins + 100_000_000
+        for row in rows:
+            if row["end_time"] > ends:
+                row["start_time"] = min(row["start_time"], begins)
+                row["end_time"] = ends
+
+    edit(Path("lake"), table, 0, change)
+    report = tracelake.report("lake", "page.html")
+    assert_same(trace, lake, Path("page.html"), report)
+
+
 def test_a_line_has_a_gap_where_nothing_is_known() -> None:
     rows = [{"x": x, "series": "a", "y": None if x == 1 else 5.0} for x in range(4)]
     data = _figures.Data.of(rows)
@@ -118,6 +138,8 @@ def test_a_line_has_a_gap_where_nothing_is_known() -> None:
     paths = re.findall(r'<path d="([^"]*)"[^>]*style="[^"]*var\(--s0\)', text)
     # The number before the gap is alone, and the line has the two after it.
     assert any(path.count("M") == 2 and path.count("L") == 1 for path in paths), paths
+    # In each form, a line doesn't show it, so it has a mark.
+    assert len(re.findall(r'<use [^>]*fill: var\(--s0\)', text)) == 2
 
 
 def said(plot: str, text: str = "text") -> dict[str, Any]:

@@ -1233,8 +1233,8 @@ mod alibaba_2018 {
         },
         Check {
             name: "batch_task_statuses",
-            sentence: "Every status is one that the publisher names.",
-            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            sentence: "Every status is one that the publisher names for the trace of 2017.",
+            document: "The description of the publisher's trace of 2017 (trace_201708.md) lists the states of tasks and instances; that of 2018 names none. Threads 9 and 27 of alibaba/clusterdata speak of the same ones.",
             needs: &[Need {
                 table: "batch_task",
                 parts: NeededParts::Any,
@@ -1245,8 +1245,8 @@ mod alibaba_2018 {
         },
         Check {
             name: "batch_instance_statuses",
-            sentence: "Every status is one that the publisher names.",
-            document: "The trace of 2017 (trace_201708.md), from the same scheduler, lists the states; thread 72 of alibaba/clusterdata confirms Cancelled.",
+            sentence: "Every status is one that the publisher names for the trace of 2017.",
+            document: "The description of the publisher's trace of 2017 (trace_201708.md) lists the states of tasks and instances; that of 2018 names none. Threads 9 and 27 of alibaba/clusterdata speak of the same ones.",
             needs: &[Need {
                 table: "batch_instance",
                 parts: NeededParts::Any,

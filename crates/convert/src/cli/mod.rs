@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::location::Location;
-use crate::options::{Codec, Format, Layout, OnBadRow};
+use crate::options::{Codec, Format, Layout, OnBadRow, find_trace};
 use crate::output::Encoding;
 use crate::plan::{ChecksumSource, PartSet, Request, Shard};
 use crate::release::Allow;
@@ -79,7 +79,7 @@ Examples:
       Show what would be done.
   tracelake convert clusterdata-2011-2 lake --tables task_usage --parts 0-9
       Convert ten parts of one table.
-  tracelake convert alibaba lake --derive dag --memory 2GiB
+  tracelake convert alibaba alibaba-lake --derive dag --memory 2GiB
       Convert archives in 2 GiB of memory, and derive the edges of the task graph.
   tracelake convert clusterdata-2011-2 lake --on-bad-row reject --max-rejects 100
       Set bad rows aside in lake/_tracelake/rejects, at most 100 of them.")]
@@ -347,17 +347,6 @@ pub(crate) enum SchemaForm {
     Spark,
     Markdown,
     Checks,
-}
-
-/// The trace with this name.
-fn find_trace(name: &str) -> Result<&'static Trace> {
-    tracelake_schema::trace(name).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Usage,
-            format!("there is no trace '{}'", escape(name.as_bytes(), 80)),
-        )
-        .hint(format!("the known traces are {}", trace_names()))
-    })
 }
 
 /// How to get a command of the Python package, which isn't on PyPI yet.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, SUMS_LIMIT, checksum_line};
+use crate::source::Magic;
 use std::collections::BTreeMap;
 
 /// SHA-256 digests by path.
@@ -32,11 +33,15 @@ impl Checksums {
                 continue;
             }
             let Some((digest, name)) = checksum_line(line) else {
+                let advice = Magic::of(&text).map(Magic::advice);
+                let advice = advice.unwrap_or_else(|| "download it again".to_owned());
                 return Err(
                     Error::new(ErrorKind::Corrupt, "not a line of SHA-256 and path")
                         .at(path)
                         .line(number, None)
-                        .hint("download it again, or pass --checksums none to skip this check"),
+                        .hint(format!(
+                            "{advice}, or pass --checksums none to skip this check"
+                        )),
                 );
             };
             let name = format!("{directory}{name}");

@@ -1,8 +1,9 @@
 //! What a file or directory that isn't read seems to be, and what to do about it.
 
-use tracelake_schema::{Syntax, TRACES, Table};
+use tracelake_schema::{Files, Syntax, TRACES, Table};
 
 use super::Skipped;
+use crate::bad_row::exported_table;
 use crate::location::{Entry, Listing, Location, LocationKind};
 use crate::source::{Magic, read_start};
 
@@ -58,13 +59,38 @@ pub(super) fn why_data(path: &Location, entry: &Entry) -> Option<String> {
     }
     let lower = name.to_ascii_lowercase();
     let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
-    what_it_is(path, &lower).or_else(|| is_data.then(|| not_a_part().to_owned()))
+    what_it_is(path, &lower, None).or_else(|| is_data.then(|| format!("{NOT_A_PART}; {ALONE}")))
 }
 
-/// Why a name in a table's directory is not read.
-pub(super) fn why_skipped(root: &Location, path: &str) -> String {
+/// Why a name in the directory of `table` is not read.
+pub(super) fn why_skipped(root: &Location, path: &str, table: Option<&str>) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    what_it_is(&root.join(path), &name).unwrap_or_else(|| not_a_part().to_owned())
+    what_it_is(&root.join(path), &name, table).unwrap_or_else(|| {
+        let is_data = DATA.iter().any(|ending| name.ends_with(ending));
+        match table.filter(|_| is_data) {
+            Some(table) => {
+                let expected = part_names(table).join(" or ");
+                format!("{NOT_A_PART}, such as {expected}: rename it; {ALONE}")
+            }
+            None => NOT_A_PART.to_owned(),
+        }
+    })
+}
+
+/// The name of the first file of a table, in each trace that has such a table.
+fn part_names(table: &str) -> Vec<String> {
+    let tables = TRACES.iter().filter_map(|trace| trace.table(table));
+    let names = tables.map(|table| {
+        let extension = table.syntax.extension();
+        match table.files {
+            Files::Parts => format!("part-00000-of-{:05}.{extension}.gz", table.parts),
+            Files::Shards => format!("{}-000000000000.{extension}.gz", table.name),
+            Files::Whole | Files::Derived => format!("{}.{extension}.gz", table.name),
+        }
+    });
+    let mut names: Vec<String> = names.collect();
+    names.dedup();
+    names
 }
 
 /// Why a file of one table is not read in the directory of another, or beside other tables.
@@ -72,11 +98,13 @@ pub(super) fn why_elsewhere() -> String {
     "it is a file of another table, or of no known table".to_owned()
 }
 
-fn not_a_part() -> &'static str {
-    "its name is not that of a table's file"
-}
+const NOT_A_PART: &str = "its name is not that of a table's file";
 
-fn what_it_is(file: &Location, lower: &str) -> Option<String> {
+const ALONE: &str = "to convert it alone, name the file itself";
+
+/// What the name or the first bytes of a file say that it is; `directory` is the table that its directory is
+/// named after.
+fn what_it_is(file: &Location, lower: &str, directory: Option<&str>) -> Option<String> {
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
         return Some(format!("it looks like {}; {}", known.is, known.remedy));
@@ -89,7 +117,7 @@ fn what_it_is(file: &Location, lower: &str) -> Option<String> {
     }
     let start = read_start(file)?;
     if let Some(magic) = Magic::of(&start) {
-        return Some(format!("it looks like {}; {}", magic.is, magic.remedy));
+        return Some(magic.advice());
     }
     if let Some(table) = table_of_header(&start) {
         let extension = table.syntax.extension();
@@ -98,9 +126,14 @@ fn what_it_is(file: &Location, lower: &str) -> Option<String> {
             "it looks like {name} under another name; rename it to {name}.{extension}"
         ));
     }
-    let table = exported_table(lower)?;
+    let is_text = lower.ends_with(".csv");
+    let by_header = is_text.then(|| exported_table(&start)).flatten();
+    let table = match by_header {
+        Some(table) => table.name,
+        None => named_export(lower, directory)?,
+    };
     Some(format!(
-        "it looks like {table} exported as CSV; tracelake reads the published JSON shards: \
+        "it looks like {table} exported as CSV; tracelake reads the published JSON lines: \
          download {table}-*.json.gz"
     ))
 }
@@ -120,18 +153,23 @@ fn table_of_header(start: &[u8]) -> Option<&'static Table> {
     })
 }
 
-/// The table of JSON lines that a CSV file is named after.
-fn exported_table(lower: &str) -> Option<&'static str> {
+/// The table of JSON lines that a CSV file is named after, or that its directory is.
+fn named_export(lower: &str, directory: Option<&str>) -> Option<&'static str> {
     let stem = lower
         .strip_suffix(".gz")
         .unwrap_or(lower)
         .strip_suffix(".csv")?;
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let table = tables.find(|table| {
-        let rest = stem.strip_prefix(table.name);
-        table.syntax == Syntax::Json
-            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
-    });
+    let is_named = |name: &str| {
+        let rest = stem.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
+    };
+    let tables = || TRACES.iter().flat_map(|trace| trace.tables);
+    let in_directory = |table: &Table| {
+        let mut others = tables().filter(|other| other.name == table.name);
+        directory == Some(table.name) && others.all(|other| other.syntax == Syntax::Json)
+    };
+    let mut json = tables().filter(|table| table.syntax == Syntax::Json);
+    let table = json.find(|table| is_named(table.name) || in_directory(table));
     table.map(|table| table.name)
 }
 

@@ -215,11 +215,9 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource
                 })
         };
         let hint = hints::nothing_found(source, &found.skipped, &is_source);
-        return Err(
-            Error::new(ErrorKind::Failed, "no table of any known trace is here")
-                .at(source)
-                .hint(hint),
-        );
+        let known = trace.map_or("any known trace", |trace| trace.name);
+        let reason = format!("no table of {known} is here");
+        return Err(Error::new(ErrorKind::Failed, reason).at(source).hint(hint));
     }
     found.tables.sort_by(|a, b| a.name.cmp(&b.name));
     for table in &mut found.tables {
@@ -477,7 +475,7 @@ impl Search<'_> {
                 return Ok(());
             }
             None => {
-                let why = hints::why_skipped(self.source, &path);
+                let why = hints::why_skipped(self.source, &path, directory.as_deref());
                 self.skip(path, why);
                 return Ok(());
             }

@@ -5,6 +5,7 @@ use tracelake_schema::{Table, Trace};
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::field_order::{Field, FieldOrder};
 use crate::location::Location;
+use crate::source::Magic;
 
 /// The columns of `schema.csv`, in the order that they are used in here.
 const HEADER: [&str; 5] = [
@@ -42,13 +43,16 @@ impl SchemaCsv {
     /// # Errors
     /// [`ErrorKind::Misfit`] when it does not have the published form, with the line.
     pub fn read(path: &Location) -> Result<Self> {
+        let text = path.read_small(LIMIT)?;
+        let advice = Magic::of(&text).map(Magic::advice);
+        let advice = advice.unwrap_or_else(|| "download schema.csv again".to_owned());
+        let hint = format!("{advice}; without one, the published order is used");
         let misfit = |line: u64, reason: String| {
             Error::new(ErrorKind::Misfit, reason)
                 .at(path)
                 .line(line, None)
-                .hint("download schema.csv again; without one, the published order is used")
+                .hint(hint.as_str())
         };
-        let text = path.read_small(LIMIT)?;
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .trim(csv::Trim::All)

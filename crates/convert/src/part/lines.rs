@@ -7,7 +7,7 @@ use tracelake_schema::Syntax;
 use super::syntax::{ChunkRecords, Ends};
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
-use crate::source::{Chunk, LINE_LIMIT, Source};
+use crate::source::{Chunk, LINE_LIMIT, Magic, Source};
 use crate::split::LineEnding;
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
@@ -125,7 +125,13 @@ impl<'a> Lines<'a> {
             }
             if self.header {
                 let header = records.take_header(chunk.lines(), self.order);
-                header.map_err(|(at, reason)| self.misfit(at, reason))?;
+                header.map_err(|(at, reason)| {
+                    let error = self.misfit(at, reason);
+                    match Magic::of(chunk.lines()) {
+                        Some(magic) => error.hint(magic.advice()),
+                        None => error,
+                    }
+                })?;
                 self.header = false;
             }
             if let Some(left) = &mut self.left {

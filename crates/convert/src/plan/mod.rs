@@ -199,6 +199,33 @@ pub fn table_names() -> BTreeSet<&'static str> {
 /// When the source is not a trace, is not whole (unless that is allowed), or is not what was
 /// asked for; nothing is written.
 pub fn plan(request: &Request) -> Result<Plan> {
+    plan_as_asked(request).map_err(|error| hint_fitting_trace(error, request))
+}
+
+/// Says which trace fits the source if another one was asked for.
+fn hint_fitting_trace(error: Error, request: &Request) -> Error {
+    let Some(asked) = request.trace else {
+        return error;
+    };
+    // An error of the disk or of a server has a cause. It says nothing about the trace.
+    if std::error::Error::source(&error).is_some() {
+        return error;
+    }
+    let any = Request {
+        trace: None,
+        tables: Vec::new(),
+        ..request.clone()
+    };
+    match Recognised::read(&any) {
+        Ok(Recognised { trace, .. }) if trace.family != asked.family => error.hint(format!(
+            "this looks like {}: leave --trace out, or pass --trace {0}",
+            trace.name
+        )),
+        _ => error,
+    }
+}
+
+fn plan_as_asked(request: &Request) -> Result<Plan> {
     let source = Recognised::read(request)?;
     let trace = source.trace;
     fit_archives(&source.found, trace)?;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
 
+use crate::bad_row::exported_table;
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{FoundSource, FoundTable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
-use crate::source::{Chunk, Source};
+use crate::source::{Chunk, Magic, Source};
 use crate::value;
 
 use super::Request;
@@ -46,6 +47,12 @@ fn table_of_first_row(
             "the file has no row to recognise its table by".to_owned(),
         ));
     };
+    if let Some(magic) = Magic::of(&row) {
+        return Err(failed(format!("it looks like {}", magic.is)).hint(magic.remedy));
+    }
+    if let Some(table) = exported_table(&row) {
+        return Err(not_published_so(table, &request.source));
+    }
     let traces = match request.trace {
         Some(trace) => std::slice::from_ref(trace),
         None => TRACES,
@@ -57,6 +64,13 @@ fn table_of_first_row(
         .filter(|(fit, _)| *fit >= Fit::Fields)
         .collect();
     let best = fits.iter().map(|(fit, _)| *fit).max();
+    if let Some(asked) = request.trace {
+        let all = TRACES.iter().flat_map(|trace| trace.tables);
+        if all.map(|table| fit(table, &row, None)).max() > best {
+            let reason = format!("its first row fits no table of {}", asked.name);
+            return Err(failed(reason));
+        }
+    }
     let names: BTreeSet<&'static str> = fits
         .iter()
         .filter(|(fit, _)| Some(*fit) == best)
@@ -94,6 +108,9 @@ pub(super) fn recognise(
         .filter(|trace| has_tables(trace, found) && has_archives(trace, found))
         .collect();
     if candidates.is_empty() {
+        if let Some((table, file)) = export_as_part(found) {
+            return Err(not_published_so(table, &file));
+        }
         return Err(Error::new(
             ErrorKind::Failed,
             "no one trace has all the tables found here",
@@ -189,22 +206,43 @@ fn is_named_for(trace: &Trace, found: &FoundSource) -> bool {
 }
 
 fn wrong_syntax(trace: &Trace, found: &FoundSource) -> Error {
-    let table = found.tables.first().and_then(|table| table.name.as_deref());
-    let known = table.and_then(|name| trace.table(name));
-    let published = match known.map(|known| known.syntax) {
-        Some(Syntax::Json) => "JSON lines",
-        Some(Syntax::QuotedCsv) => "CSV with a header",
-        _ => "CSV",
+    let name = found.tables.first().and_then(|table| table.name.as_deref());
+    match name.and_then(|name| trace.table(name)) {
+        Some(table) => not_published_so(table, &found.first_path()),
+        None => Error::new(ErrorKind::Misfit, format!("not a file of {}", trace.name))
+            .at(found.first_path()),
+    }
+}
+
+/// The error for a file in another syntax than the one that its table is published in.
+fn not_published_so(table: &Table, file: &Location) -> Error {
+    let name = table.name;
+    let (published, files) = match table.syntax {
+        Syntax::Json => ("JSON lines", format!("{name}-*.json.gz")),
+        Syntax::QuotedCsv => ("CSV with a header", format!("{name}.csv")),
+        Syntax::Csv => ("CSV without a header", "files".to_owned()),
     };
-    let reason = format!(
-        "{} publishes {} as {published}, and this file is not that",
-        trace.name,
-        table.unwrap_or("this table")
-    );
+    let reason = format!("{name} is published as {published}, and this file is not that");
     Error::new(ErrorKind::Misfit, reason)
-        .at(found.first_path())
+        .at(file)
         .line(1, None)
-        .hint("convert the published files; an export in another format can't be read")
+        .hint(format!(
+            "convert the published {files}; an export in another format can't be read"
+        ))
+}
+
+/// A table that is published as JSON lines alone, and the file in its directory that is named like a part of
+/// a table in CSV.
+fn export_as_part(found: &FoundSource) -> Option<(&'static Table, Location)> {
+    found.tables.iter().find_map(|table| {
+        let name = table.name.as_deref()?;
+        let known = TRACES.iter().filter_map(|trace| trace.table(name));
+        let known: Vec<&Table> = known.collect();
+        let is_export =
+            table.files == Files::Parts && known.iter().all(|table| table.syntax == Syntax::Json);
+        let part = table.parts.first().filter(|_| is_export)?;
+        Some((*known.first()?, found.root.join(&part.file.path)))
+    })
 }
 
 /// The data sets that traces are versions of.

@@ -241,10 +241,15 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     let name = |table: &TableInventory| shown(&table.name) + &of_cell(table.cell);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let time = |time: Option<i64>| {
+    let time = |table: &TableInventory, time: Option<i64>| {
+        let unit = table.time_unit.map(|unit| match unit {
+            "microseconds" => " µs",
+            "seconds" => " s",
+            other => other,
+        });
         or_dash(time.map(|time| match time {
             i64::MAX => "after".to_owned(),
-            time => time.to_string(),
+            time => format!("{time}{}", unit.unwrap_or_default()),
         }))
     };
     for table in &inventory.tables {
@@ -255,8 +260,8 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             or_dash(table.rows.map(count)),
             or_dash(table.rejected.map(count)),
             HumanBytes(table.bytes).to_string(),
-            time(table.time_min),
-            time(table.time_max),
+            time(table, table.time_min),
+            time(table, table.time_max),
         ]);
     }
     let state = match inventory.finished {
@@ -268,40 +273,60 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     } else {
         ""
     };
+    let parts = |number: usize| several(number as u64, "part");
     let mut text = format!(
         "{state}{synthetic}{} of {}\n{}\n",
         inventory.what,
         shown(&inventory.trace),
         aligned(&rows)
     );
-    let left = match inventory.finished {
-        Some(false) => "left",
-        _ => "missing",
-    };
     for table in inventory
         .tables
         .iter()
         .filter(|table| !table.missing.is_empty())
     {
-        let parts = several(table.missing.len() as u64, "part");
-        let missing = numbers(&table.missing);
-        text += &format!("{}: {parts} {left}: {missing}\n", name(table));
+        let missing = table.missing.len();
+        let counted = match (table.asked, inventory.finished, &inventory.shards) {
+            (Some(asked), ..) => format!("{} of {} left", count(missing as u64), parts(asked)),
+            (None, _, Some(_)) => format!("{} left", parts(missing)),
+            // A run without a plan doesn't say which of them it was asked for.
+            (None, Some(false), None) => {
+                let all = table.parts.saturating_add(missing);
+                format!("{} of {} not done", count(missing as u64), parts(all))
+            }
+            (None, ..) => format!("{} missing", parts(missing)),
+        };
+        text += &format!("{}: {counted}: {}\n", name(table), numbers(&table.missing));
     }
     if !inventory.absent.is_empty() {
         let absent = inventory.absent.join(", ");
         text += &format!("not in the {}: {absent}\n", inventory.what);
     }
-    for shard in inventory.shards.iter().flatten() {
-        text += &shard_text(shard);
+    match inventory.shards.as_deref() {
+        // A run without shards.
+        Some([one]) => {
+            for file in &one.files_left {
+                text += &format!("{}: not read to its end\n", shown(file));
+            }
+        }
+        shards => {
+            let shards = shards.into_iter().flatten();
+            text += &shards.map(shard_text).collect::<String>();
+        }
     }
-    match (&inventory.shards, inventory.finished) {
+    match (inventory.shards.as_deref(), inventory.finished) {
+        (Some([one]), _) if !one.is_done() => {
+            text += "run the same convert command again to finish it\n";
+        }
         (Some(shards), _) if shards.iter().all(ShardInventory::is_done) => {
             text += "run tracelake commit on it to finish it\n";
         }
         (Some(_), _) => {
             text += "run the shards that have something left, then tracelake commit\n";
         }
-        (None, Some(false)) => text += "run the same convert command again to finish it\n",
+        (None, Some(false)) => {
+            text += "run the same convert command again to finish what it was asked for\n";
+        }
         (None, _) => {}
     }
     text

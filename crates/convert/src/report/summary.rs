@@ -7,12 +7,13 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 use tracelake_schema::{Files, Published, Trace};
 
-use super::{Reporter, aligned, say, shown_path};
+use super::{Reporter, aligned, say, shown, shown_path};
+use crate::location::Location;
 use crate::manifest::{Manifest, PartFacts, REJECTS, TableFacts};
 use crate::part_key::{CellName, PartKey, of_cell};
 use crate::plan::Plan;
 use crate::run::Outcome;
-use crate::words::{count, several};
+use crate::words::{count, for_shell, several};
 
 /// The last JSON line of a run that ended well.
 #[derive(Serialize)]
@@ -41,11 +42,11 @@ struct DoneTable<'a> {
 }
 
 /// Reports the result of a run.
-pub(crate) fn close(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
+pub(crate) fn close(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) {
     if reporter.is_json() {
         reporter.json(&done(reporter, plan.trace, outcome));
     } else if reporter.is_for_people() {
-        summary(reporter, plan, outcome);
+        summary(reporter, plan, out, outcome);
     }
 }
 
@@ -103,7 +104,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
 }
 
 /// The summary, on stderr.
-fn summary(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
+fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) {
     let Outcome {
         manifest,
         converted,
@@ -137,7 +138,10 @@ fn summary(reporter: &Reporter, plan: &Plan, outcome: &Outcome) {
     ));
     match (reporter.shard(), is_committed) {
         (Some(_), true) => say("the lake is finished: there was nothing to do"),
-        (Some(_), false) => say("when all shards are done: tracelake commit OUT"),
+        (Some(_), false) => {
+            let out = shown(&for_shell(out));
+            say(&format!("when all shards are done: tracelake commit {out}"));
+        }
         (None, _) => {}
     }
 }

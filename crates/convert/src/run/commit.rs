@@ -21,6 +21,7 @@ use crate::origin::Origin;
 use crate::plan::table_names;
 use crate::plan_file::{Assignment, PlanFile};
 use crate::store::{Lake, LakeProgress, Unnamed, read_manifest};
+use crate::words::for_shell;
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -168,12 +169,13 @@ impl Commit {
             let (reason, hint) = if begun {
                 (
                     "it was begun by convert without --shard",
-                    "run that convert command again to finish it",
+                    "run that convert command again to finish it".to_owned(),
                 )
             } else {
+                let root = for_shell(self.lake.root());
                 (
                     "nothing has been converted into it",
-                    "run tracelake convert SRC OUT --shard I/N for every I below N",
+                    format!("run tracelake convert SRC {root} --shard I/N for every I below N"),
                 )
             };
             return Err(Error::new(ErrorKind::Refused, reason).hint(hint));

@@ -65,6 +65,12 @@ impl Magic {
         Self::of(bytes).or_else(|| GZIP.begins(bytes).then_some(&GZIP))
     }
 
+    /// What the file is, and what to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        format!("it looks like {}; {}", self.is, self.remedy)
+    }
+
     fn begins(&self, bytes: &[u8]) -> bool {
         let start = bytes.get(..self.start.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(self.start))

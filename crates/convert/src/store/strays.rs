@@ -10,7 +10,7 @@ use super::disk::{files, inside_directory, is_output, read_if_there, remove_file
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
 use crate::manifest::Manifest;
-use crate::words::several;
+use crate::words::{for_shell, several};
 
 /// The list of outputs that are being removed, in the home of the lake.
 const STRAYS: &str = "strays.txt";
@@ -106,11 +106,9 @@ pub(super) fn unnamed_outputs(root: &Location, strays: &[String]) -> Error {
         0 => String::new(),
         more => format!(" and {}", several(more, "more file")),
     };
-    let reason = format!(
-        "outputs that no run recorded: {}{more}",
-        shown.join(", ")
-    );
-    Error::new(ErrorKind::Refused, reason).at(root).hint(
-        "move them away, or finish with tracelake commit OUT --remove-unnamed, which removes them",
-    )
+    let reason = format!("outputs that no run recorded: {}{more}", shown.join(", "));
+    let root_in_shell = for_shell(root);
+    Error::new(ErrorKind::Refused, reason).at(root).hint(format!(
+        "move them away, or finish with tracelake commit {root_in_shell} --remove-unnamed, which removes them"
+    ))
 }

@@ -20,16 +20,18 @@ use rayon::prelude::*;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Table, Trace};
 
+use crate::discover;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::event::{Event, EventSink};
 use crate::lake_file::count_lines;
-use crate::location::Location;
+use crate::location::{Location, LocationKind};
 use crate::manifest::{FileFacts, Manifest, PartFacts, is_relative};
 use crate::options::Format;
 use crate::part_key::CELL;
 use crate::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use crate::source;
 use crate::store::{files, foreign_files, inside, read_manifest};
+use crate::words::for_shell;
 use catch::catch;
 use derived::verify_derived;
 use output::Output;
@@ -68,6 +70,42 @@ impl Verdict {
     }
 }
 
+/// Reads the manifest of a lake. If something else is there, or nothing, the error says so.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if `root` isn't a finished lake; [`ErrorKind::Corrupt`] if its manifest is damaged.
+pub(crate) fn manifest_of(root: &Location) -> Result<Manifest> {
+    read_manifest(root).map_err(|error| {
+        // After any other error of a server, a second question would wait for it once more.
+        let may_ask = error.kind() == ErrorKind::Refused || root.as_path().is_some();
+        let instead = may_ask.then(|| found_instead(root)).flatten();
+        instead.map_or(error, |instead| instead.at(root))
+    })
+}
+
+/// What there is in place of a lake, if that can be told.
+fn found_instead(root: &Location) -> Option<Error> {
+    let (reason, hint) = match root.kind().ok()? {
+        None => (
+            "not a finished lake: there is nothing here",
+            "check the path".to_owned(),
+        ),
+        Some(LocationKind::File { .. } | LocationKind::Other) => (
+            "not a lake but a file",
+            "name the directory of the lake".to_owned(),
+        ),
+        Some(LocationKind::Directory) if discover::is_source(root) => (
+            "not a lake but a source: it has files of tables",
+            format!(
+                "make a lake of it first: tracelake convert {} lake",
+                for_shell(root)
+            ),
+        ),
+        Some(LocationKind::Directory) => return None,
+    };
+    Some(Error::new(ErrorKind::Refused, reason).hint(hint))
+}
+
 /// A lake that is about to be verified.
 #[derive(Debug)]
 pub struct Verification {
@@ -84,7 +122,7 @@ impl Verification {
     /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
     /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
     pub fn open(root: &Location, source: Option<&Location>) -> Result<Self> {
-        let manifest = read_manifest(root)?;
+        let manifest = manifest_of(root)?;
         let trace = known_trace(root, &manifest)?;
         let plan = match source {
             None => None,

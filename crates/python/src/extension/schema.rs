@@ -4,6 +4,7 @@ use ::arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::error::{Error, ErrorKind, escape};
+use tracelake_convert::options;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::{TRACES, Table, Trace, render};
 
@@ -81,13 +82,7 @@ pub(crate) fn arrow_schema<'py>(
 
 /// The trace of a name.
 pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
-    tracelake_schema::trace(name).ok_or_else(|| {
-        usage(
-            py,
-            format!("there is no trace '{}'", escape(name.as_bytes(), 80)),
-            &format!("known are {}", traces().join(", ")),
-        )
-    })
+    options::find_trace(name).map_err(|error| raised(py, &error))
 }
 
 fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {

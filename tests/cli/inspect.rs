@@ -1,0 +1,101 @@
+//! What `inspect` says is left of a run that ended early, and in which units.
+
+use serde_json::Value;
+use tracelake_schema::{Files, Syntax, TRACES, Table};
+
+use crate::support::{Scratch, run, trace};
+
+fn inspected(path: &std::path::Path) -> (Value, String) {
+    let path = path.to_str().unwrap();
+    let [json, text] = [&["inspect", "--json", path][..], &["inspect", path]].map(|arguments| {
+        let shown = run(arguments);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        shown.stdout
+    });
+    (serde_json::from_str(&json).unwrap(), text)
+}
+
+#[test]
+fn what_is_left_is_counted_of_what_the_plan_asks_for() {
+    let scratch = Scratch::with_sample(4, 20);
+    let asked = ["--tables", "job_events,task_usage", "--parts", "0-2"];
+    scratch.convert_well(&[&asked[..], &["--shard", "0/2"]].concat());
+    let (json, text) = inspected(&scratch.out());
+    let tables = json["tables"].as_array().unwrap();
+    let mut left = 0;
+    for found in tables {
+        let missing = found["missing"].as_array().unwrap();
+        assert_eq!(found["asked"], 3, "{found}");
+        assert_eq!(found["parts"].as_u64().unwrap() + missing.len() as u64, 3);
+        assert!(!missing.contains(&3.into()), "{found}");
+        let name = found["name"].as_str().unwrap();
+        let says = format!("{name}: {} of 3 parts left: ", missing.len());
+        assert_eq!(text.contains(&says), !missing.is_empty(), "{text}");
+        left += missing.len();
+    }
+    assert!(tables.len() == 2 && left > 0, "{text}");
+}
+
+/// A run without shards on a disk has no plan, so what it was asked for isn't known.
+#[test]
+fn without_a_plan_parts_that_are_not_done_are_not_called_left() {
+    let scratch = Scratch::with_sample(4, 20);
+    scratch.part("job_events", 1, 4, b"x\n");
+    let asked = ["--tables", "job_events,task_usage", "--parts", "0-2"];
+    let failed = scratch.convert(&[&asked[..], &["--threads", "1"]].concat());
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    let (json, text) = inspected(&scratch.out());
+    for found in json["tables"].as_array().unwrap() {
+        assert_eq!(found["asked"], Value::Null);
+        let [done, missing] = [
+            &found["parts"],
+            &found["missing"].as_array().unwrap().len().into(),
+        ]
+        .map(|number| number.as_u64().unwrap());
+        let name = found["name"].as_str().unwrap();
+        let says = format!("{name}: {missing} of {} parts not done: ", done + missing);
+        assert!(missing == 0 || text.contains(&says), "{says}: {text}");
+    }
+    assert!(!text.contains("left"), "{text}");
+    assert!(
+        text.ends_with("to finish what it was asked for\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn times_have_the_unit_of_their_column() {
+    let unit = |table: &Table| {
+        let unit = table.columns[table.time.unwrap()].unit.unwrap();
+        unit.split_once(" since ").unwrap().0
+    };
+    let scratch = Scratch::with_sample(1, 5);
+    scratch.convert_well(&[]);
+    let (json, text) = inspected(&scratch.out());
+    for (found, table) in json["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(trace().tables)
+    {
+        assert_eq!(found["time_unit"], unit(table));
+        let row = text
+            .lines()
+            .find(|line| line.starts_with(table.name))
+            .unwrap();
+        let from = format!("{} µs", found["time_min"]);
+        assert!(row.contains(&from), "{from}: {row}");
+        assert!(row.contains("iB") || row.contains(" B"), "{row}");
+    }
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let whole = |table: &&Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    let table = tables
+        .filter(whole)
+        .find(|table| table.time.is_some())
+        .unwrap();
+    let scratch = Scratch::new();
+    scratch.file(&format!("{}.csv", table.name), b"1\n");
+    let (json, _) = inspected(&scratch.src());
+    assert_eq!(json["tables"][0]["time_unit"], unit(table));
+    assert_ne!(unit(table), unit(trace().tables.first().unwrap()));
+}
