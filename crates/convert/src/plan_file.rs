@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result, escape};
+use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::PartFacts;
 use crate::origin::{unreadable, with_origin};
 use crate::part_key::{CellName, PartKey, read_cell};
@@ -126,6 +126,19 @@ pub struct PlannedDerived {
     pub from: String,
 }
 
+/// Checks that a plan of this size can be read back.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it can't.
+pub fn check_bytes(bytes: u64) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!("the plan has {bytes} bytes, and at most {MOST_BYTES} are read");
+    Err(Error::new(ErrorKind::Refused, reason)
+        .hint("select tables or parts, or make several lakes"))
+}
+
 impl PlanFile {
     /// Reads a plan.
     ///
@@ -143,8 +156,8 @@ impl PlanFile {
             unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
         })?;
         plan.origin.check_format()?;
-        plan.check_shards()?;
         plan.check_streams()?;
+        plan.check_shards()?;
         if let Some(base) = &plan.base
             && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
         {
@@ -183,7 +196,7 @@ impl PlanFile {
         match paths.find(|path| !known.insert(*path)) {
             None => Ok(()),
             Some(twice) => {
-                let twice = escape(twice.as_bytes(), 200);
+                let twice = crate::error::escape(twice.as_bytes(), 200);
                 let reason = format!("not a plan: it has {twice} twice");
                 Err(Error::new(ErrorKind::Refused, reason))
             }
@@ -367,19 +380,6 @@ impl PlannedStream {
         // What is published in one file is of no cell.
         key.cell.is_none() && self.selected.as_ref().is_none_or(selects)
     }
-}
-
-/// Checks that a plan of this size can be read back.
-///
-/// # Errors
-/// [`ErrorKind::Refused`] if it can't.
-pub fn check_bytes(bytes: u64) -> Result<()> {
-    if bytes <= MOST_BYTES {
-        return Ok(());
-    }
-    let reason = format!("the plan has {bytes} bytes, and at most {MOST_BYTES} are read");
-    Err(Error::new(ErrorKind::Refused, reason)
-        .hint("select tables or parts, or make several lakes"))
 }
 
 /// The first of two lists of files that is only in one of them, or is another file now.

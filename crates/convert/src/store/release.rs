@@ -9,7 +9,7 @@ use std::fs;
 use sha2::{Digest, Sha256};
 
 use super::bucket;
-use super::disk::{read_if_there, remove_file};
+use super::disk::{read_if_there, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
@@ -105,7 +105,10 @@ impl Lake {
         for (name, bytes) in all() {
             self.write_whole(name, bytes)?;
         }
-        self.clear_staging()?;
+        if self.root().as_path().is_some() {
+            self.clear_staging()?;
+            sync_directory(&self.home(""))?;
+        }
         Ok(())
     }
 
@@ -120,10 +123,13 @@ impl Lake {
                 .iter()
                 .try_for_each(|file| root.remove_all(&[(*file).to_owned()]));
         }
-        // What follows is a file under its name, and its directories are synced then.
-        files
-            .iter()
-            .try_for_each(|file| remove_file(&self.directory().join(file)))
+        for file in &files {
+            remove_file(&self.directory().join(file))?;
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        sync_directory(self.directory())
     }
 
     /// The existing files of a release, [`SUMS`] last; none where there is no release.
