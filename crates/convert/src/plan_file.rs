@@ -19,6 +19,10 @@ use crate::words;
 /// The most shards that a plan may have; a manifest can't have as many parts.
 pub const MOST_SHARDS: u32 = 1_000_000;
 
+/// The largest plan, in bytes: as many parts with the paths of published traces as a manifest can have. In
+/// memory, a plan of short strings takes eight times as much.
+pub const MOST_BYTES: u64 = 64 << 20;
+
 with_origin! {
     /// The content of `_tracelake/plan.json`.
     pub struct PlanFile {
@@ -122,6 +126,19 @@ pub struct PlannedDerived {
     pub from: String,
 }
 
+/// Checks that a plan of this size can be read back.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it can't.
+pub fn check_bytes(bytes: u64) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!("the plan has {bytes} bytes, and at most {MOST_BYTES} are read");
+    Err(Error::new(ErrorKind::Refused, reason)
+        .hint("select tables or parts, or make several lakes"))
+}
+
 impl PlanFile {
     /// Reads a plan.
     ///
@@ -129,6 +146,7 @@ impl PlanFile {
     /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, has more than [`MOST_SHARDS`] shards or none,
     /// or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Self> {
+        check_bytes(json.len() as u64)?;
         if !seal::is_whole(json) {
             let reason = "the plan is damaged: its content doesn't match the digest at its end";
             return Err(Error::new(ErrorKind::Refused, reason)
@@ -138,6 +156,7 @@ impl PlanFile {
             unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
         })?;
         plan.origin.check_format()?;
+        plan.check_streams()?;
         plan.check_shards()?;
         let parts = plan.parts.iter().map(|part| &part.source);
         let mut sources = parts.chain(plan.streams.iter().map(|stream| &stream.source));
@@ -174,6 +193,20 @@ impl PlanFile {
                 self.shards - 1
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Checks that no file is cut into parts twice.
+    fn check_streams(&self) -> Result<()> {
+        let mut known = BTreeSet::new();
+        let mut paths = self.streams.iter().map(|stream| &stream.source.path);
+        match paths.find(|path| !known.insert(*path)) {
+            None => Ok(()),
+            Some(twice) => {
+                let twice = crate::error::escape(twice.as_bytes(), 200);
+                let reason = format!("not a plan: it has {twice} twice");
+                Err(Error::new(ErrorKind::Refused, reason))
+            }
         }
     }
 
@@ -392,6 +425,7 @@ fn first_difference<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest;
     use crate::origin::FORMAT;
 
     /// A plan with fields that only another version knows.
@@ -444,6 +478,59 @@ mod tests {
     fn a_table_that_is_derived_from_itself_has_a_shard() {
         let plan = plan("zstd").unwrap();
         assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
+    }
+
+    #[test]
+    fn the_size_of_a_plan_has_a_limit() {
+        check_bytes(MOST_BYTES).unwrap();
+        let bytes = usize::try_from(MOST_BYTES).unwrap() + 1;
+        let error = PlanFile::from_json(&vec![b' '; bytes]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = format!("the plan has {bytes} bytes");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+
+    /// As many parts as a manifest can have: their paths are as long as published ones.
+    #[test]
+    fn a_plan_has_room_for_the_parts_of_a_manifest() {
+        let part = PlannedPart {
+            table: "collection_events".to_owned(),
+            cell: None,
+            file_number: 123_456,
+            shard: 123_456,
+            source: PlannedSource {
+                path: "collection_events/part-123456-of-250000.csv.gz".to_owned(),
+                bytes: 1_000_000_000,
+                etag: Some("\"d41d8cd98f00b204e9800998ecf8427e-1234\"".to_owned()),
+            },
+        };
+        let output = "collection_events/file_number=123456/part-123456-of-250000.parquet";
+        let rejects = "_tracelake/rejects/collection_events/part-123456-of-250000.ndjson";
+        let in_manifest = manifest::most_bytes([&part.source.path, output, rejects]);
+        let mut plan = plan("zstd").unwrap();
+        let empty = plan.to_json().len();
+        plan.parts = vec![part];
+        let in_plan = (plan.to_json().len() - empty) as u64;
+        assert!(manifest::MOST_BYTES / in_manifest * in_plan <= MOST_BYTES);
+    }
+
+    #[test]
+    fn a_file_is_cut_into_parts_once() {
+        let stream = |path: &str| PlannedStream {
+            tables: Vec::new(),
+            selected: None,
+            shard: 0,
+            source: PlannedSource {
+                path: path.to_owned(),
+                bytes: 1,
+                etag: None,
+            },
+        };
+        let mut plan = plan("zstd").unwrap();
+        for (paths, is_plan) in [(["a", "b"], true), (["a", "a"], false)] {
+            plan.streams = paths.map(stream).to_vec();
+            assert_eq!(PlanFile::from_json(&plan.to_json()).is_ok(), is_plan);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::tree;
 
 const MANIFEST: &str = "_tracelake/manifest.json";
+const SUMS: &str = "SHA256SUMS";
 const STAGING: &str = "_tracelake/staging";
 
 /// The lake on a disk, and what is in doubt of it. What is above the lake counts only if it was made for it.
@@ -20,7 +21,6 @@ pub(super) struct Disk {
     unsynced_names: BTreeSet<PathBuf>,
     /// Names that were removed since the last fsync of their directory.
     unsynced_removals: BTreeSet<PathBuf>,
-    has_manifest: bool,
     /// Calls that came too early.
     wrong: Vec<String>,
 }
@@ -38,7 +38,6 @@ impl Disk {
             unsynced: BTreeSet::new(),
             unsynced_names: BTreeSet::new(),
             unsynced_removals: BTreeSet::new(),
-            has_manifest: root.join(MANIFEST).exists(),
             wrong: Vec::new(),
         }
     }
@@ -84,7 +83,6 @@ impl Disk {
         }
         if to == self.root.join(MANIFEST) {
             self.check_outputs("when the manifest gets its name");
-            self.has_manifest = true;
         } else {
             self.check_withdrawn(to);
         }
@@ -94,9 +92,6 @@ impl Disk {
 
     fn remove(&mut self, path: &Path) {
         self.check_withdrawn(path);
-        if path == self.root.join(MANIFEST) {
-            self.has_manifest = false;
-        }
         // What was in a directory is gone for sure once the directory is.
         self.unsynced_removals
             .retain(|name| !name.starts_with(path));
@@ -110,12 +105,15 @@ impl Disk {
         self.unsynced_names.remove(path);
     }
 
-    /// An output may change only once no power cut can leave a manifest that names it.
+    /// An output may change only once no power cut can leave a manifest or a release that names it.
     fn check_withdrawn(&mut self, path: &Path) {
-        let manifest = self.root.join(MANIFEST);
-        let is_named = self.has_manifest || self.unsynced_removals.contains(&manifest);
-        if self.is_output(path) && is_named {
-            self.complain(path, "changes before the removal of the manifest is synced");
+        for names in [MANIFEST, SUMS] {
+            let file = self.root.join(names);
+            let is_named = self.made.contains(&file) || self.unsynced_removals.contains(&file);
+            if self.is_output(path) && is_named {
+                let what = format!("changes before the removal of {names} is synced");
+                self.complain(path, &what);
+            }
         }
     }
 

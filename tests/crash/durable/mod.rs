@@ -240,5 +240,10 @@ fn a_run_after_a_kill_syncs_what_the_killed_one_did_not() {
     kill_everywhere(&mut score, "convert --overwrite", before, &overwrite, 3);
     let release = ["release", "--allow-missing", "--allow-rejects"];
     kill_everywhere(&mut score, "release", before, &release, 0);
+    let mut released = Recorded::new(source());
+    released.ends(&reject(&["--tables", "machine_events"]), 3);
+    released.ends(&release, 0);
+    let before = Some(released.out.as_path());
+    kill_everywhere(&mut score, "convert, more tables", before, &REJECT, 3);
     score.close();
 }

@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::part_key::{PartKey, listed};
 use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
-use crate::store::LakeProgress;
+use crate::store::{CutFacts, LakeProgress};
 use crate::words::several;
 
 /// How many shards an error names whose parts are missing.
@@ -65,9 +65,10 @@ pub(super) fn left_with(
             lacks(part.shard, &part.table, part.key());
         }
     }
+    let cuts = Cuts::of(progress);
     let mut unread = Vec::new();
     for stream in &plan.streams {
-        match missing_of(stream, progress, &there) {
+        match missing_of(stream, &cuts, &there) {
             None => unread.push(stream),
             Some(missing) => {
                 for (table, key) in missing {
@@ -132,11 +133,46 @@ pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
 /// memory a look at it takes.
 const LISTED: usize = 100_000;
 
+/// What facts say of files that are cut into parts, for many questions.
+pub(super) struct Cuts<'a> {
+    /// By the file; of several facts, the last ones count.
+    files: BTreeMap<&'a str, Vec<&'a CutFacts>>,
+    /// How many parts each table has, as a part of it says.
+    counts: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> Cuts<'a> {
+    pub(super) fn of(progress: &'a LakeProgress) -> Self {
+        let mut files: BTreeMap<_, Vec<&CutFacts>> = BTreeMap::new();
+        for cut in &progress.cut {
+            files.entry(&cut.source[..]).or_default().push(cut);
+        }
+        let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+        for (table, facts) in &progress.parts {
+            if let Some(of) = facts.of {
+                let most = counts.entry(&table[..]).or_default();
+                *most = of.max(*most);
+            }
+        }
+        Self { files, counts }
+    }
+
+    /// The last facts of a stream that know all of its tables.
+    fn find(&self, stream: &PlannedStream) -> Option<&'a CutFacts> {
+        let mut same = self.files.get(&stream.source.path[..])?.iter().rev();
+        let found = same.find(|cut| {
+            let mut tables = stream.tables.iter();
+            cut.selected == stream.selected && tables.all(|table| cut.tables.contains_key(table))
+        });
+        found.copied()
+    }
+}
+
 /// The selected parts of a stream that are not there, each with its table. `None` if nobody has read the
 /// stream as far as it was wanted, so that the number of its parts isn't known.
 pub(super) fn missing_of(
     stream: &PlannedStream,
-    progress: &LakeProgress,
+    cuts: &Cuts<'_>,
     there: &dyn Fn(&str, PartKey) -> bool,
 ) -> Option<Vec<(String, PartKey)>> {
     let numbers = |most: u32| {
@@ -145,19 +181,11 @@ pub(super) fn missing_of(
         let numbers = ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most));
         numbers.map(PartKey::from)
     };
-    let cut = progress.cut.iter().rev().find(|cut| {
-        let knows = |table: &String| cut.tables.contains_key(table);
-        cut.source == stream.source.path
-            && cut.selected == stream.selected
-            && stream.tables.iter().all(knows)
-    });
+    let cut = cuts.find(stream);
     let count = |table: &String| match cut {
         Some(cut) => cut.tables.get(table).copied(),
         // A damaged part still says how many there are.
-        None => {
-            let parts = progress.parts.iter().filter(|(name, _)| name == table);
-            parts.filter_map(|(_, facts)| facts.of).max()
-        }
+        None => cuts.counts.get(&table[..]).copied(),
     };
     let tables = stream.tables.iter();
     let counts: Vec<(&String, u32)> = tables
@@ -174,4 +202,57 @@ pub(super) fn missing_of(
         missing.map(move |key| (table.clone(), key))
     });
     Some(missing.take(LISTED).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan_file::PlannedSource;
+
+    fn selected() -> impl Strategy<Value = Option<Vec<(u32, u32)>>> {
+        prop_oneof![Just(None), Just(Some(vec![(0, 1)]))]
+    }
+
+    fn cut() -> impl Strategy<Value = CutFacts> {
+        let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
+        ("[xy]", selected(), tables).prop_map(|(source, selected, tables)| CutFacts {
+            source,
+            whole: None,
+            selected,
+            tables,
+        })
+    }
+
+    fn stream() -> impl Strategy<Value = PlannedStream> {
+        let tables = proptest::collection::vec("[abc]", 0..3);
+        ("[xyz]", selected(), tables).prop_map(|(path, selected, tables)| PlannedStream {
+            tables,
+            selected,
+            shard: 0,
+            source: PlannedSource {
+                path,
+                bytes: 1,
+                etag: None,
+            },
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_facts_of_a_stream_count(
+            cut in proptest::collection::vec(cut(), 0..8),
+            stream in stream(),
+        ) {
+            let mut last = cut.iter().rev();
+            let expected = last.find(|cut| {
+                cut.source == stream.source.path
+                    && cut.selected == stream.selected
+                    && stream.tables.iter().all(|table| cut.tables.contains_key(table))
+            });
+            let progress = LakeProgress { cut: cut.clone(), ..LakeProgress::default() };
+            prop_assert_eq!(Cuts::of(&progress).find(&stream), expected);
+        }
+    }
 }

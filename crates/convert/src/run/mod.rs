@@ -37,6 +37,7 @@ use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{Journal, Lake, LakeProgress};
 use crate::words::several;
 use bucket::Joined;
+use left::Cuts;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
@@ -279,13 +280,14 @@ impl<'a> Run<'a> {
             let key = (table.rank, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
         });
+        let cuts = Cuts::of(progress);
         let streams = self.plan.streams.iter();
         let streams = streams.filter(|stream| {
             let shard = self.run_options.shard.zip(self.assignment.as_ref());
             let is_mine = shard.is_none_or(|(shard, assignment)| {
                 assignment.shard_of_stream(&stream.source) == Some(shard.index)
             });
-            is_mine && !self.is_cut(stream, progress, kept)
+            is_mine && !self.is_cut(stream, &cuts, kept)
         });
         let parts = parts.map(|(table, part)| Work::Part(table, part));
         Ok(parts.chain(streams.map(Work::Stream)).collect())

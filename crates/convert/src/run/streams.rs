@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::files::{StagedPart, Ticks};
-use super::left::missing_of;
+use super::left::{Cuts, missing_of};
 use super::{Parts, Run, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::part::TableText;
 use crate::plan::{StreamPlan, TablePlan, TableRank, check_sha256};
 use crate::source::Source;
-use crate::store::{CutFacts, LakeProgress};
+use crate::store::CutFacts;
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
@@ -24,18 +24,13 @@ struct Cutting<'a> {
 
 impl Run<'_> {
     /// Whether all selected parts of a stream are there.
-    pub(super) fn is_cut(
-        &self,
-        stream: &StreamPlan,
-        progress: &LakeProgress,
-        parts: &Parts,
-    ) -> bool {
+    pub(super) fn is_cut(&self, stream: &StreamPlan, cuts: &Cuts<'_>, parts: &Parts) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
             let rank = TableRank::of(self.plan.trace, table);
             rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
         };
-        missing_of(&planned, progress, &there).is_some_and(|missing| missing.is_empty())
+        missing_of(&planned, cuts, &there).is_some_and(|missing| missing.is_empty())
     }
 
     /// Converts a file that is cut into parts, those that stay left out.

@@ -17,9 +17,9 @@ use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_direct
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Location, Url};
-use crate::manifest::{MOST_BYTES, Manifest, PartFacts, check_bytes};
+use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
 use crate::origin::{Origin, unreadable};
-use crate::plan_file::PlanFile;
+use crate::plan_file::{self, PlanFile};
 use crate::seal;
 use crate::source::Fingerprint;
 
@@ -67,21 +67,23 @@ pub struct CutFacts {
     pub tables: BTreeMap<String, u32>,
 }
 
-impl CutFacts {
-    /// Gives the parts of this file the size and the digest of the whole, and their number.
-    fn complete(&self, parts: &mut [(String, PartFacts)]) {
-        let Some(whole) = &self.whole else {
-            return;
-        };
-        for (table, facts) in parts {
-            let Some(count) = self.tables.get(table) else {
-                continue;
-            };
-            if facts.source.path == self.source && facts.of.is_none() {
-                facts.source.bytes = whole.bytes;
-                facts.source.sha256.clone_from(&whole.sha256);
-                facts.of = Some(*count);
-            }
+/// Gives the parts of files that were cut the size and the digest of the whole, and their number. Of several
+/// facts about one file, the first ones count.
+fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
+    let mut known = BTreeMap::new();
+    for cut in cut {
+        let Some(whole) = &cut.whole else { continue };
+        for (table, count) in &cut.tables {
+            known
+                .entry((&cut.source[..], &table[..]))
+                .or_insert((whole, *count));
+        }
+    }
+    for (table, facts) in parts.iter_mut().filter(|(_, facts)| facts.of.is_none()) {
+        if let Some((whole, count)) = known.get(&(&facts.source.path[..], &table[..])) {
+            facts.source.bytes = whole.bytes;
+            facts.source.sha256.clone_from(&whole.sha256);
+            facts.of = Some(*count);
         }
     }
 }
@@ -187,12 +189,7 @@ impl Lake {
     /// # Errors
     /// When the disk fails.
     pub fn remove_plan(&self) -> Result<()> {
-        let path = self.home(PLAN);
-        if path.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        remove_file(&path)?;
-        sync_directory(&self.home(""))
+        remove_file(&self.home(PLAN))
     }
 
     /// Removes all facts on disk and then the plan, which a finished lake doesn't need.
@@ -212,7 +209,7 @@ impl Lake {
 /// [`ErrorKind::Refused`] if they are too many to be read back.
 pub fn plan_bytes(plan: &PlanFile, root: &Location) -> Result<Vec<u8>> {
     let json = plan.to_json();
-    check_bytes(json.len() as u64).map_err(|error| error.at(root))?;
+    plan_file::check_bytes(json.len() as u64).map_err(|error| error.at(root))?;
     Ok(json)
 }
 
@@ -231,9 +228,7 @@ fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakePro
         Location::Url(url) => progress_in_bucket(root, url, damaged),
     };
     let mut progress = progress?;
-    for cut in &progress.cut {
-        cut.complete(&mut progress.parts);
-    }
+    complete(&progress.cut, &mut progress.parts);
     Ok(progress)
 }
 
@@ -444,4 +439,61 @@ fn line(line: &JournalLine) -> Result<Vec<u8>> {
         )
     })?;
     Ok(seal::line(json))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn cut() -> impl Strategy<Value = CutFacts> {
+        let whole = proptest::option::of(0..9_u64);
+        let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
+        ("[xy]", whole, tables).prop_map(|(source, whole, tables)| CutFacts {
+            source,
+            whole: whole.map(|bytes| Fingerprint {
+                bytes,
+                sha256: format!("of {bytes}"),
+            }),
+            selected: None,
+            tables,
+        })
+    }
+
+    fn part() -> impl Strategy<Value = (String, PartFacts)> {
+        let of = proptest::option::of(0..9_u32);
+        ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
+            let file = |path| json!({"path": path, "bytes": 100, "sha256": ""});
+            let facts = json!({
+                "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
+                "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
+            });
+            let facts = serde_json::from_value(facts).unwrap();
+            (table, facts)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_gets_what_the_first_facts_of_its_file_say(
+            cuts in proptest::collection::vec(cut(), 0..6),
+            parts in proptest::collection::vec(part(), 0..12),
+        ) {
+            let mut completed = parts.clone();
+            complete(&cuts, &mut completed);
+            for ((table, before), (_, after)) in parts.iter().zip(&completed) {
+                let mut known = cuts.iter().filter(|cut| cut.source == before.source.path);
+                let known = known.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(table)?)));
+                let mut expected = before.clone();
+                if let (None, Some((whole, count))) = (before.of, known) {
+                    expected.source.bytes = whole.bytes;
+                    expected.source.sha256 = whole.sha256;
+                    expected.of = Some(count);
+                }
+                prop_assert_eq!(after, &expected);
+            }
+        }
+    }
 }

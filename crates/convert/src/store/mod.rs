@@ -34,7 +34,7 @@ use crate::manifest::Manifest;
 use bucket::OwnPlan;
 use disk::{
     Access, lock, make_all, make_directory, open_if_there, refuse_symlink, remove_all,
-    sync_directory, sync_name,
+    sync_directory,
 };
 use strays::unnamed_outputs;
 
@@ -405,10 +405,8 @@ fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if make_directory(&home)? {
-        made.push(home.clone());
+        made.push(home);
     }
-    // A run that made them may have been killed before it did this.
-    sync_name(&home)?;
     Ok(made)
 }
 
