@@ -248,3 +248,17 @@ fn an_output_that_is_replaced_while_it_is_read_is_read_again() {
     }
     score.close();
 }
+
+#[test]
+fn a_plan_that_is_taken_over_while_its_store_is_checked_is_no_fault_of_the_store() {
+    // The second put of the plan finds none, as after another run has removed it.
+    let is_second =
+        |asked: &Asked| asked.method == "PUT" && asked.path.ends_with(PLAN) && asked.before == 1;
+    let server = store(&Objects::new(), move |asked| match is_second(asked) {
+        true => Answer::Unconditional,
+        false => Answer::Well,
+    });
+    let run = tracelake(&server, "", &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    same(&server.objects(PREFIX), &lake("")).unwrap();
+}

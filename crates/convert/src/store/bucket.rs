@@ -21,6 +21,9 @@ use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
 use crate::plan_file::PlanFile;
 use crate::seal::sha256;
 
+/// How often a store may replace an object that it was asked to keep before it counts as one that ignores conditions.
+const CONDITION_TRIALS: usize = 3;
+
 /// The directory of facts.
 pub(super) const FACTS: &str = "facts";
 
@@ -190,15 +193,18 @@ impl Lake {
         if !place.put_new(json.clone())? {
             return Ok(false);
         }
-        if place.put_new(json)? {
-            place.remove()?;
-            let reason =
-                "the store ignores conditional writes, which tracelake needs to keep runs apart";
-            return Err(Error::new(ErrorKind::Failed, reason)
-                .at(self.root())
-                .hint("see docs/object-stores.md for the stores that have them"));
+        // The plan may be gone again, because a run has taken over; but hardly each time.
+        for _ in 0..CONDITION_TRIALS {
+            if !place.put_new(json.clone())? {
+                return Ok(true);
+            }
         }
-        Ok(true)
+        place.remove()?;
+        let reason =
+            "the store ignores conditional writes, which tracelake needs to keep runs apart";
+        Err(Error::new(ErrorKind::Failed, reason)
+            .at(self.root())
+            .hint("see docs/object-stores.md for the stores that have them"))
     }
 
     /// Works by this plan from now on.
