@@ -220,6 +220,10 @@ fn a_commit_refuses_what_is_not_sharded() {
     refused(&commit(&nowhere), "not a lake");
     assert!(!nowhere.exists());
     refused(&commit(&scratch.src()), "not a lake");
+    let begun = scratch.path().join("my lake");
+    fs::create_dir_all(begun.join("_tracelake")).unwrap();
+    let says = format!("run tracelake convert SRC '{}' --shard", begun.display());
+    refused(&commit(&begun), &says);
     // A plain run that failed is finished by a plain run.
     let last = "task_usage/part-00000-of-00001.csv.gz";
     let whole = fs::read(scratch.src().join(last)).unwrap();
