@@ -40,8 +40,8 @@ pub struct Inventory {
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
     /// it.
     pub absent: Vec<String>,
-    /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
-    /// files aren't checked. A run without shards into a bucket is one.
+    /// The shards of an unfinished lake, as far as their workers have noted what they did; the files aren't
+    /// checked. A run without shards is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<ShardInventory>>,
 }
@@ -79,7 +79,7 @@ pub struct TableInventory {
     pub cell: Option<CellName>,
     /// How many parts there are; of a source its files, one of which may hold several tables.
     pub parts: usize,
-    /// How many parts the plan of an unfinished lake asks for, if it has one and names them.
+    /// How many parts the runs on an unfinished lake were asked for, if their number was known then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<usize>,
     /// File numbers that are missing: below the total that the names of the files give, and, in a
@@ -132,7 +132,8 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
     let tables = tables_of(&progress.parts);
     let mut inventory = inspect_lake(Manifest { origin, tables }, false);
     let trace = tracelake_schema::trace(&inventory.trace);
-    if let Some((plan, trace)) = progress.plan.as_ref().zip(trace) {
+    let plan = progress.plan.as_ref().or(progress.asked.as_ref());
+    if let Some((plan, trace)) = plan.zip(trace) {
         let left = left(trace, plan, &progress);
         inventory.shards = Some(shards(plan, &left));
         add_left(&mut inventory, trace, plan, &left);

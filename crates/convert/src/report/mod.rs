@@ -286,15 +286,10 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         .filter(|table| !table.missing.is_empty())
     {
         let missing = table.missing.len();
-        let counted = match (table.asked, inventory.finished, &inventory.shards) {
-            (Some(asked), ..) => format!("{} of {} left", count(missing as u64), parts(asked)),
-            (None, _, Some(_)) => format!("{} left", parts(missing)),
-            // A run without a plan doesn't say which of them it was asked for.
-            (None, Some(false), None) => {
-                let all = table.parts.saturating_add(missing);
-                format!("{} of {} not done", count(missing as u64), parts(all))
-            }
-            (None, ..) => format!("{} missing", parts(missing)),
+        let counted = match (table.asked, &inventory.shards) {
+            (Some(asked), _) => format!("{} of {} left", count(missing as u64), parts(asked)),
+            (None, Some(_)) => format!("{} left", parts(missing)),
+            (None, None) => format!("{} missing", parts(missing)),
         };
         text += &format!("{}: {counted}: {}\n", name(table), numbers(&table.missing));
     }
@@ -325,7 +320,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             text += "run the shards that have something left, then tracelake commit\n";
         }
         (None, Some(false)) => {
-            text += "run the same convert command again to finish what it was asked for\n";
+            text += "run the same convert command again to finish it\n";
         }
         (None, _) => {}
     }

@@ -253,7 +253,9 @@ impl Run<'_> {
             let table = rank.table(self.plan.trace);
             (table.name.to_owned(), facts.clone())
         });
-        self.lake.begin(origin, &kept.collect::<Vec<_>>())
+        let asked = self.plan.to_file(1, self.run_options.max_rejects);
+        let kept: Vec<_> = kept.collect();
+        self.lake.begin(origin, Some(&asked), &kept)
     }
 
     /// Does something with the journal, which is begun when it is first needed.

@@ -125,7 +125,7 @@ impl Run<'_> {
             self.lake.check_release()?;
             self.lake.remove_plan()?;
             if let Some(origin) = &progress.origin {
-                self.lake.begin(origin, &progress.parts)?;
+                self.lake.begin(origin, None, &progress.parts)?;
             }
         }
         self.lake.put_plan(agreed)

@@ -38,6 +38,8 @@ pub struct LakeProgress {
     pub cut: Vec<CutFacts>,
     /// What a store named the content of outputs by when they were made, by their paths.
     pub etags: BTreeMap<String, String>,
+    /// What a run on a disk was asked for that had the lake alone.
+    pub asked: Option<PlanFile>,
     /// What the shards of an unfinished lake have agreed on.
     pub plan: Option<PlanFile>,
     /// The SHA-256 of the plan, in a bucket.
@@ -93,6 +95,8 @@ fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
 #[serde(rename_all = "snake_case")]
 enum JournalLine {
     Origin(Origin),
+    /// What the run was asked for: the text of a plan with one shard.
+    Asked(String),
     Part {
         table: String,
         facts: PartFacts,
@@ -122,14 +126,24 @@ impl Lake {
     }
 
     /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
-    /// starts a journal with the parts that stay. A release goes first: it describes a lake that
+    /// starts a journal with what is asked for and the parts that stay. A release goes first: it describes a lake that
     /// will not be there any more. Only for a process that has the lake alone.
     ///
     /// # Errors
     /// As [`Lake::check_release`]; when the disk fails.
-    pub fn begin(&self, origin: &Origin, kept: &[(String, PartFacts)]) -> Result<Journal> {
+    pub fn begin(
+        &self,
+        origin: &Origin,
+        asked: Option<&PlanFile>,
+        kept: &[(String, PartFacts)],
+    ) -> Result<Journal> {
         self.withdraw_release()?;
         let mut lines = line(&JournalLine::Origin(origin.clone()))?;
+        let asked = asked.and_then(|asked| String::from_utf8(asked.to_json()).ok());
+        // It is only for `inspect`, so one that is too large to be read back isn't written.
+        if let Some(asked) = asked.filter(|asked| check_bytes(asked.len() as u64).is_ok()) {
+            lines.extend(line(&JournalLine::Asked(asked))?);
+        }
         for (table, facts) in kept {
             lines.extend(line(&JournalLine::Part {
                 table: table.clone(),
@@ -353,6 +367,9 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
+            Some(Ok(JournalLine::Asked(plan))) => {
+                progress.asked = PlanFile::from_json(plan.as_bytes()).ok();
+            }
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
@@ -412,7 +429,7 @@ impl Journal {
                 .map_err(|error| Error::io("write", path, error)),
             Entries::Bucket { facts, origin } => {
                 let name = match one {
-                    JournalLine::Origin(_) => return Ok(()),
+                    JournalLine::Origin(_) | JournalLine::Asked(_) => return Ok(()),
                     JournalLine::Part { table, facts, .. } => facts_name(table, facts),
                     JournalLine::Cut(cut) => cut_name(&cut.source),
                 };
