@@ -141,7 +141,7 @@ impl Commit {
         let parts = pool.install(|| self.believed(trace, plan, options, watch))?;
         let missing = left_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {
-            return Err(incomplete(&missing, plan.shards).at(root));
+            return Err(incomplete(root, &missing, plan.shards));
         }
         let rejected = parts.values().map(|part| part.rows_rejected);
         let rejected = rejected.fold(0, u64::saturating_add);

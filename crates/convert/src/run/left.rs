@@ -6,12 +6,13 @@ use tracelake_schema::Trace;
 
 use super::{Parts, last_of_each, parts_of};
 use crate::error::{Error, ErrorKind};
+use crate::location::Location;
 use crate::manifest::Manifest;
 use crate::part_key::{PartKey, listed};
 use crate::plan::TableRank;
 use crate::plan_file::{PlanFile, PlannedStream};
 use crate::store::{CutFacts, LakeProgress};
-use crate::words::several;
+use crate::words::{for_shell, several};
 
 /// How many shards an error names whose parts are missing.
 const SHARDS_SHOWN: usize = 8;
@@ -103,7 +104,7 @@ pub(super) fn left_with(
 }
 
 /// The error that names what is missing, which is something.
-pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
+pub(super) fn incomplete(root: &Location, missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
     let describe = |(shard, missing): (&u32, &Left)| {
         let parts = missing.parts.iter();
         let parts = parts.map(|(table, keys)| {
@@ -123,8 +124,9 @@ pub(super) fn incomplete(missing: &BTreeMap<u32, Left>, shards: u32) -> Error {
     };
     let first = missing.keys().next().expect("something is missing");
     let reason = format!("not finished: {}{more}", shown.join("; "));
-    Error::new(ErrorKind::Refused, reason).hint(format!(
-        "run tracelake convert SRC OUT --shard {first}/{shards} with the options of the others, for \
+    let lake = for_shell(root);
+    Error::new(ErrorKind::Refused, reason).at(root).hint(format!(
+        "run tracelake convert SRC {lake} --shard {first}/{shards} with the options of the others, for \
          each of these shards, then commit again"
     ))
 }

@@ -141,7 +141,9 @@ impl Lake {
         let mut lines = line(&JournalLine::Origin(origin.clone()))?;
         let asked = asked.and_then(|asked| String::from_utf8(asked.to_json()).ok());
         // It is only for `inspect`, so one that is too large to be read back isn't written.
-        if let Some(asked) = asked.filter(|asked| check_bytes(asked.len() as u64).is_ok()) {
+        if let Some(asked) =
+            asked.filter(|asked| plan_file::check_bytes(asked.len() as u64).is_ok())
+        {
             lines.extend(line(&JournalLine::Asked(asked))?);
         }
         for (table, facts) in kept {
