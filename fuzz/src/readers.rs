@@ -106,7 +106,7 @@ fn journal(root: &Path, bytes: &[u8]) {
     assert_same(&lake.progress().unwrap(), &progress);
     // What is begun with this reads back as this.
     fs::write(&path, b"").unwrap();
-    drop(lake.begin(origin, &progress.parts).unwrap());
+    drop(lake.begin(origin, None, &progress.parts).unwrap());
     assert_same(&lake.progress().unwrap(), &progress);
 }
 
