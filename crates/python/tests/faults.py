@@ -9,7 +9,7 @@ from lakes import Edit, Row, find
 
 AFTER = 2**63 - 1
 #: An id that no table has.
-NOBODY = 999_999_999_999
+UNKNOWN_ID = 999_999_999_999
 #: A user that no table has.
 OTHER = "o" * 43 + "="
 
@@ -151,7 +151,7 @@ def lone_task_ends_late(rows: list[Row]) -> None:
 
 
 def mostly_synthesised(rows: list[Row]) -> None:
-    """Events that nobody observed."""
+    """Events that were not observed."""
     for row in rows:
         row["missing_info"] = 0
 
@@ -174,7 +174,7 @@ def overlapping(rows: list[Row]) -> None:
 
 def removed_at_once(rows: list[Row]) -> None:
     """A new machine that is there only in the first microsecond of the trace."""
-    rows.insert(0, dict(rows[0], machine_id=NOBODY, event_type=0))
+    rows.insert(0, dict(rows[0], machine_id=UNKNOWN_ID, event_type=0))
     later = next((index for index, row in enumerate(rows) if row["time"] > 600_000_001), len(rows))
     rows.insert(later, dict(rows[0], time=600_000_001, event_type=1))
 
@@ -218,7 +218,7 @@ def one(table: str, change: Edit, number: int = 0) -> Fault:
     return [(table, number, change)]
 
 
-NEW_MACHINE = ("machine_events", 0, add(event_type=0, machine_id=NOBODY))
+NEW_MACHINE = ("machine_events", 0, add(event_type=0, machine_id=UNKNOWN_ID))
 
 GOOGLE: dict[str, Fault] = {
     "job_events_sorted": one("job_events", swap("time", "job_id"), 1),
@@ -236,8 +236,8 @@ GOOGLE: dict[str, Fault] = {
     "task_usage_duplicates": one("task_usage", again),
     "job_events_hashes": one("job_events", put("job_name", "x" * 43)),
     "task_events_hashes": [
-        ("job_events", 1, add(job_id=NOBODY, event_type=0, missing_info=None, user=None)),
-        ("task_events", 1, add(job_id=NOBODY, task_index=0, event_type=0, missing_info=None, machine_id=None, user="x" * 43)),
+        ("job_events", 1, add(job_id=UNKNOWN_ID, event_type=0, missing_info=None, user=None)),
+        ("task_events", 1, add(job_id=UNKNOWN_ID, task_index=0, event_type=0, missing_info=None, machine_id=None, user="x" * 43)),
     ],
     "machine_events_hashes": one("machine_events", put("platform_id", "x" * 43)),
     "machine_attributes_hashes": one("machine_attributes", put("attribute_value", "x" * 43)),
@@ -263,12 +263,12 @@ GOOGLE: dict[str, Fault] = {
     "job_events_users": one("job_events", put("user", OTHER, event_type=4), 1),
     "task_events_users": one("task_events", put("user", OTHER, event_type=4), 1),
     "jobs_and_tasks_agree": [
-        ("job_events", 1, add(job_id=NOBODY, event_type=0, missing_info=None, user=OTHER)),
-        ("task_events", 1, add(job_id=NOBODY, task_index=0, event_type=0, missing_info=None, machine_id=None)),
+        ("job_events", 1, add(job_id=UNKNOWN_ID, event_type=0, missing_info=None, user=OTHER)),
+        ("task_events", 1, add(job_id=UNKNOWN_ID, task_index=0, event_type=0, missing_info=None, machine_id=None)),
     ],
     "task_usage_machines_up": [
         ("machine_events", 0, removed_at_once),
-        ("task_usage", 1, last(machine_id=NOBODY)),
+        ("task_usage", 1, last(machine_id=UNKNOWN_ID)),
     ],
     "task_usage_maxima": one("task_usage", put("maximum_cpu_rate", 0.0, aggregation_type=False)),
     "task_usage_maxima/memory": one("task_usage", put("maximum_memory_usage", 0.0, aggregation_type=False)),
@@ -281,14 +281,14 @@ GOOGLE: dict[str, Fault] = {
         "task_events", begins_with_schedule("event_type", ("job_id", "task_index"), 1, 8), 1
     ),
     "job_ids_unique": one("job_events", follow("event_type", 4, 0), 1),
-    "jobs_have_tasks": one("job_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
-    "task_events_jobs_exist": one("task_events", add(job_id=NOBODY, event_type=0, missing_info=None), 1),
+    "jobs_have_tasks": one("job_events", add(job_id=UNKNOWN_ID, event_type=0, missing_info=None), 1),
+    "task_events_jobs_exist": one("task_events", add(job_id=UNKNOWN_ID, event_type=0, missing_info=None), 1),
     "task_usage_tasks_exist": one("task_usage", put("task_index", 999_999)),
-    "task_events_machines_exist": one("task_events", put("machine_id", NOBODY, event_type=0)),
-    "task_usage_machines_exist": one("task_usage", put("machine_id", NOBODY)),
-    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", NOBODY)),
-    "task_events_machines_added": [NEW_MACHINE, ("task_events", 0, put("machine_id", NOBODY, event_type=0))],
-    "task_usage_machines_added": [NEW_MACHINE, ("task_usage", 0, put("machine_id", NOBODY))],
+    "task_events_machines_exist": one("task_events", put("machine_id", UNKNOWN_ID, event_type=0)),
+    "task_usage_machines_exist": one("task_usage", put("machine_id", UNKNOWN_ID)),
+    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", UNKNOWN_ID)),
+    "task_events_machines_added": [NEW_MACHINE, ("task_events", 0, put("machine_id", UNKNOWN_ID, event_type=0))],
+    "task_usage_machines_added": [NEW_MACHINE, ("task_usage", 0, put("machine_id", UNKNOWN_ID))],
     "task_constraints_have_events": one("task_constraints", put("task_index", 999_999)),
     "task_usage_periods": one("task_usage", first(end_time=lambda row: row["start_time"] + 300_000_001)),
     "machine_events_capacities": one("machine_events", put("cpus", 1.5)),
@@ -376,16 +376,16 @@ BORG: dict[str, Fault] = {
     "instance_life_cycle": one("instance_events", follow("type", 6, 7)),
     "instance_begins_with_submit": one("instance_events", begins_with_schedule("type", INSTANCE, 3, 10), 1),
     "machine_life_cycle": one("machine_events", next_machine_event("type", 1, 2)),
-    "collection_events_alloc_sets_exist": one("collection_events", put("alloc_collection_id", NOBODY, collection_type=0)),
-    "instance_events_alloc_sets_exist": one("instance_events", put("alloc_collection_id", NOBODY)),
-    "instance_usage_alloc_sets_exist": one("instance_usage", put("alloc_collection_id", NOBODY)),
+    "collection_events_alloc_sets_exist": one("collection_events", put("alloc_collection_id", UNKNOWN_ID, collection_type=0)),
+    "instance_events_alloc_sets_exist": one("instance_events", put("alloc_collection_id", UNKNOWN_ID)),
+    "instance_usage_alloc_sets_exist": one("instance_usage", put("alloc_collection_id", UNKNOWN_ID)),
     "alloc_sets_not_nested": one("collection_events", nested),
-    "collection_parents_exist": one("collection_events", put("parent_collection_id", NOBODY)),
-    "instance_events_collections_exist": one("instance_events", add(collection_id=NOBODY, type=0, missing_type=None), 1),
+    "collection_parents_exist": one("collection_events", put("parent_collection_id", UNKNOWN_ID)),
+    "instance_events_collections_exist": one("instance_events", add(collection_id=UNKNOWN_ID, type=0, missing_type=None), 1),
     "instance_usage_instances_exist": one("instance_usage", put("instance_index", 999_999)),
-    "instance_events_machines_exist": one("instance_events", put("machine_id", NOBODY)),
-    "instance_usage_machines_exist": one("instance_usage", put("machine_id", NOBODY)),
-    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", NOBODY)),
+    "instance_events_machines_exist": one("instance_events", put("machine_id", UNKNOWN_ID)),
+    "instance_usage_machines_exist": one("instance_usage", put("machine_id", UNKNOWN_ID)),
+    "machine_attributes_machines_exist": one("machine_attributes", put("machine_id", UNKNOWN_ID)),
     "machine_events_capacities": one("machine_events", put("capacity.cpus", 1.5)),
     "instance_events_requests": one("instance_events", put("resource_request.memory", -0.5)),
     "instance_usage_periods": one("instance_usage", first(end_time=TOO_LONG)),

@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_footer_that_asks_for_too_much_is_refused() {
         check_footer(&open(&parquet()).1).unwrap();
-        // Field 2 or 4, a list of so many structs, each of them empty or with a list of empty structs.
+        // Field 2 or 4, a list of structs, each of them empty or with a list of empty structs.
         let list = |id: u8, count: usize, one: &[u8]| {
             let head = [vec![id << 4 | 9, 0xfc], varint(count as u64)].concat();
             [head, one.repeat(count), vec![0]].concat()

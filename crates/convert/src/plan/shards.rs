@@ -128,7 +128,7 @@ fn source(path: &str, bytes: u64, etag: Option<&String>) -> PlannedSource {
 /// Assigns the largest first, each to the shard with the fewest bytes, then the fewest files.
 ///
 /// # Memory
-/// The shards that get a file: the number of shards is what somebody typed.
+/// The shards that get a file: the number of shards comes from the command line.
 fn balance(files: &mut [(u64, &mut u32)], shards: u32) {
     let used = shards.min(u32::try_from(files.len()).unwrap_or(u32::MAX));
     let mut loads: BinaryHeap<Reverse<(u64, u64, u32)>> =

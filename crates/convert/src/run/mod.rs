@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
         let parts = if is_finished {
             kept
         } else {
-            // A release that somebody changed is refused now, and not after the first part.
+            // A release that was changed is refused now, and not after the first part.
             self.lake.check_release()?;
             self.check_room(&todo)?;
             self.work(&todo, kept, continues)?

@@ -121,7 +121,7 @@ impl Run<'_> {
         self.check_derived(progress)?;
         self.check_room_beside(progress)?;
         if progress.complete {
-            // A release that somebody changed is refused now, while the lake is as it was.
+            // A release that was changed is refused now, while the lake is as it was.
             self.lake.check_release()?;
             self.lake.remove_plan()?;
             if let Some(origin) = &progress.origin {
