@@ -99,7 +99,7 @@ enum JournalLine {
     Asked(String),
     Part {
         table: String,
-        facts: PartFacts,
+        facts: Box<PartFacts>,
         /// What the store names the content of the outputs by, by their paths. A hint, which may be missing.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         etags: BTreeMap<String, String>,
@@ -149,7 +149,7 @@ impl Lake {
         for (table, facts) in kept {
             lines.extend(line(&JournalLine::Part {
                 table: table.clone(),
-                facts: facts.clone(),
+                facts: Box::new(facts.clone()),
                 etags: BTreeMap::new(),
             })?);
         }
@@ -365,7 +365,7 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
                 facts,
                 etags,
             })) => {
-                progress.parts.push((table, facts));
+                progress.parts.push((table, *facts));
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
@@ -410,7 +410,7 @@ impl Journal {
     ) -> Result<()> {
         self.write(&JournalLine::Part {
             table: table.to_owned(),
-            facts: facts.clone(),
+            facts: Box::new(facts.clone()),
             etags,
         })
     }
