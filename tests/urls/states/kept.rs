@@ -126,3 +126,12 @@ fn a_release_of_a_lake_that_changes_is_withdrawn() {
     );
     same(&holding.server.objects(PREFIX), &after(&lake(JOBS), adds)).unwrap();
 }
+
+#[test]
+fn a_copy_of_a_manifest_that_is_left_over_is_removed_by_the_next_run() {
+    let mut state = lake(JOBS);
+    let copy = format!("_tracelake/base-{}.json", "0".repeat(64));
+    state.insert(copy, b"left over".to_vec());
+    same(&after(&state, &[(JOBS, &[])]), &lake(JOBS)).unwrap();
+    same(&after(&state, &[("", &[])]), &lake("")).unwrap();
+}

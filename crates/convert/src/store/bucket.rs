@@ -257,6 +257,7 @@ impl Lake {
     /// # Errors
     /// As [`Lake::check_release`]; [`ErrorKind::Refused`] if another run has taken over; if the store fails.
     pub fn withdraw_manifest<T>(&self, root: &Url, found: &Found<T>) -> Result<()> {
+        self.check_plan()?;
         self.put_base(root, found)?;
         self.withdraw_release()?;
         // Where another run has taken over, the manifest may be its own by now.
@@ -295,28 +296,30 @@ impl Lake {
     }
 
     /// Removes what a finished lake doesn't need: facts, copies of manifests, and last the plan. Facts of
-    /// parts that the manifest doesn't have stay: they may be of the next addition. So do the plan and the copy
-    /// of the manifest unless this run works by the plan.
+    /// parts that the manifest doesn't have stay: they may be of the next addition. So do the plan of others, and
+    /// the copy of the manifest that it adds to.
     pub(super) fn remove_facts_in_bucket(&self, root: &Url, manifest: &Manifest) -> Result<()> {
         let home = root.join(HOME);
         let works_by_plan = self.works_by_plan()?;
-        let now = sha256(&manifest.to_json()?);
-        let base = self.own_plan().and_then(|own| own.base);
-        // A run that adds to this manifest puts a copy of it before it puts its plan.
-        let is_needed = |path: &str| *path == base_name(&now) && base.as_ref() != Some(&now);
         let parts = manifest.parts();
         let mut names: BTreeSet<String> = parts
             .flat_map(|(table, facts)| [facts_name(table, facts), cut_name(&facts.source.path)])
             .map(|name| format!("{FACTS}/{name}"))
             .collect();
+        // A run that adds to this manifest puts a copy of it before it puts its plan.
+        let now = sha256(&manifest.to_json()?);
+        let is_copy = |path: &str| path.starts_with("base-") && *path != base_name(&now);
         let listed = home.list_all()?.into_iter().map(|listed| listed.path);
-        let listed: Vec<String> = listed
-            .filter(|path| {
-                let is_copy = path.starts_with("base-") && !is_needed(path);
-                names.remove(path) || works_by_plan && is_copy
-            })
-            .collect();
-        home.remove_all(&listed)?;
+        let (copies, mut left): (Vec<String>, Vec<String>) = listed
+            .filter(|path| names.remove(path) || is_copy(path))
+            .partition(|path| is_copy(path));
+        if works_by_plan || !copies.is_empty() && is_settled(root, &now)? {
+            left.extend(copies);
+        }
+        // A listing may be too old to have it.
+        let base = self.own_plan().and_then(|own| own.base);
+        left.extend(base.filter(|_| works_by_plan).map(|base| base_name(&base)));
+        home.remove_all(&left)?;
         if !works_by_plan {
             return Ok(());
         }
@@ -334,6 +337,13 @@ impl Lake {
     pub fn remove_plan_in_bucket(&self, root: &Url) -> Result<()> {
         root.join(HOME).join(PLAN).remove()
     }
+}
+
+/// Whether the lake is finished with this manifest, and no run adds to it: then no copy of another manifest is needed.
+fn is_settled(root: &Url, manifest: &str) -> Result<bool> {
+    let state = LakeState::of(root)?;
+    let found = state.manifest.map(|found| found.digest);
+    Ok(state.plan.is_none() && found.as_deref() == Some(manifest))
 }
 
 /// The error of a run that finds the manifest of another one.
