@@ -254,7 +254,7 @@ def slow_at_first(task: Any, copied: Path) -> Any:
         is_copied = context.partitionId() in (0, 1)
         if is_copied and context.attemptNumber() == 0:
             # Until copies are made, however slow the store is; Spark ends this attempt once a copy is done.
-            time.sleep(120)
+            time.sleep(60)
         elif is_copied:
             copied.touch()
         results = list(task(batches))
