@@ -63,6 +63,8 @@ fn a_run_that_ended_early_has_parts_left_of_those_it_was_asked_for() {
     assert!(text.contains("left"), "{text}");
     let says = "run the same convert command again to finish it\n";
     assert!(text.ends_with(says), "{text}");
+    // Once all parts are done, too: what has no shards can't be committed.
+    assert!(json["shards"].is_null(), "{json}");
 }
 
 #[test]

@@ -92,3 +92,27 @@ fn a_changed_release_stays() {
     assert!(out.join("_tracelake/manifest.json").exists());
     assert_eq!(fs::read(out.join("README.md")).unwrap(), b"mine");
 }
+
+/// A table that an earlier run has finished is not of any shard, but what is derived from it is.
+#[test]
+fn what_is_derived_from_a_finished_table_is_shared_out() {
+    let scratch = Scratch::new();
+    let src = scratch.path().join("alibaba");
+    let rows = ["--rows", "3000"];
+    let generate = ["generate", "alibaba-2018", src.to_str().unwrap()];
+    assert_eq!(run(generate.into_iter().chain(rows)).code, 0);
+    let part_rows = ["--part-rows", "700"];
+    let tasks = [&part_rows[..], &["--tables", "batch_task"]].concat();
+    let derived = ["--tables", "machine_meta", "--derive", "dag"];
+    let derived = [&part_rows[..], &derived].concat();
+    let (one, out) = (scratch.path().join("one"), scratch.path().join("sharded"));
+    for lake in [&one, &out] {
+        convert(&src, lake, &tasks).well();
+    }
+    convert(&src, &one, &derived).well();
+    for index in [1, 0] {
+        shard(&src, &out, index, 2, &derived).well();
+    }
+    commit(&out).well();
+    assert_same(&out, &one, "derived from a finished table");
+}

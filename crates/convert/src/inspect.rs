@@ -40,8 +40,8 @@ pub struct Inventory {
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
     /// it.
     pub absent: Vec<String>,
-    /// The shards of an unfinished lake, as far as their workers have noted what they did; the files aren't
-    /// checked. A run without shards is one.
+    /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
+    /// files aren't checked. A run without shards into a bucket is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<ShardInventory>>,
 }
@@ -132,10 +132,13 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
     let tables = tables_of(&progress.parts);
     let mut inventory = inspect_lake(Manifest { origin, tables }, false);
     let trace = tracelake_schema::trace(&inventory.trace);
-    let plan = progress.plan.as_ref().or(progress.asked.as_ref());
-    if let Some((plan, trace)) = plan.zip(trace) {
+    let asked = progress.asked.as_ref().filter(|_| progress.plan.is_none());
+    let asked = asked.and_then(|asked| PlanFile::from_json(asked.as_bytes()).ok());
+    let plan = progress.plan.as_ref();
+    if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(trace) {
         let left = left(trace, plan, &progress);
-        inventory.shards = Some(shards(plan, &left));
+        // Only a plan that is shared can be committed.
+        inventory.shards = progress.plan.is_some().then(|| shards(plan, &left));
         add_left(&mut inventory, trace, plan, &left);
     }
     Ok(inventory)

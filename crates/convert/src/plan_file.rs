@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use std::fmt;
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 
@@ -240,6 +241,13 @@ impl PlanFile {
         }
     }
 
+    /// A table and those that are derived from it.
+    pub fn with_derived<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
+        let derived = self.derived.iter();
+        let derived = derived.filter(move |derived| derived.from == table);
+        iter::once(table).chain(derived.map(|derived| &derived.table[..]))
+    }
+
     /// A planned file that has another size than the one from which a part was made, with its table.
     #[must_use]
     pub fn changed_source(&self, made: &[(String, PartFacts)]) -> Option<(&str, &str)> {
@@ -350,6 +358,13 @@ impl Assignment<'_> {
         self.shard_of_read(table, key)
     }
 
+    /// Whether a shard makes a part, or derives another one from it.
+    #[must_use]
+    pub fn is_for(&self, shard: u32, table: &str, key: PartKey) -> bool {
+        let mut tables = self.plan.with_derived(table);
+        tables.any(|table| self.shard_of(table, key) == Some(shard))
+    }
+
     /// The shard that makes a part from a file of the source.
     fn shard_of_read(&self, table: &str, key: PartKey) -> Option<u32> {
         if let Some(part) = self.parts.get(&(table, key)) {
@@ -376,6 +391,14 @@ impl Assignment<'_> {
 }
 
 impl PlannedStream {
+    /// The parts to convert with a number below `most`.
+    pub fn selected_below(&self, most: u32) -> impl Iterator<Item = PartKey> {
+        let all = || vec![(0, u32::MAX)];
+        let ranges = self.selected.clone().unwrap_or_else(all).into_iter();
+        let numbers = ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most));
+        numbers.map(PartKey::from)
+    }
+
     /// Whether a part is to be converted.
     #[must_use]
     pub fn selects(&self, key: PartKey) -> bool {

@@ -1,6 +1,7 @@
 //! The commit protocol in a bucket as tables: for each state of manifest and plan, the exit code of each
 //! command, what its message says, and the objects that it leaves.
 
+mod asked;
 mod held;
 mod kept;
 mod steps;

@@ -270,6 +270,17 @@ impl Url {
         Ok(all)
     }
 
+    /// The objects of these paths below this one; those that aren't there are left out.
+    pub(crate) fn look_up(&self, paths: Vec<String>) -> Result<Vec<Listed>> {
+        let urls = paths.iter().map(|path| self.join(path)).collect();
+        let found = remote::versions(urls)?.into_iter().zip(paths);
+        let listed = found.filter_map(|(found, path)| {
+            let (bytes, etag) = found?;
+            Some(Listed { path, bytes, etag })
+        });
+        Ok(listed.collect())
+    }
+
     /// Begins to write an object, which becomes visible when it is complete.
     pub(crate) fn upload(&self) -> Result<Upload> {
         remote::Upload::begin(self).map(Upload)

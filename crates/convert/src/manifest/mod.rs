@@ -188,9 +188,13 @@ pub struct FileFacts {
 
 /// Whether a path names a file below a directory: relative, without `..` and without control characters.
 pub(crate) fn is_relative(path: &str) -> bool {
+    !path.is_empty() && !path.chars().any(char::is_control) && stays_below(path)
+}
+
+/// Whether a path leads to no place outside of the directory that it is relative to, as far as its text says.
+pub(crate) fn stays_below(path: &str) -> bool {
     let is_name = |component| matches!(component, Component::Normal(_));
-    let has_control = path.chars().any(char::is_control);
-    !path.is_empty() && !has_control && Path::new(path).components().all(is_name)
+    Path::new(path).components().all(is_name)
 }
 
 impl Manifest {

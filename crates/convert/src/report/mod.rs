@@ -319,9 +319,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         (Some(_), _) => {
             text += "run the shards that have something left, then tracelake commit\n";
         }
-        (None, Some(false)) => {
-            text += "run the same convert command again to finish it\n";
-        }
+        (None, Some(false)) => text += "run the same convert command again to finish it\n",
         (None, _) => {}
     }
     text

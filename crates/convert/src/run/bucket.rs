@@ -37,7 +37,6 @@ impl Run<'_> {
         let mut put_here: Option<String> = None;
         for _ in 0..LOOKS {
             let state = LakeState::of(root)?;
-            self.refuse(&sighted(&state))?;
             let plan = state.plan.as_ref().map(|found| {
                 let file = found.content.as_ref().ok();
                 SightedPlan {
@@ -46,6 +45,13 @@ impl Run<'_> {
                     is_replaced: may_take_over || put_here.as_ref() == Some(&found.digest),
                 }
             });
+            match (self.run_options.shard, plan) {
+                // Who put the plan has listed the lake, and the commit does again: a shard needn't.
+                (Some(_), Some(SightedPlan { agrees: true, .. })) => {
+                    self.refuse_other_settings(&sighted(&state))?;
+                }
+                _ => self.refuse(&sighted(&state))?,
+            }
             let has_all = |plan: Option<&PlanFile>| match (plan, &state.manifest) {
                 (_, None) => Ok(false),
                 (Some(plan), Some(found)) => Ok(found
@@ -70,6 +76,7 @@ impl Run<'_> {
             tracing::debug!(?step, "looked at the bucket");
             match step {
                 Step::Put { base } => {
+                    self.check_derived(&sighted(&state))?;
                     let base = match (&state.manifest, base) {
                         (Some(found), base) => {
                             self.lake.check_release()?;
@@ -190,7 +197,7 @@ impl Run<'_> {
         };
         let outcome = match self.run_options.shard {
             None => self.convert_by(&agreed),
-            Some(_) => self.convert_shard(),
+            Some(shard) => self.convert_shard(own, shard),
         };
         match outcome {
             // Another worker on this plan was faster.

@@ -10,7 +10,7 @@ use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::bucket::{committed, two_lakes};
 use super::left::{has_all, incomplete, left_with};
-use super::recheck::{Outputs, no_file_twice};
+use super::recheck::{Hints, Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
 use crate::error::{Error, ErrorKind, Result};
@@ -205,13 +205,11 @@ impl Commit {
         let root = self.lake.root();
         let interrupt = interrupt(Arc::clone(options.stop), Arc::new(AtomicBool::new(false)));
         let format = plan.origin.options.format;
-        let outputs = Outputs::new(
-            root,
-            format,
-            &self.progress,
-            options.verify_outputs,
-            &interrupt,
-        )?;
+        let hints = match options.verify_outputs {
+            true => Hints::Ignored,
+            false => Hints::Listed,
+        };
+        let outputs = Outputs::new(root, format, &self.progress, hints, &interrupt)?;
         let assignment = plan.assignment();
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::recheck::{Outputs, no_file_twice};
+use super::recheck::{Hints, Outputs, no_file_twice};
 use super::{Parts, Run, TablePart};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -51,7 +51,11 @@ impl Run<'_> {
             .collect();
         let now = self.fingerprints(sources.values().copied())?;
         let format = self.plan.encoding.format();
-        let outputs = Outputs::new(self.lake.root(), format, progress, false, &self.interrupt)?;
+        let hints = match self.run_options.shard {
+            Some(_) => Hints::AskedFor,
+            None => Hints::Listed,
+        };
+        let outputs = Outputs::new(self.lake.root(), format, progress, hints, &self.interrupt)?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.go_on()?;
             let mut whole = outputs.are_whole(&facts)?;

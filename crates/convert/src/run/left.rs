@@ -177,12 +177,6 @@ pub(super) fn missing_of(
     cuts: &Cuts<'_>,
     there: &dyn Fn(&str, PartKey) -> bool,
 ) -> Option<Vec<(String, PartKey)>> {
-    let numbers = |most: u32| {
-        let all = || vec![(0, u32::MAX)];
-        let ranges = stream.selected.clone().unwrap_or_else(all).into_iter();
-        let numbers = ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most));
-        numbers.map(PartKey::from)
-    };
     let cut = cuts.find(stream);
     let count = |table: &String| match cut {
         Some(cut) => cut.tables.get(table).copied(),
@@ -196,11 +190,12 @@ pub(super) fn missing_of(
     if counts.is_empty() {
         stream.selected.as_ref()?;
         let mut tables = stream.tables.iter();
-        let all = tables.all(|table| numbers(u32::MAX).all(|key| there(table, key)));
+        let all = tables.all(|table| stream.selected_below(u32::MAX).all(|key| there(table, key)));
         return all.then(Vec::new);
     }
     let missing = counts.into_iter().flat_map(|(table, count)| {
-        let missing = numbers(count).filter(move |&key| !there(table, key));
+        let missing = stream.selected_below(count);
+        let missing = missing.filter(move |&key| !there(table, key));
         missing.map(move |key| (table.clone(), key))
     });
     Some(missing.take(LISTED).collect())

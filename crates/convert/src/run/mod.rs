@@ -31,7 +31,7 @@ use crate::event::{Event, EventSink};
 use crate::location::Location;
 use crate::manifest::{self, Manifest, PartFacts};
 use crate::part_key::PartKey;
-use crate::plan::{Plan, TableRank};
+use crate::plan::{Plan, Shard, TableRank};
 use crate::plan_file::{Assignment, PlanFile};
 use crate::source::{self, Fingerprint, Interrupt, Source};
 use crate::store::{Journal, Lake, LakeProgress};
@@ -91,7 +91,7 @@ pub fn convert(
         let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
         return pool.install(|| run.convert_in_bucket(root, &agreed));
     }
-    if run_options.shard.is_none() {
+    let Some(shard) = run_options.shard else {
         let lake = Lake::open(out)?;
         report_leftovers(&lake, watch);
         let run = Run::new(plan, &lake, run_options, None, watch);
@@ -102,10 +102,10 @@ pub fn convert(
                 Err(error)
             }
         };
-    }
+    };
     let lake = share::join(plan, &agreed, out, run_options, watch)?;
     let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
-    let outcome = pool.install(|| run.convert_shard());
+    let outcome = pool.install(|| run.convert_shard(&agreed, shard));
     lake.leave();
     outcome
 }
@@ -244,8 +244,8 @@ impl<'a> Run<'a> {
     }
 
     /// The work of one shard, without a commit. In a finished lake there is nothing to do.
-    fn convert_shard(&self) -> Result<Outcome> {
-        let progress = self.lake.progress()?;
+    fn convert_shard(&self, agreed: &PlanFile, shard: Shard) -> Result<Outcome> {
+        let progress = self.lake.progress_of(agreed, shard.index)?;
         if progress.complete {
             let manifest = self.committer().assemble(self.last_of_each(&progress));
             if self.lake.is_alone() {
@@ -306,13 +306,13 @@ impl<'a> Run<'a> {
         Ok(parts)
     }
 
-    /// Whether this run makes a part: a plain run makes all.
+    /// Whether this run makes a part, or derives another one from it: a plain run makes all.
     fn is_mine(&self, (rank, part): TablePart) -> bool {
         let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
             return true;
         };
         let table = rank.table(self.plan.trace);
-        assignment.shard_of(table.name, part) == Some(shard.index)
+        assignment.is_for(shard.index, table.name, part)
     }
 
     /// Checks that a manifest of the parts kept and planned can be read back, and counts the kept

@@ -23,13 +23,24 @@ pub(super) struct Outputs<'a> {
     root: &'a Location,
     format: Format,
     interrupt: &'a Interrupt,
-    /// The sizes of those that a bucket lists with the tag that was noted when they were made. They needn't be
-    /// read.
+    /// The sizes of those that still have the tag in a bucket that was noted when they were made. They needn't
+    /// be read.
     untouched: BTreeMap<String, u64>,
 }
 
+/// What the tags that were noted when outputs were made are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hints {
+    /// Nothing: every output is read.
+    Ignored,
+    /// A listing of the lake.
+    Listed,
+    /// The outputs themselves, one by one: for a shard, which has few of them.
+    AskedFor,
+}
+
 impl<'a> Outputs<'a> {
-    /// The outputs of `progress`; `reads_all` says whether tags are ignored.
+    /// The outputs of `progress`.
     ///
     /// # Errors
     /// If the store fails.
@@ -37,12 +48,16 @@ impl<'a> Outputs<'a> {
         root: &'a Location,
         format: Format,
         progress: &LakeProgress,
-        reads_all: bool,
+        hints: Hints,
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
         let untouched = match root {
-            Location::Url(url) if !reads_all && !progress.etags.is_empty() => {
-                let mut listed = url.list_all()?;
+            Location::Url(url) if !progress.etags.is_empty() => {
+                let mut listed = match hints {
+                    Hints::Ignored => Vec::new(),
+                    Hints::Listed => url.list_all()?,
+                    Hints::AskedFor => url.look_up(progress.etags.keys().cloned().collect())?,
+                };
                 listed.retain(|object| {
                     object.etag.is_some()
                         && object.etag.as_ref() == progress.etags.get(&object.path)

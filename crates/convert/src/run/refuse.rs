@@ -13,11 +13,16 @@ use crate::store::{LakeProgress, files, foreign_files, inside, is_skipped};
 impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
     pub(super) fn refuse(&self, progress: &LakeProgress) -> Result<()> {
-        self.same_origin(progress)?;
-        self.same_cells(progress)?;
+        self.refuse_other_settings(progress)?;
         nothing_foreign(self.lake.root())?;
         self.nothing_unknown(progress)?;
         self.nothing_leads_out()
+    }
+
+    /// Refuses a lake that was made with other settings.
+    pub(super) fn refuse_other_settings(&self, progress: &LakeProgress) -> Result<()> {
+        self.same_origin(progress)?;
+        self.same_cells(progress)
     }
 
     /// Where else the lake could go, for a hint. In a bucket nothing is ever overwritten.

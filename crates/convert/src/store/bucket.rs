@@ -18,11 +18,15 @@ use super::{HOME, Lake, MANIFEST, PLAN};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::{Listing, Location, Url};
 use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
+use crate::part_key::PartKey;
 use crate::plan_file::PlanFile;
 use crate::seal::sha256;
 
 /// How often a store may replace an object that it was asked to keep before it counts as one that ignores conditions.
 const CONDITION_TRIALS: usize = 3;
+
+/// How many journals of parts are asked for at once whose number isn't known.
+const MOST_AHEAD: usize = 64;
 
 /// The directory of facts.
 pub(super) const FACTS: &str = "facts";
@@ -303,18 +307,23 @@ impl Lake {
         let works_by_plan = self.works_by_plan()?;
         let parts = manifest.parts();
         let mut names: BTreeSet<String> = parts
-            .flat_map(|(table, facts)| [facts_name(table, facts), cut_name(&facts.source.path)])
+            .flat_map(|(table, facts)| {
+                [facts_name(table, facts.key()), cut_name(&facts.source.path)]
+            })
             .map(|name| format!("{FACTS}/{name}"))
             .collect();
-        // A run that adds to this manifest puts a copy of it before it puts its plan.
-        let now = sha256(&manifest.to_json()?);
-        let is_copy = |path: &str| path.starts_with("base-") && *path != base_name(&now);
+        let is_copy = |path: &String| path.starts_with("base-");
         let listed = home.list_all()?.into_iter().map(|listed| listed.path);
-        let (copies, mut left): (Vec<String>, Vec<String>) = listed
+        let (mut copies, mut left): (Vec<String>, Vec<String>) = listed
             .filter(|path| names.remove(path) || is_copy(path))
-            .partition(|path| is_copy(path));
-        if works_by_plan || !copies.is_empty() && is_settled(root, &now)? {
-            left.extend(copies);
+            .partition(is_copy);
+        if !copies.is_empty() {
+            // A run that adds to this manifest puts a copy of it before it puts its plan.
+            let now = sha256(&manifest.to_json()?);
+            copies.retain(|path| *path != base_name(&now));
+            if works_by_plan || !copies.is_empty() && is_settled(root, &now)? {
+                left.extend(copies);
+            }
         }
         // A listing may be too old to have it.
         let base = self.own_plan().and_then(|own| own.base);
@@ -354,11 +363,9 @@ pub fn finished_by_another(place: impl Into<PathBuf>) -> Error {
 }
 
 /// The name of the facts of a part.
-pub(super) fn facts_name(table: &str, facts: &PartFacts) -> String {
-    let cell = facts
-        .cell
-        .map_or_else(String::new, |cell| format!("-{cell}"));
-    format!("{table}{cell}-{:05}.ndjson", facts.file_number)
+pub(super) fn facts_name(table: &str, key: PartKey) -> String {
+    let cell = key.cell.map_or_else(String::new, |cell| format!("-{cell}"));
+    format!("{table}{cell}-{:05}.ndjson", key.file_number)
 }
 
 /// The name of the facts of a file that was cut into parts.
@@ -378,6 +385,11 @@ pub(super) fn look(root: &Location) -> Result<bool> {
                 .hint("name a bucket or a directory"),
         );
     }
+    // A listing for each of many shards would take longer than this.
+    let plan = root.join(HOME).join(PLAN).is_there();
+    if plan.map_err(|error| error.at(root))? {
+        return Ok(true);
+    }
     let entries = Listing::of(root)?.entries("")?;
     let is_lake = entries.iter().any(|entry| entry.name == HOME);
     if !is_lake && !entries.is_empty() {
@@ -396,9 +408,59 @@ pub(super) fn read_if_there(object: &Location) -> Result<Option<Vec<u8>>> {
 
 /// The journals in a lake's facts.
 pub(super) fn journals(root: &Url) -> Result<Vec<Vec<u8>>> {
-    let facts = root.join(&format!("{HOME}/{FACTS}"));
+    let facts = root.join(HOME).join(FACTS);
     let objects = facts.list_all()?.into_iter().map(|listed| listed.path);
     facts.read_all(objects.collect(), MOST_BYTES)
+}
+
+/// The journals of one shard's parts, by their names: with many shards, each of them would otherwise read
+/// what all others have noted. `base` are the parts of the lake that the plan adds to.
+pub(super) fn journals_of(
+    root: &Url,
+    plan: &PlanFile,
+    shard: u32,
+    base: &[(String, PartFacts)],
+) -> Result<Vec<Vec<u8>>> {
+    let facts = root.join(HOME).join(FACTS);
+    let assignment = plan.assignment();
+    let planned = plan.parts.iter().map(|part| (&part.table[..], part.key()));
+    let earlier = base.iter().map(|(table, facts)| (&table[..], facts.key()));
+    let parts = planned.chain(earlier).flat_map(|(table, key)| {
+        let tables = plan.with_derived(table);
+        tables.map(move |table| (table, key))
+    });
+    let mine = parts.filter(|(table, key)| assignment.shard_of(table, *key) == Some(shard));
+    let mut names: BTreeSet<String> = mine.map(|(table, key)| facts_name(table, key)).collect();
+    let streams = plan.streams.iter().filter(|stream| stream.shard == shard);
+    names.extend(streams.clone().map(|stream| cut_name(&stream.source.path)));
+    let mut journals = facts.read_all(names.into_iter().collect(), MOST_BYTES)?;
+    for stream in streams {
+        let tables = stream.tables.iter();
+        for table in tables.flat_map(|table| plan.with_derived(table)) {
+            let keys = stream.selected_below(u32::MAX);
+            let names = keys.map(|key| facts_name(table, key));
+            journals.extend(read_in_order(&facts, names)?);
+        }
+    }
+    Ok(journals)
+}
+
+/// The journals of the parts that a file is cut into, which are made one after the other, up to the first
+/// ones that aren't all there.
+fn read_in_order(facts: &Url, mut names: impl Iterator<Item = String>) -> Result<Vec<Vec<u8>>> {
+    let mut journals = Vec::new();
+    let mut ahead = 1;
+    loop {
+        let next: Vec<String> = names.by_ref().take(ahead).collect();
+        let wanted = next.len();
+        let found = facts.read_all(next, MOST_BYTES)?;
+        let is_end = found.len() < wanted || wanted == 0;
+        journals.extend(found);
+        if is_end {
+            return Ok(journals);
+        }
+        ahead = (2 * ahead).min(MOST_AHEAD);
+    }
 }
 
 /// The outputs and rejects files of these tables; see [`super::files`].

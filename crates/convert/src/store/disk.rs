@@ -10,7 +10,7 @@ use super::bucket;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::Location;
-use crate::manifest::{MOST_BYTES, REJECTS};
+use crate::manifest::{MOST_BYTES, REJECTS, stays_below};
 use crate::part_key::{CELL, FILE_NUMBER};
 use crate::source::{open_small, read_small};
 
@@ -206,8 +206,7 @@ fn fsync_directory(path: &Path) -> io::Result<()> {
 /// [`ErrorKind::Refused`].
 pub fn inside(root: &Location, path: &str) -> Result<Location> {
     if let Location::Url(_) = root {
-        let is_name = |component| matches!(component, Component::Normal(_));
-        return match Path::new(path).components().all(is_name) {
+        return match stays_below(path) {
             true => Ok(root.join(path)),
             false => Err(leads_out(path)),
         };

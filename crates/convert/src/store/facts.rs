@@ -38,8 +38,9 @@ pub struct LakeProgress {
     pub cut: Vec<CutFacts>,
     /// What a store named the content of outputs by when they were made, by their paths.
     pub etags: BTreeMap<String, String>,
-    /// What a run on a disk was asked for that had the lake alone.
-    pub asked: Option<PlanFile>,
+    /// What a run on a disk was asked for that had the lake alone: the text of a plan with one shard, which only
+    /// `inspect` reads.
+    pub asked: Option<String>,
     /// What the shards of an unfinished lake have agreed on.
     pub plan: Option<PlanFile>,
     /// The SHA-256 of the plan, in a bucket.
@@ -115,6 +116,19 @@ impl Lake {
     /// As the function [`progress`].
     pub fn progress(&self) -> Result<LakeProgress> {
         progress(self.root())
+    }
+
+    /// What is finished of one shard's work. Of a lake on disk, that is all that is finished.
+    ///
+    /// # Errors
+    /// As the function [`progress`].
+    pub fn progress_of(&self, plan: &PlanFile, shard: u32) -> Result<LakeProgress> {
+        let Location::Url(url) = self.root() else {
+            return self.progress();
+        };
+        completed(progress_in_bucket(self.root(), url, Err, |base| {
+            bucket::journals_of(url, plan, shard, base)
+        })?)
     }
 
     /// What is finished, for a run that replaces the plan: a plan that can't be read counts as none.
@@ -241,9 +255,12 @@ pub fn progress(root: &Location) -> Result<LakeProgress> {
 fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakeProgress> {
     let progress = match root {
         Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME), damaged),
-        Location::Url(url) => progress_in_bucket(root, url, damaged),
+        Location::Url(url) => progress_in_bucket(root, url, damaged, |_| bucket::journals(url)),
     };
-    let mut progress = progress?;
+    completed(progress?)
+}
+
+fn completed(mut progress: LakeProgress) -> Result<LakeProgress> {
     complete(&progress.cut, &mut progress.parts);
     Ok(progress)
 }
@@ -274,7 +291,13 @@ fn progress_on_disk(root: &Location, home: &Path, damaged: DamagedPlan) -> Resul
     Ok(progress)
 }
 
-fn progress_in_bucket(root: &Location, url: &Url, damaged: DamagedPlan) -> Result<LakeProgress> {
+/// What is finished in a bucket, by the journals that are read once the parts are known that the plan adds to.
+fn progress_in_bucket(
+    root: &Location,
+    url: &Url,
+    damaged: DamagedPlan,
+    journals: impl Fn(&[(String, PartFacts)]) -> Result<Vec<Vec<u8>>>,
+) -> Result<LakeProgress> {
     let state = LakeState::of(url)?;
     let mut progress = LakeProgress::default();
     if let Some(finished) = state.finished() {
@@ -294,7 +317,7 @@ fn progress_in_bucket(root: &Location, url: &Url, damaged: DamagedPlan) -> Resul
         progress.origin = Some(plan.origin.clone());
         progress.parts = bucket::base_parts(url, plan)?;
     }
-    for journal in bucket::journals(url)? {
+    for journal in journals(&progress.parts)? {
         read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
     }
     Ok(progress)
@@ -369,9 +392,7 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
-            Some(Ok(JournalLine::Asked(plan))) => {
-                progress.asked = PlanFile::from_json(plan.as_bytes()).ok();
-            }
+            Some(Ok(JournalLine::Asked(asked))) => progress.asked = Some(asked),
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
@@ -432,7 +453,7 @@ impl Journal {
             Entries::Bucket { facts, origin } => {
                 let name = match one {
                     JournalLine::Origin(_) | JournalLine::Asked(_) => return Ok(()),
-                    JournalLine::Part { table, facts, .. } => facts_name(table, facts),
+                    JournalLine::Part { table, facts, .. } => facts_name(table, facts.key()),
                     JournalLine::Cut(cut) => cut_name(&cut.source),
                 };
                 let place = facts.join(&name);

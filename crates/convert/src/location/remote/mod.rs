@@ -227,6 +227,16 @@ pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
     })
 }
 
+/// The size of an object, and what its store names its content by.
+pub(super) type Version = (u64, Option<String>);
+
+/// The version of each object; `None` where there is none.
+pub(super) fn versions(urls: Vec<Url>) -> Result<Vec<Option<Version>>> {
+    ask_for_each(urls, |network, url| async move {
+        network.stores.open(&url).await?.version_if_there().await
+    })
+}
+
 /// All objects below a prefix of a bucket.
 pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     ask_for(url, |network, url| async move {

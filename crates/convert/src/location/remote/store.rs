@@ -24,6 +24,7 @@ use tracelake_schema::TRACES;
 
 use super::super::url::Scheme;
 use super::super::{Entry, Listed, LocationKind, Url};
+use super::Version;
 use super::client::{Connector, UNKNOWN, is_truthy};
 use super::download::Transfer;
 use super::environment::{self, is_set};
@@ -404,6 +405,16 @@ impl Object {
     pub(super) async fn get(&self, options: GetOptions) -> std::result::Result<GetResult, Failure> {
         let found = self.store.objects.get_opts(&self.path, options).await;
         found.map_err(Failure::of)
+    }
+
+    /// Its size and tag; `None` if there is no such object, or nothing in it.
+    pub(super) async fn version_if_there(&self) -> Result<Option<Version>> {
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..1)));
+        match self.get(first).await {
+            Ok(found) => Ok(Some((found.meta.size, found.meta.e_tag))),
+            Err(Failure::Missing | Failure::NoSuchRange) => Ok(None),
+            Err(failure) => Err(self.error("read", failure)),
+        }
     }
 
     /// Its size, tag and time of the last change.

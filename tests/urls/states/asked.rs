@@ -1,0 +1,105 @@
+//! What a shard asks the store for: the facts of its own parts, by name, and no listing.
+
+use std::collections::BTreeSet;
+
+use super::{Objects, PREFIX, store};
+use crate::support::{Run, Scratch, ended, run};
+use crate::urls::server::{Answer, Asked, Server};
+use crate::urls::with_stores;
+
+const FACTS: &str = "_tracelake/facts/";
+
+/// A source of tables in one file each, from which another one is derived.
+fn cut_source(scratch: &Scratch) -> String {
+    let src = scratch.path().join("alibaba");
+    let src = src.to_str().unwrap();
+    let generated = run(["generate", "alibaba-2018", src, "--rows", "3000"]);
+    assert_eq!(generated.code, 0, "{}", generated.stderr);
+    src.to_owned()
+}
+
+fn convert(server: &Server, src: &str, options: &[&str]) -> Run {
+    let mut command = with_stores(&server.url());
+    command.args(["convert", src, super::OUT]).args(options);
+    let run = ended(command.output().unwrap());
+    assert_eq!(run.code, 0, "{options:?}: {}", run.stderr);
+    run
+}
+
+/// The names of facts that were asked for, and how many listings.
+fn facts_and_lists(asked: &[Asked]) -> (Vec<String>, usize) {
+    let facts = asked.iter().filter(|asked| asked.method == "GET");
+    let facts = facts.filter_map(|asked| asked.path.strip_prefix(PREFIX)?.strip_prefix(FACTS));
+    let lists = asked
+        .iter()
+        .filter(|asked| asked.query.contains("list-type"));
+    (facts.map(str::to_owned).collect(), lists.count())
+}
+
+/// What a second run of shard 0 of 2 asks for, which has nothing to do; and the facts that the first one has noted.
+fn again(before: &Objects, src: &str, options: &[&str]) -> (Vec<Asked>, BTreeSet<String>) {
+    let server = store(before, |_| Answer::Well);
+    let [first, second] = ["0/2", "1/2"].map(|shard| [&["--shard", shard][..], options].concat());
+    let noted = |server: &Server| -> BTreeSet<String> {
+        let objects = server.objects(PREFIX).into_keys();
+        objects
+            .filter_map(|name| Some(name.strip_prefix(FACTS)?.to_owned()))
+            .collect()
+    };
+    convert(&server, src, &first);
+    let own = noted(&server);
+    convert(&server, src, &second);
+    assert!(
+        noted(&server).len() > own.len(),
+        "the other shard has no parts"
+    );
+    let begun = server.asked().len();
+    let run = convert(&server, src, &first);
+    assert!(run.stderr.contains("0 parts converted"), "{}", run.stderr);
+    (server.asked().split_off(begun), own)
+}
+
+#[test]
+fn a_shard_asks_for_the_facts_of_its_own_parts_by_name() {
+    let scratch = Scratch::new();
+    let cut = cut_source(&scratch);
+    let part_rows = ["--part-rows", "100"];
+    let derive = [&part_rows[..], &["--derive", "dag"]].concat();
+    let tasks = [&part_rows[..], &["--tables", "batch_task"]].concat();
+    let server = store(&Objects::new(), |_| Answer::Well);
+    convert(&server, &cut, &tasks);
+    let finished = server.objects(PREFIX);
+    let grown = [
+        &part_rows[..],
+        &["--tables", "machine_meta", "--derive", "dag"],
+    ]
+    .concat();
+    let nothing = Objects::new();
+    let cases = [
+        (&nothing, super::source(), &[][..]),
+        (&nothing, &cut[..], &derive[..]),
+        (&finished, &cut[..], &grown[..]),
+    ];
+    for (before, src, options) in cases {
+        let (asked, own) = again(before, src, options);
+        let (facts, lists) = facts_and_lists(&asked);
+        assert_eq!(lists, 0, "{options:?}");
+        let once: BTreeSet<String> = facts.iter().cloned().collect();
+        assert_eq!(once.len(), facts.len(), "{options:?} asks twice: {facts:?}");
+        assert!(
+            own.is_subset(&once),
+            "{options:?} asks for {once:?}, not {own:?}"
+        );
+        // Tables of which it isn't known how many parts they have are asked for a few more.
+        let extra: Vec<_> = once.difference(&own).collect();
+        assert!(extra.len() <= 64 * 4, "{options:?}: {extra:?}");
+        // No tag was noted for what an earlier run has finished, so it is read.
+        let earlier = |asked: &&Asked| before.contains_key(&asked.path[PREFIX.len()..]);
+        let outputs = asked
+            .iter()
+            .filter(|asked| asked.path.ends_with(".parquet"));
+        let whole = outputs.filter(|asked| !earlier(asked) && asked.range() != Some((0, 1)));
+        let whole: Vec<_> = whole.map(|asked| &asked.path).collect();
+        assert!(whole.is_empty(), "{options:?} reads outputs: {whole:?}");
+    }
+}
