@@ -9,8 +9,9 @@ use std::process::Command;
 use crate::support::rows::Dice;
 use crate::support::{
     Scratch, assert_same_tree, committed_sample, convert, ended, heads, output_path, program,
-    row_groups, shared, tree,
+    read_output, row_groups, run, shared, tree,
 };
+use tracelake_schema::TRACES;
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
 
@@ -273,4 +274,90 @@ fn any_place_of_the_source() {
     assert_same_tree(&tree(&two.out()), &tree(&one.out()), "another place");
     let manifest = std::fs::read_to_string(one.out().join("_tracelake/manifest.json")).unwrap();
     assert!(!manifest.contains(one.path().to_str().unwrap()));
+}
+
+/// Row groups have as many rows as was asked for, at most, and the same rows in the same order. A lake keeps to it.
+#[test]
+fn row_groups_are_as_small_as_asked_for() {
+    let scratch = Scratch::new();
+    let rows = 150_000;
+    let mut families = BTreeSet::new();
+    for trace in TRACES
+        .iter()
+        .rev()
+        .filter(|trace| families.insert(trace.family))
+    {
+        // The largest table comes last.
+        let table = trace.tables.last().unwrap().name;
+        let src = scratch.path().join(trace.name);
+        let (path, count) = (src.to_str().unwrap(), rows.to_string());
+        let generate = [
+            "generate", trace.name, path, "--parts", "1", "--rows", &count,
+        ];
+        run(generate).well();
+        let lake = |name: &str, more: &[&str]| {
+            let out = scratch.path().join(format!("{}-{name}", trace.name));
+            convert(&src, &out, &[&["--tables", table], more].concat()).well();
+            let files = tree(&out).unwrap().into_keys();
+            let mut files = files.filter(|file| file.ends_with(".parquet"));
+            let file = out.join(files.next().unwrap());
+            (out, file)
+        };
+        let (_, usual) = lake("usual", &[]);
+        let small = ["--row-group-rows", "65536"];
+        let (out, file) = lake("small", &small);
+        assert_eq!(row_groups(&usual), [rows]);
+        let groups = row_groups(&file);
+        assert!(
+            groups.len() > 2 && groups.iter().all(|rows| *rows <= 65_536),
+            "{groups:?}"
+        );
+        assert_eq!(groups.iter().sum::<u64>(), rows);
+        assert_eq!(read_output(&file), read_output(&usual));
+        let selected = ["--tables", table];
+        let other = [&selected[..], &["--row-group-rows", "100000"]].concat();
+        let other = convert(&src, &out, &other);
+        assert_eq!(other.code, 6, "{}", other.stderr);
+        let says = "row-group-rows was 65536 and is now 100000";
+        assert!(other.stderr.contains(says), "{}", other.stderr);
+        convert(&src, &out, &[&selected[..], &small].concat()).well();
+        let check = run(["verify", out.to_str().unwrap(), "--source", path]);
+        assert_eq!(check.code, 0, "{}", check.stderr);
+    }
+}
+
+#[test]
+fn row_groups_have_limits() {
+    let scratch = Scratch::with_sample(1, 10);
+    let cases: [(&[&str], &str); 4] = [
+        (&["--row-group-rows", "65535"], "pass 65536 to 1048576 rows"),
+        (
+            &["--row-group-rows", "1048577"],
+            "pass 65536 to 1048576 rows",
+        ),
+        (
+            &["--row-group-rows", "18446744073709551615"],
+            "pass 65536 to 1048576 rows",
+        ),
+        (
+            &["--row-group-rows", "100000", "--format", "arrow"],
+            "leave --row-group-rows out",
+        ),
+    ];
+    for (options, says) in cases {
+        let run = convert(&scratch.src(), &scratch.out(), options);
+        assert_eq!(run.code, 2, "{options:?}: {}", run.stderr);
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+        assert!(!scratch.out().exists());
+    }
+    // As many as usual are the same bytes.
+    scratch.convert_well(&[]);
+    let usual = tree(&scratch.out());
+    convert(
+        &scratch.src(),
+        &scratch.out(),
+        &["--row-group-rows", "1048576"],
+    )
+    .well();
+    assert_same_tree(&tree(&scratch.out()), &usual, "the default");
 }

@@ -9,7 +9,7 @@ use parquet::basic::{BoundaryOrder, Type};
 use parquet::file::metadata::page_index::PageIndexBuilder;
 use parquet::file::metadata::{
     ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder, PageIndexPolicy, ParquetMetaData,
-    ParquetMetaDataReader, ParquetMetaDataWriter,
+    ParquetMetaDataReader, ParquetMetaDataWriter, SortingColumn,
 };
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
@@ -160,12 +160,18 @@ impl Part {
             index.put_column_index(own, 0, column);
             index.put_offset_index(offsets, 0, column);
         }
-        if let Forged::Statistics(statistics) = forged {
-            let builder = columns[at].clone().into_builder();
-            columns[at] = builder.set_statistics(statistics).build().unwrap();
+        let mut sorting = group.sorting_columns().cloned();
+        match forged {
+            Forged::Statistics(statistics) => {
+                let builder = columns[at].clone().into_builder();
+                columns[at] = builder.set_statistics(statistics).build().unwrap();
+            }
+            Forged::Sorting(forged) => sorting = Some(forged),
+            Forged::Index(_) | Forged::Pages(_) => {}
         }
         let group = group
             .into_builder()
+            .set_sorting_columns(sorting)
             .set_column_metadata(columns)
             .build()
             .unwrap();
@@ -188,6 +194,17 @@ enum Forged {
     Statistics(Statistics),
     Index(ColumnIndexMetaData),
     Pages(Vec<PageLocation>),
+    /// Of the row group, whichever column is named.
+    Sorting(Vec<SortingColumn>),
+}
+
+/// The claim that rows are sorted by a column.
+fn by(column: usize, descending: bool) -> SortingColumn {
+    SortingColumn {
+        column_idx: i32::try_from(column).unwrap(),
+        descending,
+        nulls_first: false,
+    }
 }
 
 /// What a page index states of a column of INT64, to be changed and written again.
@@ -268,7 +285,40 @@ fn every_forged_claim_is_found() {
     let doubles = part.columns(|chunk| chunk.column_type() == Type::DOUBLE);
     let double = *doubles.first().expect("a column of DOUBLE");
     let high = ValueStatistics::new(Some(1e300), Some(1e300), None, None, false);
+    let sorting = part.metadata.row_group(0).sorting_columns();
+    assert_eq!(sorting.map(|by| &by[..]), Some(&[by(time, false)][..]));
+    let never = "an order of its rows that convert never does";
     let claims: Vec<(&str, usize, Forged, &str)> = vec![
+        (
+            "an order of ids",
+            column,
+            Forged::Sorting(vec![by(column, false)]),
+            "aren't in the order that it claims",
+        ),
+        (
+            "a descending order",
+            time,
+            Forged::Sorting(vec![by(time, true)]),
+            never,
+        ),
+        (
+            "an order of floats",
+            double,
+            Forged::Sorting(vec![by(double, false)]),
+            never,
+        ),
+        (
+            "an order of a column that isn't there",
+            time,
+            Forged::Sorting(vec![by(1 << 20, false)]),
+            never,
+        ),
+        (
+            "an order by two columns",
+            time,
+            Forged::Sorting(vec![by(time, false), by(column, false)]),
+            never,
+        ),
         (
             "a minimum too high",
             column,

@@ -217,6 +217,12 @@ impl Races {
         if let Start::Begun(selection) = schedule.start {
             asked.insert(selection);
         }
+        if asked.is_empty() {
+            // Commits alone make nothing.
+            ensure!(self.moto.objects()?.is_empty(), "nobody converted anything");
+            *ends.entry("lakes: none".to_owned()).or_default() += 1;
+            return Ok(());
+        }
         let mut pending: Vec<Selection> = asked.iter().copied().collect();
         let mut more: &[&str] = &[];
         while !pending.is_empty() {

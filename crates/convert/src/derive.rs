@@ -39,7 +39,7 @@ pub(crate) fn derive<W: Write + Send>(
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
-    let mut builder = BlockBuilder::of_cells(&derived.table, &schema, &file);
+    let mut builder = BlockBuilder::of_cells(&derived.table, &schema, &file, encoding);
     let mut left_out = 0;
     for batch in open(derived, input, encoding.format())? {
         tick()?;

@@ -65,6 +65,7 @@ pub mod output;
 #[cfg(feature = "program")]
 mod pages;
 mod parquet_file;
+mod parquet_footer;
 #[doc(hidden)]
 pub mod part;
 pub mod part_key;
@@ -91,6 +92,7 @@ pub mod source;
 pub mod split;
 #[doc(hidden)]
 pub mod store;
+mod thrift;
 #[doc(hidden)]
 pub mod value;
 pub mod verify;

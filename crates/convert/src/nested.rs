@@ -16,7 +16,7 @@ use tracelake_schema::Table;
 
 use crate::batch::array;
 use crate::cell::{Cell, Row};
-use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES};
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
@@ -29,7 +29,11 @@ pub(crate) struct NestedRowGroupBuilder {
     columns: Vec<ColumnWriters>,
     /// The index of the column that orders rows in time, and the range of its values.
     time: Option<usize>,
+    /// The most rows in a row group.
+    most_rows: usize,
     range: Option<(i64, i64)>,
+    /// The time of the last row of this row group, as long as its rows are in the order of time.
+    last: Option<i64>,
     /// Good rows since the last row group, and before.
     rows: usize,
     before: u64,
@@ -46,11 +50,13 @@ struct ColumnWriters {
 }
 
 impl NestedRowGroupBuilder {
-    /// Prepares for a file of `schema`; `factory` has the settings of its writer.
+    /// Prepares for a file of `schema` with at most this many rows in a row group; `factory` has the settings of
+    /// its writer.
     pub(crate) fn new(
         table: &'static Table,
         schema: &SchemaRef,
         factory: ArrowRowGroupWriterFactory,
+        most_rows: usize,
     ) -> Self {
         let columns = schema.fields().iter().map(|field| ColumnWriters {
             field: Arc::clone(field),
@@ -61,7 +67,9 @@ impl NestedRowGroupBuilder {
             factory,
             columns: columns.collect(),
             time: table.time,
+            most_rows,
             range: None,
+            last: None,
             rows: 0,
             before: 0,
             sentinels_mapped: 0,
@@ -72,7 +80,7 @@ impl NestedRowGroupBuilder {
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         let bytes: usize = self.columns.iter().map(|column| column.bytes).sum();
         self.rows > 0
-            && (self.rows + rows > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
+            && (self.rows + rows > self.most_rows || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
 
     /// Adds rows.
@@ -85,6 +93,7 @@ impl NestedRowGroupBuilder {
         }
         if self.rows == 0 {
             self.begin()?;
+            self.last = self.time.map(|_| i64::MIN);
         }
         let columns = self.columns.par_iter_mut().enumerate();
         columns.try_for_each(|(index, column)| {
@@ -98,10 +107,14 @@ impl NestedRowGroupBuilder {
         self.rows += rows.len();
         self.sentinels_mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
         for row in rows {
-            if let Some(&Cell::Integer(time)) = self.time.and_then(|time| row.cells.get(time)) {
-                let (low, high) = self.range.unwrap_or((time, time));
-                self.range = Some((low.min(time), high.max(time)));
-            }
+            let time = self.time.and_then(|time| row.cells.get(time));
+            let Some(&Cell::Integer(time)) = time else {
+                self.last = None;
+                continue;
+            };
+            let (low, high) = self.range.unwrap_or((time, time));
+            self.range = Some((low.min(time), high.max(time)));
+            self.last = self.last.filter(|last| *last <= time).map(|_| time);
         }
         Ok(())
     }
@@ -135,6 +148,11 @@ impl NestedRowGroupBuilder {
         let columns = self.columns.par_iter_mut().map(close);
         let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(Some(columns.into_iter().flatten().collect()))
+    }
+
+    /// Whether the rows of this row group so far are in the order of the table's time.
+    pub(crate) fn are_sorted(&self) -> bool {
+        self.last.is_some()
     }
 
     /// Rows since the beginning.

@@ -73,7 +73,7 @@ pub const FORMAT: u32 = 1;
 /// What the bytes of outputs are. Raised when the same rows and options give other bytes than before, and
 /// compared in place of the program's version: a lake may be finished by any version with the same encoding.
 /// That of a trace adds the revision of its descriptions, see [`encoding_of`].
-pub const ENCODING: u32 = 1;
+pub const ENCODING: u32 = 2;
 
 /// The encoding of the outputs of a trace: [`ENCODING`] and the revision of the trace's descriptions, both of
 /// which only ever rise.
@@ -99,6 +99,7 @@ pub(crate) fn first() -> u32 {
 ///     compression,
 ///     on_bad_row: OnBadRow::Fail,
 ///     part_rows: None,
+///     row_group_rows: None,
 /// };
 /// let then = Origin::new("a-trace", settings(Codec::Zstd(3)));
 /// let now = Origin::new("a-trace", settings(Codec::Snappy));
@@ -139,6 +140,9 @@ pub struct Settings {
     /// The rows of each part of a table published in one file; `None` if the trace has no such table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_rows: Option<u64>,
+    /// The most rows in a row group, if fewer than usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_group_rows: Option<u64>,
 }
 
 impl Origin {
@@ -193,7 +197,7 @@ impl Origin {
     }
 
     /// Every field that must agree, with its name. A new field doesn't compile until it is listed here.
-    fn named(&self) -> [(&'static str, String); 9] {
+    fn named(&self) -> [(&'static str, String); 10] {
         let Self {
             tool,
             version: _,
@@ -209,11 +213,15 @@ impl Origin {
             compression,
             on_bad_row,
             part_rows,
+            row_group_rows,
         } = options;
-        let rows = part_rows.map_or_else(|| "none".to_owned(), |rows| rows.to_string());
+        let rows = |rows: &Option<u64>, other: &str| {
+            rows.map_or_else(|| other.to_owned(), |rows| rows.to_string())
+        };
         let source = if *synthetic { "synthetic" } else { "published" };
         [
-            ("part-rows", rows),
+            ("part-rows", rows(part_rows, "none")),
+            ("row-group-rows", rows(row_group_rows, "the default")),
             ("tool", tool.clone()),
             ("encoding", encoding.to_string()),
             ("trace", trace.clone()),

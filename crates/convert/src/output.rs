@@ -12,8 +12,9 @@ use crate::cell::Row;
 use crate::error::{Error, ErrorKind, Result};
 use crate::field_order::FieldOrder;
 use crate::options::{Codec, Format};
-use crate::parquet_file::{self, ParquetFile, RowGroup};
+use crate::parquet_file::{self, ColumnChunks, ParquetFile, RowGroup};
 use crate::reject::Reject;
+use crate::rows::ROW_GROUP_ROWS;
 use crate::split::Records;
 use crate::{nested, rows};
 
@@ -22,13 +23,18 @@ use crate::{nested, rows};
 pub struct Encoding {
     format: Format,
     codec: Codec,
+    row_group_rows: usize,
 }
+
+/// The fewest rows that may be asked for in a row group: as many as most pages have, and more than a chunk of text has.
+pub const FEWEST_ROW_GROUP_ROWS: usize = 1 << 16;
 
 impl Encoding {
     /// Parquet with zstd.
     pub const DEFAULT: Self = Self {
         format: Format::Parquet,
         codec: Codec::DEFAULT,
+        row_group_rows: ROW_GROUP_ROWS,
     };
 
     /// Combines a format with a codec.
@@ -50,7 +56,47 @@ impl Encoding {
             )
             .hint("pass --compression zstd, zstd:LEVEL or none"));
         }
-        Ok(Self { format, codec })
+        Ok(Self {
+            format,
+            codec,
+            ..Self::DEFAULT
+        })
+    }
+
+    /// The same with at most this many rows in a row group.
+    ///
+    /// ```
+    /// use tracelake_convert::output::Encoding;
+    /// assert!(Encoding::DEFAULT.with_row_group_rows(100_000).is_ok());
+    /// assert!(Encoding::DEFAULT.with_row_group_rows(0).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the format has no row groups, or the number isn't within
+    /// [`FEWEST_ROW_GROUP_ROWS`] and 1,048,576.
+    pub fn with_row_group_rows(self, rows: usize) -> Result<Self> {
+        if self.format == Format::Arrow {
+            return Err(
+                Error::new(ErrorKind::Usage, "Arrow files have no row groups")
+                    .hint("leave --row-group-rows out"),
+            );
+        }
+        if !(FEWEST_ROW_GROUP_ROWS..=ROW_GROUP_ROWS).contains(&rows) {
+            let reason = format!("a row group can't have at most {rows} rows");
+            return Err(Error::new(ErrorKind::Usage, reason).hint(format!(
+                "pass {FEWEST_ROW_GROUP_ROWS} to {ROW_GROUP_ROWS} rows"
+            )));
+        }
+        Ok(Self {
+            row_group_rows: rows,
+            ..self
+        })
+    }
+
+    /// The most rows in a row group, if fewer than usual were asked for.
+    #[must_use]
+    pub fn row_group_rows(self) -> Option<u64> {
+        (self.row_group_rows < ROW_GROUP_ROWS).then_some(self.row_group_rows as u64)
     }
 
     /// The format.
@@ -100,7 +146,7 @@ impl<W: Write + Send> OutputFile<W> {
         out: W,
         table: &'static Table,
         schema: &SchemaRef,
-        Encoding { format, codec }: Encoding,
+        Encoding { format, codec, .. }: Encoding,
     ) -> Result<Self> {
         Ok(match format {
             Format::Parquet => Self::Parquet(ParquetFile::create(out, table, schema, codec)?),
@@ -158,6 +204,7 @@ impl BlockBuilder {
                 order,
                 file.schema(),
                 encoding.codec,
+                encoding.row_group_rows,
             )),
             OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
         }
@@ -168,12 +215,14 @@ impl BlockBuilder {
         table: &'static Table,
         schema: &SchemaRef,
         file: &OutputFile<W>,
+        encoding: Encoding,
     ) -> Self {
         match file {
             OutputFile::Parquet(file) => Self::Cells(nested::NestedRowGroupBuilder::new(
                 table,
                 schema,
                 file.factory(),
+                encoding.row_group_rows,
             )),
             OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
         }
@@ -233,21 +282,22 @@ impl BlockBuilder {
     /// # Errors
     /// When a page cannot be encoded.
     pub(crate) fn finish(&mut self) -> Result<Option<Block>> {
-        let row_group = match self {
-            Self::Fields(fields) => fields
-                .finish()
-                .map_err(encode_parquet)?
-                .map(RowGroup::Plain),
-            Self::Cells(cells) => cells
-                .finish()
-                .map_err(encode_parquet)?
-                .map(RowGroup::Nested),
-            Self::Batches(batches) => {
-                let batch = batches.finish().map_err(encode_arrow)?;
-                return Ok(batch.map(Block::Batch));
+        let row_group = |chunks, is_sorted| Block::RowGroup(RowGroup { chunks, is_sorted });
+        Ok(match self {
+            Self::Fields(fields) => {
+                let chunks = fields.finish().map_err(encode_parquet)?;
+                chunks.map(|chunks| {
+                    let is_sorted = fields.are_sorted(&chunks);
+                    row_group(ColumnChunks::Plain(chunks), is_sorted)
+                })
             }
-        };
-        Ok(row_group.map(Block::RowGroup))
+            Self::Cells(cells) => {
+                let is_sorted = cells.are_sorted();
+                let chunks = cells.finish().map_err(encode_parquet)?;
+                chunks.map(|chunks| row_group(ColumnChunks::Nested(chunks), is_sorted))
+            }
+            Self::Batches(batches) => batches.finish().map_err(encode_arrow)?.map(Block::Batch),
+        })
     }
 
     /// Good rows that were pushed.

@@ -39,14 +39,23 @@ pub(crate) struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.
     columns: Vec<Box<dyn ColumnEncoder>>,
+    /// The index of the column that orders rows in time.
+    time: Option<usize>,
+    /// The most rows in a row group.
+    most_rows: usize,
     /// Good rows since the last row group, and before.
     rows: usize,
     before: u64,
 }
 
 impl RowGroupBuilder {
-    /// Prepares for a file; `schema` is the Parquet schema of its table.
-    pub(crate) fn new(order: &FieldOrder, schema: &SchemaDescriptor, codec: Codec) -> Self {
+    /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
+    pub(crate) fn new(
+        order: &FieldOrder,
+        schema: &SchemaDescriptor,
+        codec: Codec,
+        most_rows: usize,
+    ) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = order.fields.iter().enumerate();
             let field = fields.find(|(_, field)| field.index == index);
@@ -60,6 +69,8 @@ impl RowGroupBuilder {
         Self {
             fields: order.fields.clone(),
             columns: columns.collect(),
+            time: order.table.time,
+            most_rows,
             rows: 0,
             before: 0,
         }
@@ -69,7 +80,7 @@ impl RowGroupBuilder {
     pub(crate) fn is_full(&self, records: usize) -> bool {
         let bytes: usize = self.columns.iter().map(|column| column.bytes()).sum();
         self.rows > 0
-            && (self.rows + records > ROW_GROUP_ROWS || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
+            && (self.rows + records > self.most_rows || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
     }
 
     /// Takes the well-formed records of a chunk and returns the rejects among all of its records,
@@ -107,6 +118,11 @@ impl RowGroupBuilder {
         let columns = self.columns.par_iter_mut();
         let chunks = columns.map(|column| column.finish());
         Ok(Some(chunks.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether the rows of a row group are in the order of the table's time.
+    pub(crate) fn are_sorted(&self, chunks: &[EncodedChunk]) -> bool {
+        self.time.is_some_and(|time| chunks[time].is_ascending)
     }
 
     /// Good rows since the beginning.

@@ -48,7 +48,11 @@ pub fn data_type(column: &Column) -> DataType {
         Kind::Code => DataType::Int32,
         Kind::Struct => DataType::Struct(fields(column.fields)),
         Kind::List => match column.fields {
-            [item, ..] => DataType::new_list(data_type(item), !item.mandatory),
+            [item, ..] => {
+                // As the format names it; other names stop readers such as Iceberg's.
+                let element = Field::new("element", data_type(item), !item.mandatory);
+                DataType::List(element.into())
+            }
             [] => DataType::Null,
         },
     }

@@ -51,7 +51,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Convert(ConvertArgs),
+    Convert(Box<ConvertArgs>),
     Commit(CommitArgs),
     Verify(VerifyArgs),
     Release(ReleaseArgs),
@@ -127,6 +127,9 @@ pub(crate) struct ConvertArgs {
     /// Rows per part, for tables that are published in one file [default: 16777216]
     #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = part_rows)]
     part_rows: Option<u64>,
+    /// The most rows in a row group of a Parquet file, from 65536 [default: 1048576]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = rows)]
+    row_group_rows: Option<u64>,
     /// Derive another table: dag makes batch_task_edges from the task dependencies encoded in task
     /// names
     #[arg(long, help_heading = OUTPUT, value_name = "RULE", value_delimiter = ',', value_parser = rule)]
@@ -383,6 +386,10 @@ impl ConvertArgs {
                     .hint("the first bad row stops the run anyway: leave --max-rejects out"),
             );
         }
+        let mut encoding = Encoding::new(self.format, self.compression)?;
+        if let Some(rows) = self.row_group_rows {
+            encoding = encoding.with_row_group_rows(usize::try_from(rows).unwrap_or(usize::MAX))?;
+        }
         Ok(Request {
             trace: self.trace.as_deref().map(find_trace).transpose()?,
             cell: self.cell.clone(),
@@ -390,7 +397,7 @@ impl ConvertArgs {
             parts: self.parts.clone(),
             allow_missing: self.allow_missing,
             layout: self.layout,
-            encoding: Encoding::new(self.format, self.compression)?,
+            encoding,
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,

@@ -1,29 +1,26 @@
 //! The finished pages of a column chunk, and what the footer says about it.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::io::Read;
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, PageType};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder, PageEncodingStats,
 };
 use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::Result;
 use super::choice::{Body, Storage};
 use super::compress::compression;
-use super::kind::{PhysicalKind, nan_count};
+use super::header::{HEADER_BYTES, PageContent, write_header};
+use super::kind::PhysicalKind;
 use super::min_max::{self, MinMax};
 use crate::options::Codec;
-
-/// Room reserved for a page header; most are 20 to 30 bytes long.
-const HEADER_BYTES: usize = 64;
 
 /// The finished pages of a column chunk.
 pub(super) struct ChunkBuilder<K: PhysicalKind> {
@@ -44,6 +41,8 @@ pub(super) struct PageFacts<K: PhysicalKind> {
     pub(super) rows: usize,
     pub(super) nulls: usize,
     pub(super) encoding: Encoding,
+    /// Whether it has no NULLs, and its values were found never to descend.
+    pub(super) is_ascending: bool,
     /// Of its values, if it has any.
     pub(super) min_max: Option<MinMax<K::Value>>,
 }
@@ -54,6 +53,8 @@ pub(crate) struct EncodedChunk {
     pages: Vec<Bytes>,
     /// What the footer says.
     pub(crate) close: ColumnCloseResult,
+    /// Whether it has no NULLs, and its values were found never to descend.
+    pub(crate) is_ascending: bool,
 }
 
 impl<K: PhysicalKind> ChunkBuilder<K> {
@@ -98,15 +99,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
 
     /// Adds a data page.
     pub(super) fn add_page(&mut self, body: Body, facts: PageFacts<K>) -> Result<()> {
-        let num_values = u32::try_from(facts.rows).map_err(too_large)?;
-        let page = self.write_page(body, |buf| Page::DataPage {
-            buf,
-            num_values,
-            encoding: facts.encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        })?;
+        let page = self.write_page(body, PageContent::Data(facts.encoding), facts.rows)?;
         self.pages.push(page);
         self.facts.push(facts);
         Ok(())
@@ -114,33 +107,24 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
 
     /// Adds the dictionary page of a dictionary of `values` values.
     pub(super) fn add_dictionary(&mut self, body: Body, values: usize) -> Result<()> {
-        let num_values = u32::try_from(values).map_err(too_large)?;
-        self.dictionary = self.write_page(body, |buf| Page::DictionaryPage {
-            buf,
-            num_values,
-            encoding: Encoding::PLAIN,
-            is_sorted: false,
-        })?;
+        self.dictionary = self.write_page(body, PageContent::Dictionary, values)?;
         Ok(())
     }
 
-    /// Writes a page and its header.
-    fn write_page(&mut self, body: Body, page: impl FnOnce(Bytes) -> Page) -> Result<Bytes> {
+    /// Writes a page of this many values, NULLs included, after its header.
+    fn write_page(&mut self, body: Body, content: PageContent, values: usize) -> Result<Bytes> {
         let uncompressed = body.raw.len();
         let stored = body.stored(self.storage.expect("the first page decides"));
         let mut bytes = Vec::with_capacity(stored.len() + HEADER_BYTES);
-        let mut sink = TrackedWrite::new(&mut bytes);
-        let page = CompressedPage::new(page(stored.into()), uncompressed);
-        let spec = SerializedPageWriter::new(&mut sink).write_page(page)?;
-        sink.into_inner()?;
-        self.uncompressed += spec.uncompressed_size;
+        write_header(content, values, uncompressed, &stored, &mut bytes).map_err(too_large)?;
+        self.uncompressed += bytes.len() + uncompressed;
+        bytes.extend_from_slice(&stored);
         Ok(bytes.into())
     }
 
     /// Completes the column chunk; its bloom filter is still missing.
     pub(super) fn finish(self, descriptor: &ColumnDescPtr, codec: Codec) -> Result<EncodedChunk> {
         let dictionary = self.dictionary.len();
-        let nan_count = nan_count(descriptor.physical_type());
         let mut index = ColumnIndexBuilder::new(descriptor.physical_type());
         let mut offsets = OffsetIndexBuilder::new();
         let mut end = dictionary;
@@ -150,13 +134,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
                 index.to_invalid();
             }
             let (min, max) = bounds.flatten().unwrap_or_default();
-            index.append(
-                facts.min_max.is_none(),
-                min,
-                max,
-                signed(facts.nulls),
-                nan_count,
-            );
+            index.append(facts.min_max.is_none(), min, max, signed(facts.nulls), None);
             offsets.append_row_count(signed(facts.rows));
             let bytes = i32::try_from(page.len()).map_err(too_large)?;
             offsets.append_offset_and_size(signed(end), bytes);
@@ -190,11 +168,24 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
             column_index: index.valid().then(|| index.build()).transpose()?,
             offset_index: Some(offsets.build()),
         };
+        let is_ascending = self.is_ascending();
         let mut pages = self.pages;
         if dictionary > 0 {
             pages.insert(0, self.dictionary);
         }
-        Ok(EncodedChunk { pages, close })
+        Ok(EncodedChunk {
+            pages,
+            close,
+            is_ascending,
+        })
+    }
+
+    /// Whether it has no NULLs, and its values were found never to descend.
+    fn is_ascending(&self) -> bool {
+        let bounds = || self.facts.iter().filter_map(|page| page.min_max.as_ref());
+        let mut pairs = bounds().zip(bounds().skip(1));
+        self.facts.iter().all(|page| page.is_ascending)
+            && pairs.all(|(page, next)| page.max.borrow() <= next.min.borrow())
     }
 
     /// The encodings of its pages, and how many pages have which.

@@ -5,7 +5,6 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::kind::{PhysicalKind, ValueList};
-use super::min_max::MinMax;
 
 /// The distinct values of a column.
 ///
@@ -13,7 +12,8 @@ use super::min_max::MinMax;
 /// About 16 bytes a value, and the bytes of a text.
 pub(super) struct Dictionary<K: PhysicalKind> {
     values: K::Values,
-    min_max: Option<MinMax<K::Value>>,
+    /// The indices of the smallest and of the largest value.
+    bounds: Option<(u32, u32)>,
     /// The index of each value, by the value's hash. Its order is never looked at.
     indices: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -23,7 +23,7 @@ impl<K: PhysicalKind> Dictionary<K> {
     pub(super) fn new() -> Self {
         Self {
             values: K::Values::default(),
-            min_max: None,
+            bounds: None,
             indices: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
         }
@@ -33,7 +33,7 @@ impl<K: PhysicalKind> Dictionary<K> {
     pub(super) fn clear(&mut self) {
         self.indices.clear();
         self.values.clear();
-        self.min_max = None;
+        self.bounds = None;
     }
 
     /// Forgets all values and gives their room back.
@@ -49,9 +49,9 @@ impl<K: PhysicalKind> Dictionary<K> {
         self.values.len()
     }
 
-    /// The smallest and the largest value.
-    pub(super) fn min_max(&self) -> Option<&MinMax<K::Value>> {
-        self.min_max.as_ref()
+    /// The indices of the smallest and of the largest value; `None` without values.
+    pub(super) fn bounds(&self) -> Option<(u32, u32)> {
+        self.bounds
     }
 
     /// The size of a page of these values, in bytes; of codes, twice that.
@@ -82,8 +82,14 @@ impl<K: PhysicalKind> Dictionary<K> {
         let next = u32::try_from(values.len()).expect("a row group has at most 2^20 rows");
         let index = *entry.or_insert(next).get();
         if index == next {
+            let (low, high) = self.bounds.unwrap_or((index, index));
+            let is_low = index > 0 && value < values.get(low as usize);
+            let is_high = index > 0 && value > values.get(high as usize);
+            self.bounds = Some((
+                if is_low { index } else { low },
+                if is_high { index } else { high },
+            ));
             values.push(value);
-            MinMax::add(&mut self.min_max, value);
         }
         index
     }
@@ -103,8 +109,7 @@ mod tests {
             [0, 1, 0, 2]
         );
         assert_eq!((numbers.len(), numbers.plain_bytes()), (3, 24));
-        let bounds = numbers.min_max().map(|bounds| (bounds.min, bounds.max));
-        assert_eq!(bounds, Some((-1, 7)));
+        assert_eq!(numbers.bounds(), Some((1, 0)));
         let mut texts = Dictionary::<Text>::new();
         assert_eq!(
             ["b", "", "b", "a"].map(|text| texts.intern(text.as_bytes())),
@@ -117,6 +122,6 @@ mod tests {
         );
         texts.clear();
         assert_eq!((texts.len(), texts.find(b"a")), (0, None));
-        assert!(texts.min_max().is_none());
+        assert!(texts.bounds().is_none());
     }
 }

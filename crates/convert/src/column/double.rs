@@ -3,7 +3,7 @@
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
 use super::cache::FloatCache;
-use super::kind::{Number, PhysicalKind, number_kind};
+use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use crate::fault::Fault;
 use crate::value;
@@ -12,20 +12,27 @@ use crate::value;
 pub(super) struct Double;
 
 impl Double {
-    /// Of the two zeros the format asks for -0 as a lower bound and 0 as an upper one.
     fn bounds(bounds: &MinMax<Number>) -> (f64, f64) {
-        let (min, max) = (to_float(bounds.min), to_float(bounds.max));
         (
-            if min == 0.0 { -0.0 } else { min },
-            if max == 0.0 { 0.0 } else { max },
+            lower_bound(to_float(bounds.min)),
+            upper_bound(to_float(bounds.max)),
         )
     }
+}
+
+/// The smallest value as a bound. Of the two zeros the format asks for -0, since readers may take them for equal.
+pub(crate) fn lower_bound(min: f64) -> f64 {
+    if min == 0.0 { -0.0 } else { min }
+}
+
+/// The largest value as a bound. Of the two zeros the format asks for +0, since readers may take them for equal.
+pub(crate) fn upper_bound(max: f64) -> f64 {
+    if max == 0.0 { 0.0 } else { max }
 }
 
 impl PhysicalKind for Double {
     number_kind!();
     type Cache = FloatCache;
-    const WIDE_PAGE_BOUNDS: bool = true;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::float(field).map(from_float)
@@ -36,12 +43,7 @@ impl PhysicalKind for Double {
     }
 
     fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
-        let (min, max) = bounds.map(Self::bounds).unzip();
-        Statistics::Double(
-            ValueStatistics::new(min, max, None, Some(nulls), false)
-                .with_backwards_compatible_min_max(true)
-                .with_nan_count(Some(0)),
-        )
+        statistics!(Statistics::Double, bounds.map(Self::bounds), nulls)
     }
 
     fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {

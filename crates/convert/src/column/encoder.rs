@@ -177,6 +177,7 @@ impl<K: PhysicalKind> Encoder<K> {
             .fold(true, |all, &index| all & (index < known));
         assert!(is_known, "only what has an index was added to the page");
         let min_max = self.page_min_max();
+        let is_ascending = self.page_is_ascending();
         let mut encoding = Encoding::PLAIN;
         let body = if self.page.values() == 0 {
             self.body(raw, Redundancy::Matches)?
@@ -219,6 +220,7 @@ impl<K: PhysicalKind> Encoder<K> {
             rows: self.page.rows(),
             nulls: self.page.nulls(),
             encoding,
+            is_ascending: is_ascending && self.page.nulls() == 0,
             min_max,
         };
         self.chunk.add_page(body, facts)?;
@@ -270,19 +272,36 @@ impl<K: PhysicalKind> Encoder<K> {
         if self.encoding == ChunkEncoding::Plain || self.page.values() == 0 {
             return self.page.plain_min_max().cloned();
         }
-        // All values of the dictionary came with the first page.
-        if self.chunk.is_empty() || K::WIDE_PAGE_BOUNDS {
-            return self.dictionary.min_max().cloned();
+        let value = |index: u32| self.dictionary.values().get(index as usize);
+        let indices = self.page.indices();
+        let (low, high) = self.dictionary.bounds()?;
+        // All values of the dictionary came with the first page, and most pages have its bounds.
+        if self.chunk.is_empty() || indices.contains(&low) && indices.contains(&high) {
+            let (min, max) = (value(low).to_owned(), value(high).to_owned());
+            return Some(MinMax { min, max });
         }
         let mut is_used = vec![false; self.dictionary.len()];
-        for &index in self.page.indices() {
+        for &index in indices {
             is_used[index as usize] = true;
         }
         let mut min_max = None;
-        for (index, _) in is_used.iter().enumerate().filter(|(_, is_used)| **is_used) {
-            MinMax::add(&mut min_max, self.dictionary.values().get(index));
+        for (index, _) in (0..).zip(is_used).filter(|(_, is_used)| *is_used) {
+            MinMax::add(&mut min_max, value(index));
         }
         min_max
+    }
+
+    /// Whether the values of the page so far never descend. Only rows that are ordered by a time are said to be sorted.
+    fn page_is_ascending(&self) -> bool {
+        if self.column.kind != Kind::Integer || is_id(self.column) {
+            return false;
+        }
+        if self.encoding == ChunkEncoding::Plain {
+            return self.page.plain_is_ascending();
+        }
+        let value = |index: &u32| self.dictionary.values().get(*index as usize);
+        let indices = self.page.indices();
+        indices.is_sorted_by(|one, next| value(one) <= value(next))
     }
 
     /// A bloom filter of an id, if all its values are in the dictionary and it repeats enough.

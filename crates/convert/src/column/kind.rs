@@ -3,7 +3,6 @@
 
 use std::hash::Hash;
 
-use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::Statistics;
 
@@ -33,9 +32,6 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// PLAIN is tried for a column chunk whose values repeat fewer times than this on average.
     /// Above it, the dictionary was the smaller one on every column of the traces.
     const TRY_PLAIN_BELOW_REPEATS: usize = 8;
-
-    /// Whether the bounds of a page may be those of all values of the column chunk so far.
-    const WIDE_PAGE_BOUNDS: bool = false;
 
     /// Parses a field that isn't empty.
     ///
@@ -68,7 +64,8 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// The statistics of a column chunk.
     fn statistics(bounds: Option<&MinMax<Self::Value>>, nulls: u64) -> Statistics;
 
-    /// The smallest and the largest value as the page index has them; `None` where a text is too long.
+    /// The smallest and the largest value as the page index has them, shortened if they are long; `None` where no
+    /// short text is large enough.
     fn page_bounds(bounds: &MinMax<Self::Value>) -> Option<(Vec<u8>, Vec<u8>)>;
 
     /// The bounds as integers, for kinds that have them.
@@ -118,14 +115,11 @@ impl ValueList<Number> for Vec<Number> {
     }
 }
 
-/// Statistics of a kind whose order the deprecated pair of fields has as well.
+/// The statistics of a number, whose bounds are exact.
 macro_rules! statistics {
     ($variant:path, $bounds:expr, $nulls:expr) => {{
         let (min, max) = $bounds.unzip();
-        $variant(
-            ValueStatistics::new(min, max, None, Some($nulls), false)
-                .with_backwards_compatible_min_max(true),
-        )
+        $variant(ValueStatistics::new(min, max, None, Some($nulls), false))
     }};
 }
 
@@ -143,8 +137,3 @@ macro_rules! number_kind {
 }
 
 pub(super) use {number_kind, statistics};
-
-/// Whether the page index counts the NaNs of a column: of floats, which never are.
-pub(super) fn nan_count(physical_type: Type) -> Option<i64> {
-    (physical_type == Type::DOUBLE).then_some(0)
-}

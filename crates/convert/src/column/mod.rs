@@ -9,8 +9,8 @@
 //! with AVX-512, the caches take eight fields at once (`wide`).
 //!
 //! Pages are encoded here and not by the Parquet crate, because its writer takes values, and would hash
-//! each of them again. Page headers, statistics, the page index, bloom filters and the footer are the
-//! crate's.
+//! each of them again. Their headers are written here too, because the crate's have no checksum. Statistics, the
+//! page index, bloom filters and the footer are the crate's.
 
 mod boolean;
 mod cache;
@@ -22,6 +22,7 @@ mod dictionary;
 mod double;
 mod encode;
 mod encoder;
+mod header;
 mod integer;
 mod key;
 mod kind;
@@ -45,6 +46,7 @@ use crate::options::Codec;
 use crate::split::Records;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use compress::compression;
+pub(crate) use double::{lower_bound, upper_bound};
 use encoder::Encoder;
 
 type Result<T> = std::result::Result<T, ParquetError>;

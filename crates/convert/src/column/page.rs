@@ -1,5 +1,6 @@
 //! The page that is being filled.
 
+use std::borrow::Borrow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cache::Found;
@@ -28,6 +29,8 @@ pub(super) struct PageBuffer<K: PhysicalKind> {
     /// The values as [`PhysicalKind::encode_plain`] writes them, if they are written PLAIN.
     plain: Vec<u8>,
     plain_min_max: Option<MinMax<K::Value>>,
+    /// Whether each value that was added PLAIN is at least as large as those before it.
+    plain_is_ascending: bool,
 }
 
 impl<K: PhysicalKind> PageBuffer<K> {
@@ -39,6 +42,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
             indices: Vec::new(),
             plain: Vec::new(),
             plain_min_max: None,
+            plain_is_ascending: true,
         }
     }
 
@@ -71,7 +75,15 @@ impl<K: PhysicalKind> PageBuffer<K> {
     /// Adds a value in PLAIN encoding; its row is added by [`Self::add_rows`].
     pub(super) fn add_plain(&mut self, value: &K::Value) {
         K::encode_plain(value, &mut self.plain);
+        if let Some(bounds) = &self.plain_min_max {
+            self.plain_is_ascending &= value >= bounds.max.borrow();
+        }
         MinMax::add(&mut self.plain_min_max, value);
+    }
+
+    /// Whether each value that was added PLAIN is at least as large as those before it.
+    pub(super) fn plain_is_ascending(&self) -> bool {
+        self.plain_is_ascending
     }
 
     /// Adds rows and the indices of their values. Of rows whose value is added PLAIN nothing is found.
@@ -157,6 +169,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
         self.indices.clear();
         self.plain.clear();
         self.plain_min_max = None;
+        self.plain_is_ascending = true;
     }
 }
 

@@ -8,8 +8,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::thrift::{DEEPEST, STRUCT, Thrift};
 use crate::location::RandomAccess;
+use crate::thrift::{DEEPEST, STRUCT, Thrift};
 
 type Result<T> = parquet::errors::Result<T>;
 

@@ -1,7 +1,6 @@
 //! A data file of a lake, read back by the crate of its format, within a bound of memory whatever it holds.
 
 mod limits;
-pub(crate) mod thrift;
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 

@@ -27,6 +27,7 @@ fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
         compression: Codec::Zstd(3),
         on_bad_row: OnBadRow::Fail,
         part_rows: None,
+        row_group_rows: None,
     };
     let part = PartFacts {
         cell: None,

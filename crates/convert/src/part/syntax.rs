@@ -178,7 +178,9 @@ pub(super) fn block_builder<W: Write + Send>(
 ) -> BlockBuilder {
     match order.table.syntax {
         Syntax::Csv => BlockBuilder::of_fields(order, schema, file, encoding),
-        Syntax::Json | Syntax::QuotedCsv => BlockBuilder::of_cells(order.table, schema, file),
+        Syntax::Json | Syntax::QuotedCsv => {
+            BlockBuilder::of_cells(order.table, schema, file, encoding)
+        }
     }
 }
 

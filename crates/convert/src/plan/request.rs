@@ -97,6 +97,7 @@ impl Request {
             compression: encoding.codec(),
             on_bad_row,
             part_rows: is_cut.then_some(self.part_rows()),
+            row_group_rows: encoding.row_group_rows(),
         }
     }
 }

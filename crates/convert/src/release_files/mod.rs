@@ -286,6 +286,7 @@ mod tests {
             compression: Codec::DEFAULT,
             on_bad_row: OnBadRow::Fail,
             part_rows: None,
+            row_group_rows: None,
         };
         let parts = outputs.iter().map(|(number, name)| PartFacts {
             cell: None,

@@ -208,6 +208,7 @@ fn making(lake: &ReleasedLake<'_>) -> String {
         compression,
         on_bad_row,
         part_rows,
+        row_group_rows,
     } = options;
     let source = if lake.is_synthetic() {
         format!("synthetic files in the format of `{trace}`")
@@ -233,6 +234,8 @@ fn making(lake: &ReleasedLake<'_>) -> String {
             ),
         ),
     };
+    let row_groups = row_group_rows.map(|rows| format!(" --row-group-rows {rows}"));
+    let option = option + &row_groups.unwrap_or_default();
     format!(
         "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
          ```sh\ntracelake convert SRC OUT --layout {layout}{format} --compression {compression} \

@@ -443,6 +443,7 @@ mod tests {
             compression: Codec::DEFAULT,
             on_bad_row: OnBadRow::Fail,
             part_rows: None,
+            row_group_rows: None,
         };
         Origin::new("some-trace", options)
     }

@@ -5,7 +5,6 @@
 
 mod catch;
 mod derived;
-mod legacy;
 mod number;
 mod output;
 mod parsed;

@@ -1,16 +1,13 @@
 //! An output file of a lake, opened to be checked.
 
-use std::io::{self, Read, Seek, SeekFrom};
-
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
 use super::corrupt;
-use super::legacy::old_bounds_are_right;
 use super::statistics::check_statistics;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lake_file::LakeFile;
-use crate::location::{Location, RandomAccess};
+use crate::location::Location;
 use crate::options::Format;
 
 /// An output file whose footer was read.
@@ -50,12 +47,6 @@ impl Output {
         if self.format != Format::Parquet {
             return Ok(());
         }
-        let failed = |error| Error::disk("read", error).at(&self.path);
-        let footer = read_footer(&self.path).map_err(failed)?;
-        if old_bounds_are_right(&footer) != Some(true) {
-            let reason = "the statistics for old readers differ from those for new ones";
-            return Err(corrupt(reason).at(&self.path));
-        }
         check_statistics(&self.path)
     }
 
@@ -68,21 +59,10 @@ impl Output {
     }
 }
 
-/// The footer of a file whose size was checked before.
-fn read_footer(path: &Location) -> io::Result<Vec<u8>> {
-    let mut file = RandomAccess::open(path).map_err(io::Error::other)?;
-    file.seek(SeekFrom::End(-8))?;
-    let mut length = [0; 4];
-    file.read_exact(&mut length)?;
-    let length = u32::from_le_bytes(length);
-    file.seek(SeekFrom::End(-8 - i64::from(length)))?;
-    let mut footer = Vec::new();
-    file.take(length.into()).read_to_end(&mut footer)?;
-    Ok(footer)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Seek, SeekFrom};
+
     use super::*;
 
     #[test]

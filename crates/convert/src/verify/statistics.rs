@@ -80,26 +80,16 @@ pub(super) fn check_statistics(path: &Location) -> Result<()> {
             Arc::clone(&properties),
         );
         let reader = checked.map_err(|error| not_parquet(path, error))?;
-        if group
-            .sorting_columns()
-            .is_some_and(|columns| !columns.is_empty())
-        {
-            return Err(corrupt("claims an order of its rows, which convert never does").at(path));
-        }
+        let wrong = |wrong, what: String| match wrong {
+            Wrong::Unreadable(error) => not_parquet(path, error),
+            Wrong::Claim(reason) => corrupt(format!("{what}row group {number}: {reason}"))
+                .at(path)
+                .hint("readers that trust it miss rows: remove the file, then run convert again"),
+        };
+        check_sorting(&reader, group).map_err(|order| wrong(order, String::new()))?;
         for (at, chunk) in group.columns().iter().enumerate() {
-            check_chunk(&file, &reader, group, chunk, (at, &index)).map_err(
-                |wrong| match wrong {
-                    Wrong::Unreadable(error) => not_parquet(path, error),
-                    Wrong::Claim(reason) => corrupt(format!(
-                        "column {} of row group {number}: {reason}",
-                        chunk.column_path()
-                    ))
-                    .at(path)
-                    .hint(
-                        "readers that trust it miss rows: remove the file, then run convert again",
-                    ),
-                },
-            )?;
+            check_chunk(&file, &reader, group, chunk, (at, &index))
+                .map_err(|chunks| wrong(chunks, format!("column {} of ", chunk.column_path())))?;
         }
         rows = rows.saturating_add(group.num_rows());
     }
@@ -109,6 +99,38 @@ pub(super) fn check_statistics(path: &Location) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Checks that the rows of a row group are in the order that it claims: ascending by one integer without NULLs.
+fn check_sorting(reader: &dyn RowGroupReader, group: &RowGroupMetaData) -> Checked {
+    let Some(columns) = group.sorting_columns() else {
+        return Ok(());
+    };
+    let other = || claim("it claims an order of its rows that convert never does");
+    let [column] = &columns[..] else {
+        return Err(other());
+    };
+    let at = usize::try_from(column.column_idx).ok();
+    let at = at.filter(|at| *at < group.num_columns() && !column.descending);
+    let column = reader.get_column_reader(at.ok_or_else(other)?)?;
+    let ColumnReader::Int64ColumnReader(mut reader) = column else {
+        return Err(other());
+    };
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let mut last = i64::MIN;
+    loop {
+        values.clear();
+        levels.clear();
+        let (rows, found, _) = reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        let is_after = values.first().is_none_or(|first| *first >= last);
+        if found < rows || !is_after || !values.is_sorted() {
+            return Err(claim("its rows aren't in the order that it claims"));
+        }
+        last = values.last().copied().unwrap_or(last);
+    }
 }
 
 fn check_chunk(

@@ -27,6 +27,7 @@ def convert_arguments(
     format: Literal["parquet", "arrow"],
     compression: str,
     part_rows: int | None,
+    row_group_rows: int | None,
     derive: str | Iterable[str] | None,
     checksums: StrPath | None,
     overwrite: bool = False,
@@ -47,6 +48,7 @@ def convert_arguments(
         ("format", text("format", format)),
         ("compression", text("compression", compression)),
         ("part-rows", integer("part_rows", part_rows)),
+        ("row-group-rows", integer("row_group_rows", row_group_rows)),
         ("derive", names("derive", derive)),
         ("checksums", None if checksums is None else path(checksums)),
     ]

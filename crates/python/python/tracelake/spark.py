@@ -80,6 +80,7 @@ def convert(
     format: Literal["parquet", "arrow"] = "parquet",
     compression: str = "zstd",
     part_rows: int | None = None,
+    row_group_rows: int | None = None,
     derive: str | Iterable[str] | None = None,
     checksums: StrPath | None = None,
     shards: int | None = None,
@@ -110,6 +111,7 @@ def convert(
         format=format,
         compression=compression,
         part_rows=part_rows,
+        row_group_rows=row_group_rows,
         derive=derive,
         checksums=None if checksums in (None, "none") else _everywhere(checksums),
     )

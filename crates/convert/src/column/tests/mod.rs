@@ -7,9 +7,9 @@ mod limits;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, make_comparator};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
 use arrow::compute::{SortOptions, concat_batches};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{Float64Type, Int64Type};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -25,10 +25,11 @@ use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell;
 use crate::field_order::FieldOrder;
 use crate::options::Codec;
-use crate::parquet_file::{ParquetFile, RowGroup};
+use crate::parquet_file::{ColumnChunks, ParquetFile, RowGroup};
 use crate::reject::Reject;
-use crate::rows::RowGroupBuilder;
+use crate::rows::{ROW_GROUP_ROWS, RowGroupBuilder};
 use crate::split::{LineEnding, Records};
+use crate::thrift::{DEEPEST, Thrift};
 
 const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
     Column {
@@ -99,21 +100,25 @@ fn encode(
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
     let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema, codec).unwrap();
-    let mut rows = RowGroupBuilder::new(&order, file.schema(), codec);
+    let mut rows = RowGroupBuilder::new(&order, file.schema(), codec, ROW_GROUP_ROWS);
     let mut rejects = Vec::new();
+    let mut write = |rows: &mut RowGroupBuilder| {
+        if let Some(chunks) = rows.finish().unwrap() {
+            let is_sorted = rows.are_sorted(&chunks);
+            let chunks = ColumnChunks::Plain(chunks);
+            file.write(RowGroup { chunks, is_sorted }).unwrap();
+        }
+    };
     for (number, chunk) in chunks.iter().enumerate() {
         let records = split(chunk);
-        if (rows.is_full(records.len()) || begins_row_group(number))
-            && let Some(row_group) = rows.finish().unwrap()
-        {
-            file.write(RowGroup::Plain(row_group)).unwrap();
+        if rows.is_full(records.len()) || begins_row_group(number) {
+            write(&mut rows);
         }
         rejects.extend(rows.push(chunk.as_bytes(), &records).unwrap());
     }
-    if let Some(row_group) = rows.finish().unwrap() {
-        file.write(RowGroup::Plain(row_group)).unwrap();
-    }
+    write(&mut rows);
     let file = Bytes::from(file.finish().unwrap());
+    assert!(!has_old_bounds(&file));
     let reader = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
     let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
     let made = Made {
@@ -122,6 +127,21 @@ fn encode(
         sentinels_mapped: rows.sentinels_mapped(),
     };
     (made, metadata(file))
+}
+
+/// Whether the statistics of a column chunk have the deprecated fields `min` and `max`.
+fn has_old_bounds(file: &[u8]) -> bool {
+    let (before, length) = file[..file.len() - 4].split_last_chunk().unwrap();
+    let start = before.len() - u32::from_le_bytes(*length) as usize;
+    let mut found = false;
+    let read = Thrift(&before[start..]).each_struct(&[4, 1, 3, 12], &mut |statistics| {
+        statistics.each_field(|reader, id, kind| {
+            found |= id < 3;
+            reader.skip(kind, DEEPEST)
+        })
+    });
+    read.unwrap();
+    found
 }
 
 fn metadata(file: Bytes) -> Arc<ParquetMetaData> {
@@ -175,13 +195,16 @@ fn check_row_groups(
     let mut row = 0;
     for row_group in footer.row_groups() {
         let rows = usize::try_from(row_group.num_rows()).unwrap();
-        let own = written_by_the_crate(&twin.batch.slice(row, rows));
+        let own = twin.batch.slice(row, rows);
+        let times = own.column(TIME).as_primitive::<Int64Type>();
+        let is_sorted = times.null_count() == 0 && times.values().is_sorted();
+        assert_eq!(row_group.sorting_columns().is_some(), is_sorted);
+        let own = written_by_the_crate(&own);
         for (ours, own) in row_group.columns().iter().zip(own.row_group(0).columns()) {
             let name = ours.column_path().string();
             let (ours, own) = (ours.statistics().unwrap(), own.statistics().unwrap());
             assert_eq!(ours.null_count_opt(), own.null_count_opt(), "{name}");
-            let is_short = own.max_bytes_opt().is_none_or(|max| max.len() <= 64)
-                && own.min_bytes_opt().is_none_or(|min| min.len() <= 64);
+            let is_short = |bound: Option<&[u8]>| bound.is_none_or(|bound| bound.len() <= 64);
             // Of the two zeros either may be a bound.
             let bound = |bytes: Option<&[u8]>| match bytes {
                 Some(bytes) if name == "measure" && bytes == (-0.0_f64).to_le_bytes() => {
@@ -189,19 +212,23 @@ fn check_row_groups(
                 }
                 bytes => bytes.map(<[u8]>::to_vec),
             };
-            if is_short {
+            if is_short(own.min_bytes_opt()) {
                 assert_eq!(
                     bound(ours.min_bytes_opt()),
                     bound(own.min_bytes_opt()),
                     "{name}"
                 );
+            } else {
+                assert!(ours.min_bytes_opt() < own.min_bytes_opt() && !ours.min_is_exact());
+            }
+            if is_short(own.max_bytes_opt()) {
                 assert_eq!(
                     bound(ours.max_bytes_opt()),
                     bound(own.max_bytes_opt()),
                     "{name}"
                 );
             } else {
-                assert!(ours.min_bytes_opt().is_none() && ours.max_bytes_opt().is_none());
+                assert!(ours.max_bytes_opt() > own.max_bytes_opt() && !ours.max_is_exact());
             }
         }
         row += rows;
@@ -254,17 +281,21 @@ fn pages_hold(footer: &ParquetMetaData, batch: &RecordBatch) {
                 if nulls.is_valid(page) {
                     assert_eq!(nulls.value(page), values.null_count() as u64);
                 }
-                // Long texts have no bounds.
                 let is_bounded = mins.is_valid(page) && maxes.is_valid(page);
                 let has_values = values.null_count() < values.len();
-                assert!(is_bounded || !has_values || *field.data_type() == DataType::Utf8);
+                assert!(is_bounded || !has_values);
                 if is_bounded {
                     let rows = || (first..end).filter(|&row| column.is_valid(row));
                     assert!(rows().all(|row| below(page, row).is_le() && above(page, row).is_ge()));
-                    // Those of floats may be wider.
-                    let is_exact = rows().any(|row| below(page, row).is_eq())
-                        && rows().any(|row| above(page, row).is_eq());
-                    assert!(is_exact || *field.data_type() == DataType::Float64);
+                    // Those of long texts are shortened, and of the two zeros either may be a bound.
+                    let is_wide = |bounds: &ArrayRef| {
+                        let texts = bounds.as_string_opt::<i32>();
+                        let floats = bounds.as_primitive_opt::<Float64Type>();
+                        texts.is_some_and(|texts| texts.value(page).len() > 60)
+                            || floats.is_some_and(|floats| floats.value(page) == 0.0)
+                    };
+                    assert!(is_wide(&mins) || rows().any(|row| below(page, row).is_eq()));
+                    assert!(is_wide(&maxes) || rows().any(|row| above(page, row).is_eq()));
                 }
             }
         }

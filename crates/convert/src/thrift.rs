@@ -5,8 +5,8 @@
 pub(crate) const DEEPEST: u8 = 16;
 
 pub(crate) const BINARY: u8 = 8;
-pub(super) const LIST: u8 = 9;
-pub(super) const STRUCT: u8 = 12;
+pub(crate) const LIST: u8 = 9;
+pub(crate) const STRUCT: u8 = 12;
 
 /// Bytes of the compact protocol that are still to be read.
 pub(crate) struct Thrift<'a>(pub(crate) &'a [u8]);
@@ -81,7 +81,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The number of items of a list and what they are.
-    pub(super) fn list(&mut self) -> Option<(u64, u8)> {
+    pub(crate) fn list(&mut self) -> Option<(u64, u8)> {
         let head = self.byte()?;
         let items = match head >> 4 {
             15 => self.varint()?,
@@ -95,7 +95,7 @@ impl<'a> Thrift<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
-    pub(super) fn signed(&mut self) -> Option<i64> {
+    pub(crate) fn signed(&mut self) -> Option<i64> {
         let number = i64::try_from(self.varint()?).ok()?;
         Some((number >> 1) ^ -(number & 1))
     }
