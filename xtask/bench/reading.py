@@ -1,61 +1,95 @@
-"""What a process of its own reads of an output: reading.py rows|queries|lengths DIRECTORY, JSON on stdout.
-
-It is apart from bench.py so that the process that measures stays small: Linux hands the peak memory
-of a process on to the programs that it starts.
-"""
+"""Reads our files and those of other writers with every engine, and says how much CPU time each takes."""
 
 import json
-import statistics
+import subprocess
 import sys
-import time
 from pathlib import Path
 
-import duckdb
-import polars
-import pyarrow.parquet
+HERE = Path(__file__).parent
+OURS = "tracelake"
+WRITERS = ["DuckDB", "Polars", "pyarrow"]
+ENGINES = ["DuckDB", "Polars", "pyarrow", "chDB"]
+TABLES = ["task_usage", "task_events", "job_events"]
+
+# How many times the CPU time of the fastest other files a query may take on ours.
+TIMES = 1.1
+
+# How large our files may be: times the smallest others, or so many bytes a file more than them.
+SIZES = {"task_usage": (0.97, 0)}
+SIZE = (1.02, 4096)
+
+EXPLAINED = (
+    "DuckDB, Polars and pyarrow write the rows of each of our files to one file, with zstd and their defaults otherwise. "
+    "Each engine then reads the files of each writer on all threads, in turn and in several processes, and must find "
+    "the same rows in all. A figure is the least CPU time on our files, divided by the least on the files of the "
+    "fastest other writer; in parentheses is the first."
+)
 
 
-def rows(glob):
-    return duckdb.sql(f"SELECT count(*) FROM read_parquet('{glob}')").fetchall()[0][0]
+class Table:
+    """A table's files by their writers, each with the same rows as ours of the same number."""
+
+    def __init__(self, label, name, folder):
+        self.label, self.name, self.folder = label, name, folder
+        ours = sorted(str(path) for path in (folder / "lake" / name).glob("*.parquet"))
+        folders = {writer: str(folder / writer) for writer in WRITERS}
+        for made in [*folders.values(), folder / "expected"]:
+            Path(made).mkdir()
+        self.files = {OURS: ours}
+        for writer in WRITERS:
+            self.files[writer] = [str(folder / writer / Path(path).name) for path in ours]
+        self.picked = ask("rewrite.py", [], {"table": name, "files": ours, "folders": folders})
+        self.least = {}
+
+    def measure(self, engine, tables):
+        """Keeps the least CPU time of each query and writer; `tables` are all of the lake."""
+        sets = {writer: {table.name: table.files[writer] for table in tables} for writer in self.files}
+        task = {"table": self.name, "sets": sets, "picked": self.picked, "expected": str(self.folder / "expected")}
+        for what, taken in ask("queries.py", [engine], task).items():
+            least = self.least.setdefault(what, {}).setdefault(engine, taken)
+            self.least[what][engine] = {writer: min(least[writer], taken[writer]) for writer in taken}
+
+    def times(self):
+        """A line for each query, and those that take too long on our files."""
+        lines, over = [], []
+        for what, engines in self.least.items():
+            line = [what]
+            for engine, taken in engines.items():
+                fastest = min(WRITERS, key=taken.get)
+                ratio = taken[OURS] / taken[fastest]
+                shown = f"{ratio:.2f}"
+                if ratio > TIMES:
+                    over.append(f"{self.label}, {what}, {engine}: {shown} of {fastest}'s files")
+                    shown = f"**{shown}**"
+                line.append(f"{shown} ({taken[OURS] * 1000:.1f} ms)")
+            lines.append(line)
+        return lines, over
+
+    def sizes(self):
+        """The line of the sizes, and whether ours are too large."""
+        sizes = {writer: sum(Path(path).stat().st_size for path in paths) for writer, paths in self.files.items()}
+        smallest = min(WRITERS, key=sizes.get)
+        count, ratio = len(self.files[OURS]), sizes[OURS] / sizes[smallest]
+        more = (sizes[OURS] - sizes[smallest]) / count
+        times, bytes_more = SIZES.get(self.name, SIZE)
+        line = [self.label, count, *(f"{size:,}" for size in sizes.values()), f"{ratio:.3f}", f"{more:,.0f}"]
+        over = ratio > times and (not bytes_more or more > bytes_more)
+        return line, [f"{self.label}: {ratio:.3f} of the size of {smallest}'s files"] if over else []
 
 
-def queries(glob):
-    """A full-column aggregate, a group by machine, one job by its id: medians of five in ms."""
-    source = f"read_parquet('{glob}')"
-    job = duckdb.sql(f"SELECT job_id FROM {source} LIMIT 1 OFFSET 1000").fetchall()[0][0]
-    scan = polars.scan_parquet(glob, hive_partitioning=False)
-    mean = polars.col("cpu_rate").mean()
-    asked = [
-        lambda: duckdb.sql(f"SELECT avg(cpu_rate) FROM {source}").fetchall(),
-        lambda: duckdb.sql(f"SELECT machine_id, avg(cpu_rate) FROM {source} GROUP BY 1").fetchall(),
-        lambda: duckdb.sql(f"SELECT count(*) FROM {source} WHERE job_id = {job}").fetchall(),
-        lambda: scan.select(mean).collect(),
-        lambda: scan.group_by("machine_id").agg(mean).collect(),
-        lambda: scan.filter(polars.col("job_id") == job).select(polars.len()).collect(),
-    ]
-    return [clock(query) for query in asked]
+def ask(script, arguments, task):
+    """The answer of a process to a task."""
+    command = [sys.executable, str(HERE / script), *arguments]
+    ended = subprocess.run(command, input=json.dumps(task), stdout=subprocess.PIPE, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"{script} {' '.join(arguments)} failed; the reason is above")
+    return json.loads(ended.stdout)
 
 
-def lengths(glob):
-    """The size of all files, of their column chunks, of their footers, and of the rest."""
-    total = columns = footers = 0
-    for path in Path(glob.split("/**")[0]).rglob("*.parquet"):
-        footer = pyarrow.parquet.ParquetFile(path).metadata
-        total += path.stat().st_size
-        footers += footer.serialized_size
-        for group in map(footer.row_group, range(footer.num_row_groups)):
-            chunks = map(group.column, range(group.num_columns))
-            columns += sum(chunk.total_compressed_size for chunk in chunks)
-    return [f"{length:,}" for length in (total, columns, footers, total - columns - footers)]
-
-
-def clock(query):
-    taken = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        query()
-        taken.append((time.perf_counter() - begun) * 1000)
-    return statistics.median(taken)
-
-
-json.dump({"rows": rows, "queries": queries, "lengths": lengths}[sys.argv[1]](f"{sys.argv[2]}/**/*.parquet"), sys.stdout)
+def measure(lakes, rounds):
+    """Asks everything in turn, round by round, so that other load disturbs all alike."""
+    for _ in range(rounds):
+        for tables in lakes:
+            for table in tables:
+                for engine in ENGINES:
+                    table.measure(engine, tables)
