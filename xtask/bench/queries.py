@@ -1,6 +1,7 @@
 """Asks one engine about the same rows in files of several writers: queries.py ENGINE, JSON on stdin and stdout.
 
-In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory}
+In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory,
+"seconds": n}
 Out: {query: {writer: least CPU seconds}}
 
 The first result of each query is kept in the directory; every other must have the same rows, whichever the
@@ -21,8 +22,9 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 
-# Each query is asked of every writer's files this often, and on until it has taken this much CPU time in s.
-RUNS, LEAST, MOST = 2, 0.3, 40
+# Each query is asked of every writer's files at least and at most this often; in between, until it has taken
+# as many seconds of CPU time as the task says.
+FEW, MANY = 2, 40
 
 # By how much a mean may differ, relatively: engines add in different orders.
 TOLERANCE = 1e-9
@@ -64,13 +66,14 @@ TABLES = {
 
 
 def picked(name, path):
-    """Values to look for: a tenth of the time of the file, and a job and a text in the middle of it."""
+    """Values to look for: the middle tenth of the times of a file, and a job and a text in its middle row."""
     columns = TABLES[name]
     rows = pyarrow.parquet.read_table(path, columns=list(filter(None, [columns.time, "job_id", columns.text])))
-    middle = rows.num_rows // 2
-    begin, end = (rows[columns.time][middle + step].as_py() for step in (0, rows.num_rows // 10))
-    text = rows[columns.text][middle].as_py() if columns.text else None
-    return {"begin": begin, "end": end, "job": rows["job_id"][middle].as_py(), "text": text}
+    times = numpy.unique(rows[columns.time])
+    # Not the least and the greatest, which mean before and after the trace.
+    begin, end = (int(times[len(times) * share // 100]) for share in (45, 55))
+    middle = {column: rows[column][rows.num_rows // 2].as_py() for column in ("job_id", columns.text) if column}
+    return {"begin": begin, "end": end, "job": middle["job_id"], "text": middle.get(columns.text)}
 
 
 def queries(name, picked):
@@ -97,7 +100,7 @@ def queries(name, picked):
 def sql(query, source, name, joined=False):
     """The query in SQL; `source` makes a table expression of a table's name."""
     names = {"mean": "avg", "max": "max"}
-    figures = [f"{names[figure]}({column})" for figure, column in query.figures]
+    figures = [f"{names[kind]}({column})" for kind, column in query.figures]
     selected = query.rows or [*query.by, *([] if joined else ["count(*)"]), *figures]
     text = f"SELECT {', '.join(selected)}{' AS level' if joined else ''} FROM {source(name)} AS file"
     if query.joined:
@@ -119,7 +122,7 @@ def duckdb():
 
         return connection.sql(sql(query, source, name)).to_arrow_table()
 
-    return ask, lambda result: result
+    return ask
 
 
 def chdb():
@@ -135,7 +138,7 @@ def chdb():
 
         return connection.query(sql(query, source, name), "ArrowTable")
 
-    return ask, lambda result: result
+    return ask
 
 
 def polars():
@@ -160,7 +163,7 @@ def polars():
         figures = [polars.len(), *map(figure, query.figures)]
         return (rows.group_by(query.by).agg(figures) if query.by else rows.select(figures)).collect()
 
-    return ask, lambda result: result.to_arrow()
+    return ask
 
 
 def arrow():
@@ -184,7 +187,7 @@ def arrow():
         figures = [([], "count_all"), *((column, kind) for kind, column in query.figures)]
         return rows.group_by(query.by).aggregate(figures)
 
-    return ask, lambda result: result
+    return ask
 
 
 ENGINES = {"DuckDB": duckdb, "Polars": polars, "pyarrow": arrow, "chDB": chdb}
@@ -215,22 +218,22 @@ def in_order(rows):
 
 def measure(task, engine):
     name, sets = task["table"], list(task["sets"].items())
-    ask, arrow_of = ENGINES[engine]()
+    ask = ENGINES[engine]()
     least = {}
     for what, query in queries(name, task["picked"]).items():
         # The first results warm everything up.
         for writer, files in sets:
             path = Path(task["expected"]) / f"{what}.arrow"
-            check(arrow_of(ask(query, files, name)), path, f"{name}, {what}: {engine} on the files of {writer}")
+            check(pyarrow.table(ask(query, files, name)), path, f"{name}, {what}: {engine} on the files of {writer}")
         taken = {writer: [] for writer, _ in sets}
-        for run in range(MOST):
+        for run in range(MANY):
             # Each writer is the first as often as any.
             start = run % len(sets)
             for writer, files in sets[start:] + sets[:start]:
                 begun = time.process_time()
                 ask(query, files, name)
                 taken[writer].append(time.process_time() - begun)
-            if run + 1 >= RUNS and sum(map(sum, taken.values())) >= LEAST:
+            if run + 1 >= FEW and sum(map(sum, taken.values())) >= task["seconds"]:
                 break
         least[what] = {writer: min(times) for writer, times in taken.items()}
     return least

@@ -1,6 +1,7 @@
 //! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
 //! docs/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
-//! docs/growth.md. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
+//! docs/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
+//! those of others. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
 //! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
 //! the rounds differ too much.
 
