@@ -22,6 +22,7 @@ from pathlib import Path
 
 import peers
 import reading
+from markdown import table
 
 HERE = Path(__file__).parent
 OURS = "tracelake"
@@ -78,11 +79,6 @@ def spread(values, digits=2):
     """Median, with the lowest and the highest."""
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def table(header, lines):
-    text = f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n"
-    return text + "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
 class Bench:
@@ -326,10 +322,10 @@ def peers_page(bench, task):
             summary = [*summarise(bench, name, runs, sizes), *summary]
         elif source != bench.source:
             summary += [f"\n### {label}\n", *compared(bench, label, runs)]
-    readings = reading_part(bench, task)
     if bench.unsteady:
         unsteady = "\n".join(bench.unsteady)
         sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
+    readings = reading_part(bench, task)
     where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
     return "\n".join(
@@ -348,28 +344,9 @@ def reading_part(bench, task):
     """What reading our files takes, against those that others write from the same rows."""
     lakes = [bench.lake(bench.source, {name: name for name in reading.SIZES})]
     lakes += [bench.lake(bench.real(name, files), {f"real {name}": name}) for name, files in task["real"].items()]
-    reading.measure(lakes, task["rounds"])
-    parts, slow, sizes, large = [], [], [], []
-    for one in [one for tables in lakes for one in tables]:
-        lines, over = one.times()
-        parts.append(f"### Reading {one.label}\n\n{table(['query', *reading.ENGINES], lines)}")
-        slow += over
-        line, over = one.sizes()
-        sizes.append(line)
-        large += over
+    text, slow = reading.compared(lakes, task["rounds"])
     bench.lost += [f"reading {line}" for line in slow]
-    asked = sum(len(engines) for tables in lakes for one in tables for engines in one.least.values())
-    header = ["table", "files", *[f"{writer}, bytes" for writer in [reading.OURS, *reading.WRITERS]]]
-    return "\n".join(
-        [
-            f"## Reading\n\n{reading.EXPLAINED}\n",
-            f"Above {reading.TIMES} times the fastest others: {len(slow)} of {asked}.\n",
-            "".join(f"- {line}\n" for line in slow),
-            *parts,
-            f"### Sizes of the files\n\n{table([*header, 'ours ÷ smallest', 'bytes more a file'], sizes)}",
-            f"Over the limits: {', '.join(large) or 'none'}.\n",
-        ]
-    )
+    return text
 
 
 def growth_page(bench, task):

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from markdown import table
+
 HERE = Path(__file__).parent
 OURS = "tracelake"
 WRITERS = ["DuckDB", "Polars", "pyarrow"]
@@ -89,6 +91,31 @@ def ask(script, arguments, task):
     if ended.returncode != 0:
         sys.exit(f"{script} {' '.join(arguments)} failed; the reason is above")
     return json.loads(ended.stdout)
+
+
+def compared(lakes, rounds):
+    """The section of the page, and the queries that take too long on our files."""
+    tables = [one for lake in lakes for one in lake]
+    measure(lakes, rounds)
+    parts, slow, sizes, large = [], [], [], []
+    for one in tables:
+        lines, over = one.times()
+        parts.append(f"### Reading {one.label}\n\n{table(['query', *ENGINES], lines)}")
+        slow += over
+        line, over = one.sizes()
+        sizes.append(line)
+        large += over
+    asked = sum(len(engines) for one in tables for engines in one.least.values())
+    header = ["table", "files", *(f"{writer}, bytes" for writer in [OURS, *WRITERS]), "ours ÷ smallest", "bytes more a file"]
+    sections = [
+        f"## Reading\n\n{EXPLAINED}\n",
+        f"Above {TIMES} times the fastest others: {len(slow)} of {asked}.\n",
+        "".join(f"- {line}\n" for line in slow),
+        *parts,
+        f"### Sizes of the files\n\n{table(header, sizes)}",
+        f"Over the limits: {', '.join(large) or 'none'}.\n",
+    ]
+    return "\n".join(sections), slow
 
 
 def measure(lakes, rounds):
