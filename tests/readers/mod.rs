@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tracelake_schema::{Kind, SYNTHETIC, TRACES};
@@ -15,6 +15,8 @@ use crate::support::{
     Scratch, committed_sample, convert, copy, good_row, heads, manifest, row_with, run, shared,
     table,
 };
+
+mod bench;
 
 /// The interpreter of TRACELAKE_PYTHON, or else the one that `cargo xtask readers` makes. The build
 /// script looks for it in the same place.
@@ -83,8 +85,17 @@ fn ask(python: &Path, script: &str, request: &Value) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/readers")
         .join(script);
+    let output = output(python, &script, &[], request);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Runs a script on a request.
+fn output(python: &Path, script: &Path, arguments: &[&str], request: &Value) -> Output {
     let mut child = Command::new(python)
         .arg(script)
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -96,10 +107,7 @@ fn ask(python: &Path, script: &str, request: &Value) -> Value {
         .unwrap()
         .write_all(request.to_string().as_bytes())
         .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    child.wait_with_output().unwrap()
 }
 
 fn findings(answer: &Value) -> String {

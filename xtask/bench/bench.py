@@ -1,11 +1,12 @@
 """Runs tracelake and its peers in turn, round by round, and prints the results as Markdown.
 
-In (one JSON object on stdin): {"page": "peers" or "growth", "program": path, "inflate": path, "source": directory,
+In (one JSON object on stdin): {"page": "peers", "growth" or "reading", "program": path, "inflate": path, "source": directory,
 "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
 "rows": n, "tables": {name: [[column, type]]}, "real": {table: [files]}}
 
 The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary
-differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows.
+differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows, and
+"reading" only the part of "peers" that reads the files.
 """
 
 import gzip
@@ -20,6 +21,8 @@ import time
 from pathlib import Path
 
 import peers
+import reading
+from markdown import table
 
 HERE = Path(__file__).parent
 OURS = "tracelake"
@@ -27,9 +30,6 @@ OURS = "tracelake"
 # How many parts the real files of a table are repeated to, under new numbers of as many as published.
 REAL_PARTS = {"task_events": 17, "job_events": 500}
 PUBLISHED_PARTS = 500
-
-# What `reading.queries` asks of an output.
-QUERIES = ["DuckDB mean", "DuckDB groups", "DuckDB one job", "Polars mean", "Polars groups", "Polars one job"]
 
 # By how much of their median the ratios of the rounds may differ.
 STEADY = 0.1
@@ -64,8 +64,8 @@ def size(directory):
     return sum(path.stat().st_size for path in directory.rglob("*.parquet")) / 1e6
 
 
-def reading(what, directory):
-    said = subprocess.run([sys.executable, str(HERE / "reading.py"), what, str(directory)], capture_output=True)
+def of_output(what, directory):
+    said = subprocess.run([sys.executable, str(HERE / "outputs.py"), what, str(directory)], capture_output=True)
     return json.loads(said.stdout) if said.returncode == 0 else None
 
 
@@ -79,11 +79,6 @@ def spread(values, digits=2):
     """Median, with the lowest and the highest."""
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def table(header, lines):
-    text = f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n"
-    return text + "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
 class Bench:
@@ -129,7 +124,7 @@ class Bench:
                 outs = [fresh(self.output(label, system, f"{number}-{run}")) for run in range(RUNS)]
                 runs[system].append(median_run([self.run(system, source, name, out) for out in outs]))
                 if runs[system][-1]:
-                    sizes[system], counts[system] = size(outs[0]), reading("rows", outs[0])
+                    sizes[system], counts[system] = size(outs[0]), of_output("rows", outs[0])
         lines = []
         for system in systems:
             pairs = [(run, ours) for run, ours in zip(runs[system], runs[OURS]) if run and ours]
@@ -294,20 +289,20 @@ class Bench:
         """Wall time in ms until the program could do nothing else."""
         return [measured([self.task["program"], "--version"])["wall"] * 1000 for _ in range(20)]
 
-    def queries(self, name):
-        """Three queries over every system's output, in DuckDB and in Polars."""
-        taken = {system: reading("queries", self.output(name, system)) or [] for system in [OURS, *peers.PEERS]}
-        for query, ours, *others in zip(QUERIES, *filter(None, taken.values())):
-            ratio = min(others) / ours
-            # A tenth less may be noise.
-            if ratio < 0.9:
-                self.lost.append(f"reading {name}, {query}: the fastest files take {ratio:.2f} of the time of ours")
-        return [[system, *(f"{time:.0f}" for time in times)] for system, times in taken.items()]
+    def lake(self, source, names):
+        """A lake of these tables by their labels, and their rows as others write them."""
+        tables = []
+        for label, name in names.items():
+            folder = fresh(self.scratch / "reading" / label)
+            if not measured([*self.ours(source, name, folder / "lake", self.task["threads"]), "--layout", "flat"]):
+                sys.exit(f"no lake of {label}")
+            tables.append(reading.Table(label, name, folder))
+        return tables
 
 
 def main():
     task = json.load(sys.stdin)
-    pages = {"peers": peers_page, "growth": growth_page}
+    pages = {"peers": peers_page, "growth": growth_page, "reading": reading_part}
     print(pages[task["page"]](Bench(task), task))
 
 
@@ -322,7 +317,7 @@ def peers_page(bench, task):
         lines, runs, sizes, count = bench.convert(name, source, label)
         files = len(list((source / name).glob("*.csv.gz")))
         parts.append(f"### {label}\n\n{count:,} rows in {files} files.\n\n{table(header, lines)}")
-        lengths.append([label, *reading("lengths", bench.output(label, OURS))])
+        lengths.append([label, *of_output("lengths", bench.output(label, OURS))])
         if name == largest:
             summary = [*summarise(bench, name, runs, sizes), *summary]
         elif source != bench.source:
@@ -330,17 +325,28 @@ def peers_page(bench, task):
     if bench.unsteady:
         unsteady = "\n".join(bench.unsteady)
         sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
+    readings = reading_part(bench, task)
     where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
     return "\n".join(
         [
             *summary,
+            f"\n{readings}",
             f"\n## Where tracelake loses\n\n{lost}",
             f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}",
             "\n## Tables\n",
             *parts,
         ]
     )
+
+
+def reading_part(bench, task):
+    """What reading our files takes, against those that others write from the same rows."""
+    lakes = [bench.lake(bench.source, {name: name for name in reading.SIZES})]
+    lakes += [bench.lake(bench.real(name, files), {f"real {name}": name}) for name, files in task["real"].items()]
+    text, slow = reading.compared(lakes, task["rounds"])
+    bench.lost += [f"reading {line}" for line in slow]
+    return text
 
 
 def growth_page(bench, task):
@@ -397,11 +403,6 @@ def summarise(bench, name, runs, sizes):
     share = [run["cpu"] / own["cpu"] for run, own in zip(inflate, ours)]
     lines.append(f"- inflating and digesting alone takes {spread(share)} of our CPU time: the limit of any design")
     lines.append(f"- one of 2,000 parts of 100 rows: {spread(bench.small(name))} ms; start of the program: {spread(bench.start(), 1)} ms")
-    explained = (
-        "Medians of five, in ms: *mean* is the average of cpu_rate, *groups* the average of each machine, and *one job* "
-        "the number of rows of one job. DuckDB per thread doesn't keep the order of rows."
-    )
-    lines.append(f"\n### Reading it\n\n{explained}\n\n{table(['output of', *QUERIES], bench.queries(name))}")
     return lines
 
 

@@ -1,61 +1,141 @@
-"""What a process of its own reads of an output: reading.py rows|queries|lengths DIRECTORY, JSON on stdout.
-
-It is apart from bench.py so that the process that measures stays small: Linux hands the peak memory
-of a process on to the programs that it starts.
-"""
+"""Has every engine read our files and those of other writers, and compares the CPU times and the sizes."""
 
 import json
-import statistics
+import shutil
+import subprocess
 import sys
-import time
 from pathlib import Path
 
-import duckdb
-import polars
-import pyarrow.parquet
+from markdown import table
+
+HERE = Path(__file__).parent
+OURS = "tracelake"
+WRITERS = ["DuckDB", "Polars", "pyarrow"]
+# Our files once more: a ratio to them other than 1 is noise.
+COPY = "copy"
+ENGINES = ["DuckDB", "Polars", "pyarrow", "chDB"]
+
+# How many times the CPU time of the fastest other files a query may take on ours.
+TIMES = 1.1
+
+# How large our files may be: times the smallest others, or else bytes a file more than them.
+SIZES = {"task_usage": (0.97, 0), "task_events": (1.02, 4096), "job_events": (1.02, 4096)}
+
+# How many files of a table are read at most: more of the same take longer and say no more.
+FILES = 100
+
+# How much CPU time an engine spends at least on each query in a round.
+SECONDS = 0.3
+
+EXPLAINED = (
+    "DuckDB, Polars and pyarrow write the rows of each of our files to one file, with zstd and their defaults otherwise. "
+    "Each engine then reads the files of each writer on all threads, in turn and in several processes, and must find "
+    "the same rows in all. A figure is the least CPU time on our files, divided by the least on the files of the "
+    "fastest other writer; in parentheses is the time on our files."
+)
 
 
-def rows(glob):
-    return duckdb.sql(f"SELECT count(*) FROM read_parquet('{glob}')").fetchall()[0][0]
+class Table:
+    """The files of a table by their writers, each with the rows of ours of the same number."""
+
+    def __init__(self, label, name, folder):
+        self.label, self.name, self.folder = label, name, folder
+        ours = sorted(str(path) for path in (folder / "lake" / name).glob("*.parquet"))[:FILES]
+        folders = {writer: str(folder / writer) for writer in WRITERS}
+        for made in [*folders.values(), folder / COPY, folder / "expected"]:
+            Path(made).mkdir()
+        for path in ours:
+            shutil.copy(path, folder / COPY)
+        self.files = {OURS: ours}
+        for writer in [*WRITERS, COPY]:
+            self.files[writer] = [str(folder / writer / Path(path).name) for path in ours]
+        self.picked = ask("rewrite.py", [], {"table": name, "files": ours, "folders": folders})
+        self.least = {}
+
+    def measure(self, engine, tables):
+        """Keeps the least CPU time of each query and writer; `tables` are all of the lake."""
+        sets = {writer: {table.name: table.files[writer] for table in tables} for writer in self.files}
+        task = {"table": self.name, "sets": sets, "picked": self.picked, "seconds": SECONDS}
+        task["expected"] = str(self.folder / "expected")
+        for what, taken in ask("queries.py", [engine], task).items():
+            least = self.least.setdefault(what, {}).setdefault(engine, taken)
+            self.least[what][engine] = {writer: min(least[writer], taken[writer]) for writer in taken}
+
+    def times(self):
+        """A line for each query, and those that take too long on our files."""
+        lines, over = [], []
+        for what, engines in self.least.items():
+            line = [what]
+            for engine, taken in engines.items():
+                fastest = min(WRITERS, key=taken.get)
+                ratio = taken[OURS] / taken[fastest]
+                shown = f"{ratio:.2f}"
+                if ratio > TIMES:
+                    over.append(f"{self.label}, {what}, {engine}: {shown} of {fastest}'s files")
+                    shown = f"**{shown}**"
+                line.append(f"{shown} ({taken[OURS] * 1000:.1f} ms)")
+            lines.append(line)
+        return lines, over
+
+    def noise(self):
+        """The time on our files divided by that on their copies, for each query and engine."""
+        return [taken[OURS] / taken[COPY] for engines in self.least.values() for taken in engines.values()]
+
+    def sizes(self):
+        """The line of the sizes, and whether ours are too large."""
+        sizes = {writer: sum(Path(path).stat().st_size for path in self.files[writer]) for writer in [OURS, *WRITERS]}
+        smallest = min(WRITERS, key=sizes.get)
+        count, ratio = len(self.files[OURS]), sizes[OURS] / sizes[smallest]
+        more = (sizes[OURS] - sizes[smallest]) / count
+        times, bytes_more = SIZES[self.name]
+        line = [self.label, count, *(f"{size:,}" for size in sizes.values()), f"{ratio:.3f}", f"{more:,.0f}"]
+        over = ratio > times and more > bytes_more
+        return line, [f"{self.label}: {ratio:.3f} of the size of {smallest}'s files"] if over else []
 
 
-def queries(glob):
-    """A full-column aggregate, a group by machine, one job by its id: medians of five in ms."""
-    source = f"read_parquet('{glob}')"
-    job = duckdb.sql(f"SELECT job_id FROM {source} LIMIT 1 OFFSET 1000").fetchall()[0][0]
-    scan = polars.scan_parquet(glob, hive_partitioning=False)
-    mean = polars.col("cpu_rate").mean()
-    asked = [
-        lambda: duckdb.sql(f"SELECT avg(cpu_rate) FROM {source}").fetchall(),
-        lambda: duckdb.sql(f"SELECT machine_id, avg(cpu_rate) FROM {source} GROUP BY 1").fetchall(),
-        lambda: duckdb.sql(f"SELECT count(*) FROM {source} WHERE job_id = {job}").fetchall(),
-        lambda: scan.select(mean).collect(),
-        lambda: scan.group_by("machine_id").agg(mean).collect(),
-        lambda: scan.filter(polars.col("job_id") == job).select(polars.len()).collect(),
+def ask(script, arguments, task):
+    """The answer of a process to a task."""
+    command = [sys.executable, str(HERE / script), *arguments]
+    ended = subprocess.run(command, input=json.dumps(task), stdout=subprocess.PIPE, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"{script} {' '.join(arguments)} failed; the reason is above")
+    return json.loads(ended.stdout)
+
+
+def compared(lakes, rounds):
+    """The section of the page, and the queries that take too long on our files."""
+    tables = [one for lake in lakes for one in lake]
+    measure(lakes, rounds)
+    parts, slow, sizes, large = [], [], [], []
+    for one in tables:
+        lines, over = one.times()
+        parts.append(f"### Reading {one.label}\n\n{table(['query', *ENGINES], lines)}")
+        slow += over
+        line, over = one.sizes()
+        sizes.append(line)
+        large += over
+    noise = sorted(ratio for one in tables for ratio in one.noise())
+    # Nine of ten are between these.
+    low, high = (noise[len(noise) * share // 100] for share in (5, 95))
+    header = ["table", "files", *(f"{writer}, bytes" for writer in [OURS, *WRITERS]), "ours ÷ smallest", "bytes more a file"]
+    sections = [
+        f"## Reading\n\n{EXPLAINED}\n",
+        f"Above {TIMES} times the fastest others: {len(slow)} of {len(noise)}. "
+        f"The time on our files divided by that on copies of them is {low:.2f} to {high:.2f} in nine of ten cases: "
+        "a ratio in this range may be noise.\n",
+        "".join(f"- {line}\n" for line in slow),
+        *parts,
+        f"### Sizes of the files\n\n{table(header, sizes)}",
+        f"Over the limits: {', '.join(large) or 'none'}.\n",
     ]
-    return [clock(query) for query in asked]
+    return "\n".join(sections), slow
 
 
-def lengths(glob):
-    """The size of all files, of their column chunks, of their footers, and of the rest."""
-    total = columns = footers = 0
-    for path in Path(glob.split("/**")[0]).rglob("*.parquet"):
-        footer = pyarrow.parquet.ParquetFile(path).metadata
-        total += path.stat().st_size
-        footers += footer.serialized_size
-        for group in map(footer.row_group, range(footer.num_row_groups)):
-            chunks = map(group.column, range(group.num_columns))
-            columns += sum(chunk.total_compressed_size for chunk in chunks)
-    return [f"{length:,}" for length in (total, columns, footers, total - columns - footers)]
-
-
-def clock(query):
-    taken = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        query()
-        taken.append((time.perf_counter() - begun) * 1000)
-    return statistics.median(taken)
-
-
-json.dump({"rows": rows, "queries": queries, "lengths": lengths}[sys.argv[1]](f"{sys.argv[2]}/**/*.parquet"), sys.stdout)
+def measure(lakes, rounds):
+    """Asks every engine about every table, round by round, so that other load disturbs all alike."""
+    for _ in range(rounds):
+        for tables in lakes:
+            for table in tables:
+                for engine in ENGINES:
+                    print(f"{engine} reads {table.label}", file=sys.stderr)
+                    table.measure(engine, tables)

@@ -1,6 +1,7 @@
 //! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
 //! docs/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
-//! docs/growth.md. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
+//! docs/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
+//! those of others. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
 //! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
 //! the rounds differ too much.
 
@@ -23,13 +24,17 @@ pub(crate) enum Page {
     Peers,
     /// The program alone as its input grows.
     Growth,
+    /// The part of [`Page::Peers`] that reads the files; it is only printed.
+    Reading,
 }
 
 impl Page {
-    fn path(self) -> &'static str {
+    /// The file that is written.
+    fn path(self) -> Option<&'static str> {
         match self {
-            Self::Peers => "docs/benchmarks.md",
-            Self::Growth => "docs/growth.md",
+            Self::Peers => Some("docs/benchmarks.md"),
+            Self::Growth => Some("docs/growth.md"),
+            Self::Reading => None,
         }
     }
 
@@ -38,11 +43,12 @@ impl Page {
         match self {
             Self::Peers => ["Benchmarks", "bench", "peers"],
             Self::Growth => ["How cost grows", "growth", "growth"],
+            Self::Reading => ["Benchmarks", "bench --only reading", "reading"],
         }
     }
 
     /// How to read its figures.
-    fn reading(self) -> &'static str {
+    fn how_to_read(self) -> &'static str {
         match self {
             Self::Peers => {
                 "The versions are pinned in `xtask/bench/requirements.txt`. In each round every system runs \
@@ -54,6 +60,8 @@ impl Page {
                  under new numbers, so only their times are compared. See [design.md](design.md) for what \
                  was tried to be faster still, and [growth.md](growth.md) for larger input."
             }
+            // Its part says so itself.
+            Self::Reading => "",
             Self::Growth => {
                 "Figures are medians, with the lowest and the highest. Cost is linear if the figures of a \
                  column stay the same from row to row. CPU time is that of all threads."
@@ -69,11 +77,24 @@ const REAL: [(&str, &str); 2] = [
     ("job_events", "/job_events"),
 ];
 
-/// Measures what a page needs, and writes it.
-pub(crate) fn bench(root: &Path, page: Page, rows: u64, rounds: u32) -> Result<()> {
+/// Measures what a page needs, with the program at `program` or else one that it builds, prints the page,
+/// and writes it if it has a file.
+pub(crate) fn bench(
+    root: &Path,
+    page: Page,
+    rows: u64,
+    rounds: u32,
+    program: Option<PathBuf>,
+) -> Result<()> {
     let [title, command, name] = page.names();
-    let program = build(root, "--bin", "tracelake")?;
-    let inflate = build(root, "--example", "inflate")?;
+    let program = match program {
+        Some(program) => program,
+        None => build(root, "--bin", "tracelake")?,
+    };
+    let inflate = match page {
+        Page::Reading => PathBuf::new(),
+        Page::Peers | Page::Growth => build(root, "--example", "inflate")?,
+    };
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
     let folder = target(root).join("bench-data");
     let source = source(root, &program, rows)?;
@@ -119,7 +140,7 @@ pub(crate) fn bench(root: &Path, page: Page, rows: u64, rounds: u32) -> Result<(
     let measured = script.wait_with_output()?;
     ensure!(
         measured.status.success(),
-        "no page is written; the reason is above"
+        "nothing is compared; the reason is above"
     );
     let body = String::from_utf8(measured.stdout)?;
     let text = format!(
@@ -128,9 +149,11 @@ pub(crate) fn bench(root: &Path, page: Page, rows: u64, rounds: u32) -> Result<(
          processors ({}) and {} GiB of memory. {}\n\n{body}",
         processor()?,
         memory()?,
-        page.reading(),
+        page.how_to_read(),
     );
-    fs::write(root.join(page.path()), &text)?;
+    if let Some(path) = page.path() {
+        fs::write(root.join(path), &text)?;
+    }
     println!("{text}");
     fs::remove_dir_all(&scratch)?;
     Ok(())

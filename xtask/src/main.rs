@@ -83,7 +83,16 @@ enum Task {
         builds: bool,
     },
     /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
-    Bench(Size),
+    Bench {
+        #[command(flatten)]
+        size: Size,
+        /// Measure and print only this part, and write nothing
+        #[arg(long, value_parser = ["reading"])]
+        only: Option<String>,
+        /// Measure this program, such as an earlier version, instead of building one
+        #[arg(long, value_name = "PATH", requires = "only")]
+        program: Option<PathBuf>,
+    },
     /// Time the program as its input grows, and write docs/growth.md
     Growth(Size),
     /// Compare the CPU time of reading from a web server with that of reading from disk
@@ -138,8 +147,15 @@ struct Size {
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
-        Task::Bench(size) => bench::bench(&root, Page::Peers, size.rows, size.rounds)?,
-        Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds)?,
+        Task::Bench {
+            size,
+            only,
+            program,
+        } => {
+            let page = only.map_or(Page::Peers, |_| Page::Reading);
+            bench::bench(&root, page, size.rows, size.rounds, program)?;
+        }
+        Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds, None)?,
         Task::Reading(size) => reading::reading(&root, size.rows, size.rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
         Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
