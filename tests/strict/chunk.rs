@@ -102,7 +102,7 @@ impl<'f> Chunk<'f> {
             Some(0),
         );
         let (dictionary, data) = stored.split_at(stored.len() - pages.len());
-        seen.expect(place, "pages with values", !data.is_empty(), true);
+        seen.ensure(place, !data.is_empty(), "no data page");
         let offset = |pages: &[StoredPage]| Some(signed(pages.first()?.range.start));
         for (name, real) in [
             ("data_page_offset", offset(data)),
@@ -137,16 +137,16 @@ impl<'f> Chunk<'f> {
         seen.pages += stored.len();
         seen.values += count;
         let checksums = stored.iter().filter(|page| page.has_checksum()).count();
-        let lacks = PAGES_HAVE_CHECKSUMS && checksums < stored.len();
-        seen.expect(place, "a page without a checksum", lacks, false);
+        let is_guarded = checksums == stored.len() || !PAGES_HAVE_CHECKSUMS;
+        seen.ensure(place, is_guarded, "a page without a checksum");
         seen.checksums += checksums;
         let longest = pages.iter().map(|page| page.longest_packed).max();
         let longest = longest.unwrap_or(0);
-        seen.expect(
+        let is_short = LONGEST_PACKED.is_none_or(|most| longest <= most);
+        seen.ensure(
             place,
-            "a packed run is too long",
-            LONGEST_PACKED.is_some_and(|most| longest > most),
-            false,
+            is_short,
+            &format!("{longest} indices are packed in a run"),
         );
         seen.longest_packed = seen.longest_packed.max(longest);
         seen.null_pages += pages.iter().filter(|page| page.values.is_empty()).count();
@@ -238,7 +238,7 @@ impl<'f> Chunk<'f> {
                 real.may_be_missing() || is_list && page.values.is_empty()
             };
             let may_lack = pages.iter().any(may_lack);
-            seen.expect(place, "a missing column index", true, may_lack);
+            seen.ensure(place, may_lack, "a missing column index");
             seen.without_column_index += 1;
             return Ok(());
         };

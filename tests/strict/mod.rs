@@ -70,24 +70,16 @@ fn check_file(file: &[u8], seen: &mut Seen) -> Result<()> {
     let (footer, footer_start) = footer(file)?;
     let leaves = schema::leaves(&footer)?;
     seen.expect("footer", "version", footer.integer("version"), Some(1));
-    seen.expect(
-        "footer",
-        "created_by is empty",
-        footer.text("created_by").is_empty(),
-        false,
-    );
+    let is_named = !footer.text("created_by").is_empty();
+    seen.ensure("footer", is_named, "created_by is empty");
     let keys: Vec<String> = footer
         .structs("key_value_metadata")
         .iter()
         .map(|pair| pair.text("key"))
         .collect();
     for (at, key) in keys.iter().enumerate() {
-        seen.expect(
-            "footer",
-            "a second key",
-            keys[..at].contains(key).then_some(key),
-            None,
-        );
+        let is_first = !keys[..at].contains(key);
+        seen.ensure("footer", is_first, &format!("a second key {key}"));
     }
     let orders = footer.structs("column_orders");
     seen.expect("footer", "column_orders", orders.len(), leaves.len());
@@ -97,7 +89,7 @@ fn check_file(file: &[u8], seen: &mut Seen) -> Result<()> {
             "TYPE_ORDER" => true,
             _ => may_be_total,
         };
-        seen.expect(&leaf.path.join("."), order.variant(), is_right, true);
+        seen.ensure(&leaf.path.join("."), is_right, order.variant());
         *seen.orders.entry(order.variant()).or_default() += 1;
     }
     let mut rows = 0;
@@ -161,7 +153,7 @@ fn check_row_group<'f>(
     }
     let rows = group.integer("num_rows");
     let in_range = rows.is_some_and(|rows| (1..=ROW_GROUP_ROWS).contains(&rows));
-    seen.expect(place, &format!("{rows:?} rows"), in_range, true);
+    seen.ensure(place, in_range, &format!("{rows:?} rows"));
     let mut chunks = Vec::new();
     for (said, leaf) in columns.iter().zip(leaves) {
         let place = format!("{place}, {}", leaf.path.join("."));
@@ -184,12 +176,8 @@ fn check_row_group<'f>(
         group.integer("total_byte_size"),
         uncompressed,
     );
-    seen.expect(
-        place,
-        "too large",
-        uncompressed > Some(ROW_GROUP_BYTES),
-        false,
-    );
+    let is_small = uncompressed <= Some(ROW_GROUP_BYTES);
+    seen.ensure(place, is_small, &format!("{uncompressed:?} bytes"));
     let said = group.integer("total_compressed_size");
     seen.expect(
         place,

@@ -55,6 +55,13 @@ impl Seen {
         self.findings.push(format!("{place}: {what}"));
     }
 
+    /// Notes that something is wrong, unless it is right.
+    pub(super) fn ensure(&mut self, place: &str, is_right: bool, wrong: &str) {
+        if !is_right {
+            self.find(place, wrong);
+        }
+    }
+
     /// Notes a difference.
     pub(super) fn expect<T: PartialEq + Debug>(
         &mut self,
