@@ -46,7 +46,9 @@ impl Lakes {
     /// Prints what the files had, and fails if a file is wrong.
     #[track_caller]
     fn close(self) -> Seen {
-        eprintln!("{}", self.seen.counts());
+        // Past the capture of the test harness.
+        let line = format!("{}\n", self.seen.counts());
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         self.score.close();
         assert!(self.seen.values > 0);
         self.seen
