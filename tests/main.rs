@@ -38,6 +38,7 @@ mod seeds;
 #[cfg(unix)]
 mod shards;
 mod streams;
+mod strict;
 mod support;
 #[cfg(unix)]
 mod urls;

@@ -3,5 +3,5 @@
 
 mod chunks;
 mod cuts;
-mod made_up;
+pub(crate) mod made_up;
 mod published;
