@@ -1,7 +1,6 @@
 //! The smallest and the largest value, and what a footer or a page index may say about them.
 
 use super::Result;
-use super::policy::{FLAGS_COME_WITH_BOUNDS, FLOATS_ARE_ORDERED_BY_TYPE, LONG_TEXTS_HAVE_BOUNDS};
 use super::schema::{Physical, float};
 use super::seen::Seen;
 use super::thrift::Struct;
@@ -33,12 +32,6 @@ impl<'v> Bounds<'v> {
             }
         }
         bounds
-    }
-
-    /// Whether bounds may be missing although there are values.
-    pub(super) fn may_be_missing(&self) -> bool {
-        let long = |(min, max): (&[u8], &[u8])| min.len().max(max.len()) > LONG_TEXT;
-        !LONG_TEXTS_HAVE_BOUNDS && self.min_max.is_some_and(long)
     }
 }
 
@@ -94,9 +87,7 @@ fn fit_of_floats(
     zero: f64,
     is_beyond: impl Fn(f64, f64) -> bool,
 ) -> Result<Fit> {
-    // In the total order, which the files may still have, the two zeros differ.
-    let is_zero = bound == 0.0 && FLOATS_ARE_ORDERED_BY_TYPE;
-    if is_zero && bound.is_sign_negative() != zero.is_sign_negative() {
+    if bound == 0.0 && bound.is_sign_negative() != zero.is_sign_negative() {
         return Err(format!("the bound {bound:?} is a zero of the wrong sign"));
     }
     if bound == value {
@@ -134,9 +125,6 @@ pub(super) fn check_statistics(
         let of_side = |(min, max)| if side == 0 { min } else { max };
         match (value(name), real.min_max.map(of_side)) {
             (None, None) => {}
-            (None, Some(_)) if real.may_be_missing() => {
-                seen.without_bounds += 1;
-            }
             (Some(bound), Some(real)) => match fit(physical, bound, real) {
                 Ok(Fit::Exact) if exact(flag) != Some(false) => {}
                 Ok(Fit::Cut) if exact(flag) == Some(false) => {}
@@ -148,13 +136,11 @@ pub(super) fn check_statistics(
             },
             (said, real) => seen.find(place, &format!("{name} is {said:?}, real {real:?}")),
         }
-        if FLAGS_COME_WITH_BOUNDS && value(name).is_none() && exact(flag).is_some() {
+        if value(name).is_none() && exact(flag) == Some(true) {
             seen.find(place, &format!("{flag} without {name}"));
         }
-        // The deprecated pair has another order for texts.
-        let may_have = physical != Physical::ByteArray;
-        if value(deprecated).is_some_and(|old| !may_have || Some(old) != value(name)) {
-            seen.find(place, &format!("{deprecated} is not {name}"));
+        if value(deprecated).is_some() {
+            seen.find(place, &format!("{deprecated}, which is deprecated"));
         }
     }
 }
@@ -184,11 +170,7 @@ fn bounds_are_exact_or_cut() {
     assert_eq!(double(1.0, 1.5), [Some(Fit::Wide), None]);
     assert_eq!(double(2.0, 1.5), [None, Some(Fit::Wide)]);
     let zeros = [double(-0.0, 0.0), double(0.0, -0.0)];
-    let wrong = (!FLOATS_ARE_ORDERED_BY_TYPE).then_some(Fit::Exact);
-    assert_eq!(
-        zeros,
-        [[Some(Fit::Exact), wrong], [wrong, Some(Fit::Exact)]]
-    );
+    assert_eq!(zeros, [[Some(Fit::Exact), None], [None, Some(Fit::Exact)]]);
     let int = |bound: i32, value: i32| {
         let (bound, value) = (bound.to_le_bytes(), value.to_le_bytes());
         [lower, upper].map(|fit| fit(Physical::Int32, &bound, &value).ok())

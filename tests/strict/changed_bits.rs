@@ -2,15 +2,11 @@
 
 use std::ops::Range;
 
-use super::chunk::Chunk;
-use super::edit::{CPUS, findings, with_chunks};
+use super::edit::findings;
 use super::footer;
-use super::page::StoredPage;
-use super::policy::PAGES_OF_FLOATS_HAVE_EXACT_BOUNDS;
 use crate::support::{Score, Scratch, committed_sample, convert, ensure, output_path};
 
-/// Every bit of a small file is changed in turn. Only texts that explain, pages without a checksum and
-/// bounds that may be wide can change unnoticed.
+/// Every bit of a small file is changed in turn. Only texts that explain can change unnoticed.
 #[test]
 fn a_changed_bit_is_noticed() {
     let scratch = Scratch::new();
@@ -18,7 +14,7 @@ fn a_changed_bit_is_noticed() {
     let path = scratch.out().join(output_path("machine_events", 0, 1));
     let mut file = std::fs::read(path).unwrap();
     assert_eq!(findings(&file), Vec::<String>::new());
-    let free = [texts(&file), unguarded_pages(&file), wide_bounds(&file)].concat();
+    let free = texts(&file);
     let mut score = Score::new("changed bits of a file");
     for at in 0..file.len() {
         if free.iter().any(|range| range.contains(&at)) {
@@ -55,28 +51,4 @@ fn texts(file: &[u8]) -> Vec<Range<usize>> {
         place..place + text.len()
     };
     texts.into_iter().map(place).collect()
-}
-
-/// The pages without a checksum, without their headers.
-fn unguarded_pages(file: &[u8]) -> Vec<Range<usize>> {
-    with_chunks(file, |chunks| {
-        let pages = chunks.iter().flat_map(|chunk| chunk.stored().unwrap());
-        let unguarded = pages.filter(|page| !page.has_checksum());
-        let body = |page: StoredPage| page.range.start + page.header_bytes..page.range.end;
-        unguarded.map(body).collect()
-    })
-}
-
-/// Where the page bounds of floats are, as long as they may be wide.
-fn wide_bounds(file: &[u8]) -> Vec<Range<usize>> {
-    if PAGES_OF_FLOATS_HAVE_EXACT_BOUNDS {
-        return Vec::new();
-    }
-    let floats = |chunks: &[Chunk<'_>]| {
-        let indexes = chunks[CPUS..]
-            .iter()
-            .map(|chunk| chunk.ranges.column_index.clone());
-        indexes.flatten().collect()
-    };
-    with_chunks(file, floats)
 }

@@ -15,7 +15,6 @@ mod format;
 mod lakes;
 mod page;
 mod page_index;
-mod policy;
 mod refused;
 mod schema;
 mod seen;
@@ -26,8 +25,7 @@ use std::ops::Range;
 
 use self::chunk::Chunk;
 use self::format::FILE_META_DATA;
-use self::policy::FLOATS_ARE_ORDERED_BY_TYPE;
-use self::schema::{Leaf, Physical};
+use self::schema::Leaf;
 use self::seen::Seen;
 use self::thrift::Struct;
 
@@ -84,11 +82,7 @@ fn check_file(file: &[u8], seen: &mut Seen) -> Result<()> {
     let orders = footer.structs("column_orders");
     seen.expect("footer", "column_orders", orders.len(), leaves.len());
     for (order, leaf) in orders.into_iter().zip(&leaves) {
-        let may_be_total = leaf.physical == Physical::Double && !FLOATS_ARE_ORDERED_BY_TYPE;
-        let is_right = match order.variant() {
-            "TYPE_ORDER" => true,
-            _ => may_be_total,
-        };
+        let is_right = order.variant() == "TYPE_ORDER";
         seen.ensure(&leaf.path.join("."), is_right, order.variant());
         *seen.orders.entry(order.variant()).or_default() += 1;
     }

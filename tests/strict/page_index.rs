@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::bounds::{Bounds, Fit, lower, upper};
 use super::page::DataPage;
-use super::policy::{NULL_PAGES_OF_LISTS_ARE_RIGHT, PAGES_OF_FLOATS_HAVE_EXACT_BOUNDS};
 use super::schema::{Leaf, Physical};
 use super::seen::Seen;
 use super::signed;
@@ -71,17 +70,9 @@ pub(super) fn check_bounds(
         Some(_) => seen.find(place, "nan_counts of values that are no floats"),
     }
     let null_pages = index.list("null_pages").unwrap_or_default();
-    let may_be_wrong = leaf.max_repetition > 0 && !NULL_PAGES_OF_LISTS_ARE_RIGHT;
     let real_null_pages: Vec<Value> = pages
         .iter()
-        .enumerate()
-        .map(|(at, page)| {
-            let is_null = page.values.is_empty();
-            let is_marked = null_pages.get(at) == Some(&Value::Bool(true));
-            let is_wrong = may_be_wrong && is_marked && !is_null;
-            seen.wrong_null_pages += usize::from(is_wrong);
-            Value::Bool(is_null || is_wrong)
-        })
+        .map(|page| Value::Bool(page.values.is_empty()))
         .collect();
     seen.expect(place, "null_pages", null_pages, &real_null_pages);
     let (min, max) = (bytes(index, "min_values"), bytes(index, "max_values"));
@@ -94,8 +85,7 @@ pub(super) fn check_bounds(
     let mut bounds = Vec::new();
     for (at, (said, real)) in min.into_iter().zip(max).zip(&real).enumerate() {
         let place = format!("{place}, page {at}");
-        let is_null = real_null_pages[at] == Value::Bool(true);
-        match real.min_max.filter(|_| !is_null) {
+        match real.min_max {
             None => seen.expect(&place, "bounds without a value", said, (&[], &[])),
             Some((min, max)) => {
                 for fit in [
@@ -126,7 +116,6 @@ fn check_fit(seen: &mut Seen, place: &str, fit: super::Result<Fit>) {
     match fit {
         Ok(Fit::Exact) => {}
         Ok(Fit::Cut) => seen.cut_bounds += 1,
-        Ok(Fit::Wide) if !PAGES_OF_FLOATS_HAVE_EXACT_BOUNDS => seen.wide_bounds += 1,
         Ok(Fit::Wide) => seen.find(place, "a bound is wider than needed"),
         Err(error) => seen.find(place, &error),
     }

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use super::Result;
-use super::policy::LISTS_ARE_OF_ELEMENTS;
 use super::thrift::Struct;
 
 /// How the values of a column are stored: the types of the format that our files have.
@@ -149,7 +148,7 @@ impl Walk<'_> {
         let logical = group.structure("logicalType").map(Struct::variant);
         let named = match (logical, group.integer("repetition_type")) {
             (Some("LIST"), _) => names == ["list"],
-            (_, Some(2)) => names == ["element"] || names == ["item"] && !LISTS_ARE_OF_ELEMENTS,
+            (_, Some(2)) => names == ["element"],
             _ => true,
         };
         if !named {

@@ -13,8 +13,6 @@ pub(crate) struct Seen {
     pub(crate) pages: usize,
     /// Data pages without a value.
     pub(crate) null_pages: usize,
-    /// Pages of lists that are marked as all NULL and have values.
-    pub(crate) wrong_null_pages: usize,
     /// Column chunks whose data pages have two encodings.
     pub(crate) mixed_chunks: usize,
     /// Values, NULLs and empty lists.
@@ -22,12 +20,8 @@ pub(crate) struct Seen {
     /// Pages whose header has a checksum.
     pub(crate) checksums: usize,
     pub(crate) bloom_filters: usize,
-    /// Bounds that are missing because a text is long, of column chunks.
-    pub(crate) without_bounds: usize,
-    /// Column chunks without a column index, for the same reason.
+    /// Column chunks of lists, which have no column index.
     pub(crate) without_column_index: usize,
-    /// Page bounds of floats that are wider than needed.
-    pub(crate) wide_bounds: usize,
     /// Texts among the bounds that were cut short.
     pub(crate) cut_bounds: usize,
     /// The most indices in a bit-packed run.
