@@ -103,8 +103,18 @@ pub(crate) struct CheckedFile {
     file: RandomAccess,
     /// In the order of their first bytes.
     chunks: Vec<ColumnChunkLimit>,
-    /// Of each column chunk, where the last page that was read begins, and how many values were read.
-    seen: Mutex<Vec<(u64, u64)>>,
+    /// Of each column chunk, the page that was read last.
+    seen: Mutex<Vec<LastPage>>,
+}
+
+/// The page of a column chunk that was read last.
+#[derive(Clone, Default)]
+struct LastPage {
+    start: u64,
+    /// Where its bytes after the header are, if it has any.
+    body: Option<u64>,
+    /// The values up to its end.
+    values: u64,
 }
 
 /// Where a column chunk is, and what its pages may have at most.
@@ -154,18 +164,24 @@ impl CheckedFile {
             }
         }
         chunks.sort_by_key(|chunk| chunk.start);
-        let seen = Mutex::new(vec![(0, 0); chunks.len()]);
+        let seen = Mutex::new(vec![LastPage::default(); chunks.len()]);
         Ok(Self { file, chunks, seen })
     }
 
-    /// Checks the header of the page at `start`, of which `header` has the first bytes.
-    fn check_page(&self, start: u64, header: &[u8]) -> Result<()> {
+    /// Checks the header of the page at `start`, of which `header` has the first bytes. False if there are the bytes
+    /// after the header that was checked last: the crate asks for them so, too, but doesn't read them.
+    fn check_page(&self, start: u64, header: &[u8]) -> Result<bool> {
         let after = self.chunks.partition_point(|chunk| chunk.start <= start);
         let number = after
             .checked_sub(1)
             .filter(|&number| start < self.chunks[number].end);
         let number = number.ok_or_else(|| refused("a page is outside of its column chunk"))?;
         let limit = &self.chunks[number];
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut seen[number];
+        if last.body == Some(start) {
+            return Ok(false);
+        }
         let page = PageHeader::read(header).ok_or_else(|| {
             refused(format!(
                 "the page at byte {start} has a header that can't be read"
@@ -183,21 +199,23 @@ impl CheckedFile {
                 limit.bytes
             )));
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, values) = &mut seen[number];
-        if start != *last {
+        if start != last.start {
             // The column chunk may be read again, from its first page on.
-            let before = if start < *last { 0 } else { *values };
-            *values = before.saturating_add(page.values);
-            *last = start;
+            let before = if start < last.start { 0 } else { last.values };
+            *last = LastPage {
+                start,
+                body: (page.compressed_bytes > 0).then_some(start + page.header_bytes),
+                values: before.saturating_add(page.values),
+            };
         }
-        if *values > limit.values {
+        let values = last.values;
+        if values > limit.values {
             return Err(refused(format!(
                 "the pages up to byte {start} have {values} values, their column chunk {}",
                 limit.values
             )));
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -240,8 +258,10 @@ impl ChunkReader for CheckedFile {
     fn get_read(&self, start: u64) -> Result<Self::T> {
         let left = self.file.len()?.saturating_sub(start);
         let header = read_within(&self.file, start, left.min(LARGEST_PAGE_HEADER))?;
-        self.check_page(start, &header)?;
-        Ok(header.reader())
+        match self.check_page(start, &header)? {
+            true => Ok(header.reader()),
+            false => Ok(Bytes::new().reader()),
+        }
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -252,6 +272,7 @@ impl ChunkReader for CheckedFile {
 /// What the header of a page says.
 #[derive(Default)]
 struct PageHeader {
+    header_bytes: u64,
     kind: i64,
     bytes: u64,
     compressed_bytes: u64,
@@ -275,7 +296,8 @@ impl PageHeader {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut page = Self::default();
-        Thrift(bytes).each_field(|reader, id, kind| {
+        let mut thrift = Thrift(bytes);
+        thrift.each_field(|reader, id, kind| {
             match id {
                 1 => page.kind = reader.signed()?,
                 2 => page.bytes = u64::try_from(reader.signed()?).ok()?,
@@ -298,6 +320,7 @@ impl PageHeader {
             }
             Some(())
         })?;
+        page.header_bytes = (bytes.len() - thrift.0.len()) as u64;
         Some(page)
     }
 }
