@@ -16,6 +16,9 @@ pub(super) type Objects = BTreeMap<String, Vec<u8>>;
 pub(super) const OUT: &str = "s3://bucket/races/lake";
 const PREFIX: &str = "races/lake/";
 
+/// How often an object is read that others may remove at the same time.
+const READINGS: usize = 5;
+
 /// A server that lives until it is dropped.
 pub(super) struct Moto(Process);
 
@@ -52,8 +55,7 @@ impl Moto {
         for rest in listing.split("<Key>").skip(1) {
             let (key, _) = rest.split_once("</Key>").context("a key without an end")?;
             let target = format!("/bucket/{key}");
-            let answer = Request::new("GET", &target, b"").send(self.address())?;
-            let (status, bytes) = parts(answer)?;
+            let (status, bytes) = self.read(&target)?;
             if status == 404 {
                 continue;
             }
@@ -62,6 +64,18 @@ impl Moto {
             objects.insert(name.to_owned(), bytes);
         }
         Ok(objects)
+    }
+
+    /// Reads an object. If it is removed while it is read, moto answers 500.
+    fn read(&self, target: &str) -> Result<(u16, Vec<u8>)> {
+        let ask = || parts(Request::new("GET", target, b"").send(self.address())?);
+        for _ in 1..READINGS {
+            let answer = ask()?;
+            if answer.0 < 500 {
+                return Ok(answer);
+            }
+        }
+        Ok(ask()?)
     }
 
     fn ask(&self, method: &str, target: &str, body: &[u8]) -> Result<Vec<u8>> {
