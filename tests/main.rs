@@ -1,7 +1,7 @@
 //! End-to-end tests: they run the real program on real files and read what it wrote.
 //!
 //! One binary, so that a test build links once; `cargo test --test e2e crash::` runs one folder.
-//! `memory` is a binary of its own, because it measures processes and must run alone.
+//! `memory` is a separate binary, because it measures processes and must run alone.
 #![allow(
     clippy::panic,
     clippy::print_stderr,
@@ -44,15 +44,15 @@ mod support;
 mod urls;
 mod verify;
 
-/// What was absent when the tests were built may have appeared since. The build script can't see that,
-/// so the tests that need it would still be ignored.
+/// Files that were absent at build time may have appeared since. The build script can't see that, so
+/// the tests that need them would still be ignored.
 #[test]
 fn what_the_ignored_tests_need_is_absent() {
     for (folder, known) in [("data", cfg!(published_data)), ("suites", cfg!(suites))] {
         assert_eq!(
             support::outside(folder).exists(),
             known,
-            "../shared/{folder} has changed: run `touch crates/convert/build.rs` and test again"
+            "../shared/{folder} has changed: run `touch crates/tracelake/build.rs` and test again"
         );
     }
 }

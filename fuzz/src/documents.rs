@@ -1,5 +1,5 @@
-//! Numbers and texts in the documents of a lake that somebody changed: nobody who reads one panics, aborts, or takes
-//! much longer than for the document as it was.
+//! Changed numbers and texts in the documents of a lake: no reader panics, aborts, or takes much longer than for the
+//! original document.
 //!
 //! Input: a byte that says whether all changes are made at once or one after the other, each to the document as it was;
 //! changes of four bytes each: which value of the document, and what becomes of it. A document is a plan,
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tracelake_convert::error::ErrorKind;
-use tracelake_convert::inspect::inspect;
 use tracelake_convert::plan::{Plan, Request, Shard, plan};
-use tracelake_convert::plan_file::{MOST_SHARDS, PlanFile};
-use tracelake_convert::release::{Allow, release};
 use tracelake_convert::run::{Commit, CommitOptions, RunOptions, convert};
-use tracelake_convert::seal;
-use tracelake_convert::store::Unnamed;
-use tracelake_convert::verify::verify;
+use tracelake_core::error::ErrorKind;
+use tracelake_core::seal;
+use tracelake_lake::plan_file::{MOST_SHARDS, PlanFile};
+use tracelake_lake::store::Unnamed;
+use tracelake_verify::inspect::inspect;
+use tracelake_verify::release::{Allow, release};
+use tracelake_verify::verify;
 
 use super::lakes::copy;
 use super::{directory, options, trace};

@@ -1,4 +1,4 @@
-//! `verify` on a lake whose Parquet files were changed by somebody who made the digests in the manifest fit:
+//! `verify` on a lake whose Parquet files were changed, with digests in the manifest to match:
 //! it reports something or nothing, and a panic of the Parquet crate stays inside.
 //!
 //! Input: a byte for the file, then changes of four bytes each: what is done, two bytes for the place
@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_convert::seal::hex;
-use tracelake_convert::store::read_manifest;
-use tracelake_convert::verify::verify;
+use tracelake_core::seal::hex;
+use tracelake_lake::store::read_manifest;
 use tracelake_schema::Syntax;
+use tracelake_verify::verify;
 
 use super::{directory, options, trace};
 

@@ -15,14 +15,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use tracelake_convert::error::{ErrorKind, Result};
-use tracelake_convert::field_order::FieldOrder;
-use tracelake_convert::options::{Codec, Format};
-use tracelake_convert::output::Encoding;
 use tracelake_convert::part::{TableText, convert_part};
-use tracelake_convert::source::Source;
+use tracelake_core::error::{ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::{Codec, Format};
+use tracelake_encode::output::Encoding;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
+use tracelake_source::Source;
 
 const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {

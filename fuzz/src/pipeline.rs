@@ -18,14 +18,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, write::GzEncoder};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use tracelake_convert::error::ErrorKind;
-use tracelake_convert::manifest::PartFacts;
-use tracelake_convert::options::{Codec, Format, Layout, OnBadRow};
-use tracelake_convert::output::Encoding;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_convert::verify::verify;
+use tracelake_core::error::ErrorKind;
+use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
+use tracelake_encode::output::Encoding;
+use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::{Column, Kind, Table};
+use tracelake_verify::verify;
 
 /// The most rows that a script makes.
 const MOST: usize = 2000;
@@ -192,7 +192,7 @@ fn valid(column: &Column, row: usize) -> Vec<u8> {
             .get(row % column.codes.len().max(1))
             .map_or(row as i32, |code| code.value)
             .to_string(),
-        // What is kept by its digits, and what is kept by its text or not at all.
+        // A number kept by its digits, and one kept by its text or not at all.
         Kind::Float if row.is_multiple_of(2) => format!("0.{:04}", row * 37 % 10_000),
         Kind::Float => format!("{:e}", row as f64 / 7.0),
         Kind::Boolean => (row % 2).to_string(),
@@ -216,7 +216,7 @@ fn gzip(text: &[u8], two_members: bool) -> Vec<u8> {
     file
 }
 
-/// What a plain decoder, field by field with the standard library, makes of a text.
+/// The output for a text of a plain decoder, field by field with the standard library.
 struct Plain {
     good: Vec<Vec<Value>>,
     bad: Vec<Bad>,

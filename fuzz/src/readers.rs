@@ -13,14 +13,14 @@ use std::sync::atomic::AtomicUsize;
 use super::{directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
 use tracelake_convert::discover::schema_csv::SchemaCsv;
-use tracelake_convert::error::ErrorKind;
-use tracelake_convert::manifest::Manifest;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_convert::seal;
-use tracelake_convert::store::{Lake, LakeProgress, read_manifest};
-use tracelake_convert::verify::verify;
+use tracelake_core::error::ErrorKind;
+use tracelake_core::seal;
+use tracelake_lake::manifest::Manifest;
+use tracelake_lake::store::{Lake, LakeProgress, read_manifest};
 use tracelake_schema::TRACES;
+use tracelake_verify::verify;
 
 /// Tries one input.
 pub fn run(data: &[u8]) {
@@ -104,7 +104,7 @@ fn journal(root: &Path, bytes: &[u8]) {
     // A line that is torn takes nothing away that was there before it.
     fs::write(&path, [bytes, b"\n{\"part\":{\"ta"].concat()).unwrap();
     assert_same(&lake.progress().unwrap(), &progress);
-    // What is begun with this reads back as this.
+    // A journal begun with this reads back as this.
     fs::write(&path, b"").unwrap();
     drop(lake.begin(origin, None, &progress.parts).unwrap());
     assert_same(&lake.progress().unwrap(), &progress);
@@ -232,7 +232,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     assert_eq!(read_manifest(&(&out).into()).unwrap(), outcome.manifest);
     outcome.manifest.check_counts().unwrap();
     let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
-    // Whoever knows the digest of an output can change it too, and then only verify notices.
+    // A forger can change the digest of an output too, and then only verify notices.
     if outcome.converted > 0 {
         let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
         assert!(

@@ -10,9 +10,9 @@ use super::{directory, options};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
 use sha2::{Digest, Sha256};
-use tracelake_convert::error::{Error, ErrorKind};
-use tracelake_convert::seal::hex;
-use tracelake_convert::source::{Chunk, Fingerprint, LINE_LIMIT, Source};
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::seal::hex;
+use tracelake_source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 
 /// How much the plain reader reads at once, in bytes.
 const READ: usize = 32 << 10;

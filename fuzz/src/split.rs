@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use super::options;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
-use tracelake_convert::fault::Fault;
-use tracelake_convert::split::{LineEnding, Records};
+use tracelake_core::fault::Fault;
+use tracelake_core::line_ending::LineEnding;
+use tracelake_encode::split::Records;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -29,7 +30,7 @@ pub fn run(data: &[u8]) {
     let crlf = first.is_some_and(|line| line.ends_with(b"\r\n"));
     assert_eq!(LineEnding::of(text) == LineEnding::CrLf, crlf);
     let mut records = Records::default();
-    // What an earlier chunk left must not matter.
+    // An earlier chunk must leave nothing that matters.
     records.split(b"left,behind\n,\n\n,,\nunfinished,", fields, LineEnding::Lf);
     for ending in [LineEnding::Lf, LineEnding::CrLf] {
         let plain = plain(text, fields, ending);
@@ -113,7 +114,7 @@ fn ours(
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The same by the csv crate, which knows commas and newlines; the rules for blank lines, for line
+/// Like [`ours`], by the csv crate, which knows commas and newlines; the rules for blank lines, for line
 /// endings and for a byte order mark are ours, so they are here once more.
 fn plain(text: &[u8], fields: usize, ending: LineEnding) -> Vec<Row> {
     // The crate takes a byte order mark off the very first record, so that is not one of ours.

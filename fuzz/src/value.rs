@@ -3,8 +3,8 @@
 //!
 //! Input: a field.
 
-use tracelake_convert::fault::Fault;
-use tracelake_convert::value::{boolean, code, float, integer, text};
+use tracelake_core::fault::Fault;
+use tracelake_encode::value::{boolean, code, float, integer, text};
 
 /// Tries one input.
 pub fn run(field: &[u8]) {

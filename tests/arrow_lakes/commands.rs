@@ -1,4 +1,4 @@
-//! What is done with an Arrow lake: resume, refusals, verify, inspect, release.
+//! Commands on an Arrow lake: resume, refusals, verify, inspect, release.
 
 use std::fs;
 use std::path::PathBuf;

@@ -76,7 +76,7 @@ fn a_gap_is_that_of_its_cell() {
     for place in [scratch.src(), scratch.out()] {
         let inspected = run(["inspect", place.to_str().unwrap()]);
         let says = format!("{table} of cell b: 1 part missing: 0\n");
-        // Nobody knows how many parts were published of cell b, so a lake can't tell what it lacks at
+        // The number of published parts of cell b isn't known, so a lake can't tell what it lacks at
         // the end, but it sees a gap before it.
         assert_eq!(
             inspected.stdout.contains(&says),

@@ -1,4 +1,4 @@
-//! What other people's readers make of the cells.
+//! Cells as other people's readers see them.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What can't be meant, and lakes that don't mix.
+//! Cells that can't be meant, and lakes that don't mix.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What looks odd and is fine all the same.
+//! Inputs that look odd and are fine all the same.
 
 use std::fs;
 

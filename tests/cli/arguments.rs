@@ -9,7 +9,7 @@ use crate::support::{
     Scratch, assert_same_tree, copy, finished_lake, good_row, output_path, run, trace, tree,
 };
 
-/// What cannot be meant ends with 2, and OUT stays as it was.
+/// Arguments that can't be meant end with 2, and OUT stays as it was.
 const UNUSABLE: &[&[&str]] = &[
     &["--parts", "9-0"],
     &["--parts", ""],

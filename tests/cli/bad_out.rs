@@ -93,7 +93,7 @@ fn below_a_file() {
 #[cfg(target_os = "linux")]
 #[test]
 fn where_nothing_can_be_made() {
-    // Nobody, not even root, can make a directory there.
+    // No user, not even root, can make a directory there.
     let out = Path::new("/proc/tracelake/lake");
     let run = refused(
         &source(),

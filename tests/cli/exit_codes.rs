@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-
-use tracelake_convert::origin::ENCODING;
+use tracelake_core::origin::ENCODING;
 
 use crate::support::{
     Run, Score, committed_sample, copy, ended, ensure, good_row, gzip, manifest, program, seal,
@@ -375,7 +374,7 @@ fn the_page_shows_what_is_printed() {
         printed.extend(run.stderr.lines().map(|line| (run.code, lasting(line))));
     }
     for (code, sample) in samples() {
-        // What a signal prints is the business of other tests.
+        // Messages about signals belong to other tests.
         let is_signal = sample.contains("error: stopped;");
         let mut same = printed.iter().filter(|(_, line)| *line == sample);
         let found = is_signal || same.any(|(own, _)| code.is_none_or(|code| code == *own));

@@ -1,4 +1,4 @@
-//! What people have in place of a trace: each is named, with what to do about it.
+//! Files that people have in place of a trace: each is named, with what to do about it.
 
 use std::fs;
 
@@ -145,7 +145,7 @@ fn each_has_its_own_hint_and_touches_nothing() {
     }
 }
 
-/// What is in place of a file that wasn't fetched.
+/// Git LFS's pointer to a file that wasn't fetched.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
 
 #[test]

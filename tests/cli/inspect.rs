@@ -1,4 +1,4 @@
-//! What `inspect` says is left of a run that ended early, and in which units.
+//! `inspect` on a run that ended early: what it reports as left, and in which units.
 
 use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table};

@@ -8,7 +8,7 @@ use crate::support::{Run, Scratch, convert, good_row, run, shared, table};
 
 const TABLE: &str = "machine_events";
 
-/// What is said of the table in a summary.
+/// The line about the table in a summary.
 fn said(run: &Run) -> &str {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines = run.stderr.lines();
@@ -25,12 +25,12 @@ fn found(lake: &str) -> Value {
     tables.find(|one| one["name"] == TABLE).unwrap().clone()
 }
 
-/// What `inspect --json` says of the table.
+/// The table in the output of `inspect --json`.
 fn inspected(lake: &Path) -> Value {
     found(&run([Path::new("inspect"), lake, Path::new("--json")]).stdout)
 }
 
-/// What the last JSON line of a run says of the table.
+/// The table in the last JSON line of a run.
 fn done(source: &Path, lake: &Path) -> Value {
     let run = convert(source, lake, &["--allow-missing", "--progress", "json"]);
     run.well();

@@ -1,4 +1,4 @@
-//! What every refusal has in common, checked in one place.
+//! Properties of every refusal, checked in one place.
 
 use std::fs;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use tracelake_schema::{Kind, Table, Trace};
 
-/// What a column looks like.
+/// The shape of a column's values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// The share of empty fields.

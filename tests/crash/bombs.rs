@@ -174,7 +174,7 @@ const WHOLE: &[&str] = &[
     "out/_tracelake/journal.ndjson",
 ];
 
-/// A sparse file costs whoever sends it nothing.
+/// A sparse file costs its sender nothing.
 #[test]
 fn a_huge_side_file_is_refused_within_the_bound() {
     let mut score = Score::new("huge side files");

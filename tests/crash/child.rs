@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Run, Scratch, program, run, trace};
 
-/// What counts as at once on a busy machine.
+/// The longest time that counts as at once.
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// How long anything may take before it counts as hanging.
@@ -48,8 +48,8 @@ pub(crate) struct Working {
     said: String,
 }
 
-/// What a pipe is filled with, and the program never says; shorter than any event, so that no event
-/// finds room where this does not.
+/// The bytes a pipe is filled with, which the program never says; shorter than any event, so that no
+/// event finds room where this does not.
 const FILLER: &str = "\0\0\0\0\0\0\0\0";
 
 impl Working {
@@ -58,7 +58,7 @@ impl Working {
         Self::start_under(program(), src, out, more)
     }
 
-    /// The same by a command that becomes the program, such as `strace -D`.
+    /// Like [`Self::start`], by a command that becomes the program, such as `strace -D`.
     pub(crate) fn start_under(mut command: Command, src: &Path, out: &Path, more: &[&str]) -> Self {
         let (reader, writer) = pipe().unwrap();
         command.arg("convert").args([src, out]);
@@ -77,8 +77,8 @@ impl Working {
         }
     }
 
-    /// Fills the pipe that the program reports its events to: what it says next holds it for as long
-    /// as nobody reads, and it cannot end without saying something.
+    /// Fills the pipe that the program reports its events to: its next event holds it until the test
+    /// reads, and it cannot end without reporting something.
     pub(crate) fn hold(&self) {
         let mut writer = self.writer.try_clone().unwrap();
         let (tell, told) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! Where a run ends otherwise than by itself: nobody reads what it says, or a limit is reached.
+//! Runs that end in other ways: their output has no reader, or a limit is reached.
 
 use std::fs::File;
 use std::io;
@@ -77,7 +77,7 @@ fn a_full_stdout_is_one_clear_error() {
     }
 }
 
-/// The lake is the same, whoever listens.
+/// Lakes are equal with and without a listener.
 #[test]
 fn a_run_that_nobody_listens_to_makes_the_same_lake() {
     let source = Scratch::with_sample(1, 40);
@@ -154,7 +154,7 @@ fn a_limit_on_file_sizes_is_one_clear_error() {
     score.close();
 }
 
-/// What `verify` says of a lake that isn't finished.
+/// `verify`'s reason for a lake that isn't finished.
 const NOT_FINISHED: &str = "not a finished lake: it has no manifest";
 
 /// `inspect` calls an unfinished lake unfinished, and `verify` refuses it.

@@ -12,7 +12,7 @@ use crate::support::{
     table, write_manifest,
 };
 
-/// What a terminal would obey, or what would make a line read as another.
+/// Bytes that a terminal would obey, or that would make a line read as another.
 const HOSTILE: &[&[u8]] = &[
     b"\x1b[31mred\x1b[0m",
     b"\x1b]0;title\x07",
@@ -263,7 +263,7 @@ fn strings_of_a_manifest_are_escaped() {
 
 const HEADER: &str = "file pattern,field number,content,format,mandatory\n";
 
-/// What a `schema.csv` may hold: its text and the exit code.
+/// Contents of a `schema.csv`: its text and the exit code.
 fn schemas() -> Vec<(String, Vec<u8>, i32)> {
     let mut schemas = Vec::new();
     for hostile in HOSTILE {

@@ -1,4 +1,4 @@
-//! Files in a lake that no run made: nobody's work is removed, and nothing is taken for data.
+//! Files in a lake that no run made: none of them is removed, and none is taken for data.
 
 use std::fs;
 
@@ -81,7 +81,7 @@ fn leftovers_of_a_killed_run_are_removed_and_reported() {
         fs::create_dir_all(out.join(path).parent().unwrap()).unwrap();
         fs::write(out.join(path), "left").unwrap();
     }
-    // A directory that somebody made there is no reason to stop either.
+    // A directory that a user made there is no reason to stop either.
     fs::create_dir_all(out.join("_tracelake/staging/mine/deeper")).unwrap();
     fs::write(out.join("_tracelake/staging/mine/deeper/file"), "left").unwrap();
     let json = fs::read(out.join(output_path("job_events", 0, 1))).unwrap();

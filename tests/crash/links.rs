@@ -16,7 +16,7 @@ use crate::support::{
 const MANIFEST: &str = "_tracelake/manifest.json";
 
 /// A lake of two tables with its source, and a directory outside of both that looks like a lake's,
-/// so that whoever went there would find something to read, replace or remove.
+/// so that a program that went there would find something to read, replace or remove.
 struct Neighbours {
     scratch: Scratch,
     outside: PathBuf,

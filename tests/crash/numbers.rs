@@ -36,7 +36,7 @@ fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {
     score.close();
 }
 
-/// Numbers of shards, on the command line and in a plan that somebody changed.
+/// Numbers of shards, on the command line and in a plan that was tampered with.
 #[test]
 fn a_huge_number_of_shards_is_refused() {
     let mut score = Score::new("huge numbers of shards");

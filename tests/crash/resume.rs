@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tracelake_convert::seal;
+use tracelake_core::seal;
 use tracelake_schema::TRACES;
 
 use crate::support::{
@@ -113,7 +113,7 @@ fn a_torn_manifest_is_never_believed() {
     score.close();
 }
 
-/// What happens to a finished lake; none of it may be mended in silence or stay.
+/// Damage to a finished lake; it must neither be repaired in silence nor stay.
 type Damage = (&'static str, fn(&Path, &Path));
 
 fn output(out: &Path) -> PathBuf {
@@ -160,8 +160,8 @@ const DAMAGES: &[Damage] = &[
 /// A name, the exit code, and what is done to a finished lake, with a place to put things aside.
 type Obstacle = (&'static str, i32, fn(&Path, &Path));
 
-/// What is in the way of a run; it is refused or fails with one line, nothing is lost, and when
-/// it is taken away the next run makes the lake right.
+/// Obstacles to a run; it is refused or fails with one line, nothing is lost, and when the obstacle
+/// is taken away the next run makes the lake right.
 const OBSTACLES: &[Obstacle] = &[
     ("an output is a directory", 1, |out, _| {
         fs::remove_file(output(out)).unwrap();
@@ -278,7 +278,7 @@ fn edit(out: &Path, pointer: &str, value: &str) {
     write_manifest(out, &json);
 }
 
-/// What of a lake's identity changed, and how the refusal names it.
+/// Changes to a lake's identity, and how the refusal names them.
 const IDENTITIES: &[(&str, &str, &str)] = &[
     ("/tool", "other", "tool was other and is now tracelake"),
     (

@@ -27,7 +27,7 @@ fn resumed(out: &Path) -> Result<(), String> {
     })
 }
 
-/// What is visible in `out` is whole, and there is no manifest of what is not finished.
+/// Checks that visible files in `out` are whole, and that an unfinished lake has no manifest.
 fn nothing_half_made(out: &Path) -> Result<(), String> {
     // A run that stopped before it finished a part leaves nothing at all.
     let left = tree(out).unwrap_or_default();
@@ -82,7 +82,7 @@ fn a_signal_stops_at_once_and_leaves_a_lake_to_go_on_with() {
     score.close();
 }
 
-/// What a run says that a signal stopped.
+/// The message of a run that a signal stopped.
 const STOPPED: &str = "stopped; finished parts are kept; run the same command again to resume";
 
 /// The text of the error in the last of the JSON lines.
@@ -94,7 +94,7 @@ fn error_text(stderr: &str) -> Result<String, String> {
     Ok(text.ok_or_else(|| last.to_owned())?.to_owned())
 }
 
-/// What a file is sparse up to: the program would read it for minutes.
+/// The size of a sparse file: the program would read it for minutes.
 const ENDLESS: u64 = 1 << 40;
 
 /// Sources that keep the program busy for long without a row: what they are, the file, its start and
@@ -252,7 +252,7 @@ fn a_signal_that_was_ignored_stays_ignored() {
     score.close();
 }
 
-/// Held by a pipe that nobody reads, at the next event that it reports.
+/// The run is held by a full pipe, at the next event that it reports.
 #[test]
 fn a_second_signal_ends_a_run_that_nobody_listens_to() {
     let mut score = Score::new("second signals while stderr is full");

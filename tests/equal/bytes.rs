@@ -325,6 +325,10 @@ fn row_groups_are_as_small_as_asked_for() {
         convert(&src, &out, &[&selected[..], &small].concat()).well();
         let check = run(["verify", out.to_str().unwrap(), "--source", path]);
         assert_eq!(check.code, 0, "{}", check.stderr);
+        // The card names the option, so that others make the same bytes.
+        run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
+        let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+        assert!(card.contains(" --row-group-rows 65536\n"), "{card}");
     }
 }
 

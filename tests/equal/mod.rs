@@ -1,4 +1,4 @@
-//! The same input gives the same bytes, and the values that a plain reading gives.
+//! Equal input gives equal bytes, and the values that a plain reading gives.
 
 mod bytes;
 mod catalog;

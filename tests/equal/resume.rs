@@ -39,7 +39,7 @@ fn journal_of(out: &Path) -> String {
     lines
 }
 
-/// What happens to a finished lake, and how many parts have to be done again.
+/// A change to a finished lake, and how many parts have to be done again.
 type Disturbance = (&'static str, fn(&Path), usize);
 
 const DISTURBANCES: &[Disturbance] = &[
@@ -170,7 +170,7 @@ fn a_disturbed_lake_becomes_the_undisturbed_one() {
     }
 }
 
-/// What no readable manifest names may be somebody's only copy.
+/// Files that no readable manifest names may be the only copy.
 #[test]
 fn unknown_outputs_are_kept_until_told_to_overwrite() {
     let scratch = finished();

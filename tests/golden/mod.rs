@@ -21,8 +21,7 @@ use crate::support::{committed_sample, convert, copy, gzip, part_path, run, tabl
 /// Set by `cargo xtask golden --update`.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
 
-/// What is generated: several parts, some thousand rows in each table that grows, on any machine
-/// the same.
+/// A generated trace: several parts, some thousand rows in each table that grows, the same on any machine.
 const GENERATE: [&str; 6] = ["--parts", "2", "--rows", "12000", "--seed", "20110501"];
 
 /// The formats, and what they add to the name of a page.

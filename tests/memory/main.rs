@@ -22,18 +22,18 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tracelake_location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 
 use server::{Answer, Server};
 use support::rows::Dice;
 use support::{Scratch, manifest, part_path, program};
-use tracelake_convert::location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 
 const MIB: u64 = 1 << 20;
 
-/// What is promised for one part at a time.
+/// The limit promised for one part at a time.
 const BOUND: u64 = 256_000_000;
 
-/// What ten times the rows may cost more: the larger file fills its row group, the smaller one
+/// The memory that ten times the rows may add: the larger file fills its row group, the smaller one
 /// does not.
 const GROWTH: u64 = 96 * MIB;
 
@@ -90,7 +90,7 @@ fn peak(scratch: &Scratch, options: &[&str], rows: u64) -> u64 {
     peak
 }
 
-/// The same for any SRC and OUT.
+/// Like [`peak`], for any SRC and OUT.
 fn peak_of(mut program: Command, source: &Path, out: &Path, options: &[&str]) -> u64 {
     program.arg("convert").args([source, out]).args(options);
     let mut child = program.stderr(Stdio::null()).spawn().unwrap();
@@ -129,7 +129,7 @@ fn peak_memory_does_not_grow_with_the_file() {
     assert!(large <= small + GROWTH, "{shown}");
 }
 
-/// What the HTTP client takes beside its objects: certificates, connections, code.
+/// The memory of the HTTP client beside its objects: certificates, connections, code.
 const CLIENT: u64 = 12 * MIB;
 
 /// From a bucket to a bucket, a conversion takes no more than one on disk, and what is documented for an open

@@ -5,9 +5,9 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use tracelake_convert::error::ErrorKind;
-use tracelake_convert::source::LINE_LIMIT;
+use tracelake_core::error::ErrorKind;
 use tracelake_schema::Table;
+use tracelake_source::LINE_LIMIT;
 
 use crate::nested::made_up::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
 

@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
-use tracelake_convert::error::ErrorKind;
+use tracelake_core::error::ErrorKind;
 
 use crate::nested::made_up::{HEADER, JSON, QUOTED, convert_text, header, row};
 

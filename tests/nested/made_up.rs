@@ -5,13 +5,13 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use serde_json::Value;
-use tracelake_convert::error::{Error, Result};
-use tracelake_convert::field_order::FieldOrder;
-use tracelake_convert::output::Encoding;
 use tracelake_convert::part::{Converted, TableText, convert_part};
-use tracelake_convert::source::Source;
+use tracelake_core::error::{Error, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_encode::output::Encoding;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
+use tracelake_source::Source;
 
 use crate::support::read_parquet;
 
@@ -87,7 +87,7 @@ pub(crate) fn row(table: &Table, number: usize) -> String {
     }
 }
 
-/// What a text has before its rows.
+/// The header of a text, before its rows.
 pub(crate) fn header(table: &Table) -> &'static str {
     if table.syntax == Syntax::Json {
         ""
@@ -96,7 +96,7 @@ pub(crate) fn header(table: &Table) -> &'static str {
     }
 }
 
-/// What became of one part.
+/// The result for one part.
 pub(crate) struct Part {
     pub(crate) converted: Converted,
     pub(crate) parquet: Vec<u8>,
@@ -147,7 +147,7 @@ pub(crate) fn convert(
     Ok(parts)
 }
 
-/// The same for a text, which has to be one part.
+/// Like [`convert`], for a text of one part.
 pub(crate) fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text");

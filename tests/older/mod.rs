@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tracelake_convert::origin::encoding_of;
+use tracelake_core::origin::encoding_of;
 
 use crate::support::{Run, Scratch, assert_same_tree, convert, copy, run, tree};
 

@@ -26,7 +26,7 @@ pub(crate) fn python() -> PathBuf {
     named.unwrap_or_else(|| target.join("readers/bin/python"))
 }
 
-/// What a script gets to know about a lake and its source.
+/// Describes a lake and its source for a script.
 fn describe(source: &Path, out: &Path) -> Value {
     let source = source.canonicalize().unwrap();
     let manifest = manifest(out);
@@ -63,7 +63,7 @@ fn describe(source: &Path, out: &Path) -> Value {
     json!({"lake": out, "tables": described.collect::<Vec<_>>()})
 }
 
-/// What the program says of the trace of a lake, in a form.
+/// The program's schema of a lake's trace, in a form.
 fn schema(out: &Path, form: &str) -> String {
     let trace = manifest(out)["trace"].as_str().unwrap().to_owned();
     let run = run(["schema", &trace, "--as", form]);
@@ -249,7 +249,7 @@ fn a_release_is_read_by_its_descriptions_alone() {
     }
 }
 
-/// What a script gets to know about an Arrow lake and the Parquet lake of the same source.
+/// Describes an Arrow lake and the Parquet lake of the same source for a script.
 fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
     let [one, other] = [parquet, arrow].map(manifest);
     let trace = tracelake_schema::trace(one["trace"].as_str().unwrap()).unwrap();

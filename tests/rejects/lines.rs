@@ -3,8 +3,8 @@
 use crate::rejects::account::{account, rejects};
 use crate::support::{Run, Score, Scratch, ensure, good_row, table, trace};
 
-/// What is wrong with a file of job events: the text, the first bad line and its byte of the field,
-/// what the strict message says, and how many lines are bad.
+/// A fault in a file of job events: the text, the first bad line and its byte of the field, the strict
+/// message, and how many lines are bad.
 struct Fault {
     name: &'static str,
     text: Vec<u8>,
@@ -256,7 +256,7 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-/// What is accepted as it is.
+/// Texts accepted as they are.
 fn accepted() -> Vec<(&'static str, Vec<u8>)> {
     let g = good_row("job_events");
     vec![

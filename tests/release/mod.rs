@@ -1,4 +1,4 @@
-//! What `release` writes, when it writes nothing, and how its files go when the lake changes.
+//! `release`: the files it writes, when it writes nothing, and how they go when the lake changes.
 
 mod described;
 mod refused;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::support::{Run, Scratch, good_row, run};
 
-/// What `release` writes, in no order that matters.
+/// Files of a release, in no order that matters.
 const FILES: [&str; 4] = [
     "README.md",
     "SHA256SUMS",
@@ -34,7 +34,7 @@ fn small(tables: &[&str]) -> Scratch {
     scratch
 }
 
-/// The same, released.
+/// Like [`small`], released.
 fn released(tables: &[&str]) -> Scratch {
     let scratch = small(tables);
     release(&scratch.out(), &["--allow-missing"]).well();

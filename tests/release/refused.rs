@@ -1,10 +1,11 @@
-//! What is not released: every refusal names its reason and leaves the lake as it was.
+//! Lakes that aren't released: every refusal names its reason and leaves the lake as it was.
 
 use std::fs;
 use std::path::Path;
 
+use tracelake_core::origin::ENCODING;
+
 use crate::release::{FILES, release, released, small, there};
-use tracelake_convert::origin::ENCODING;
 
 use crate::support::{Scratch, assert_same_tree, good_row, output_path, seal, tree};
 
@@ -115,7 +116,7 @@ fn a_file_of_somebody_else_is_not_replaced() {
         refused(&scratch.out(), &["--allow-missing"], 6, &says);
     }
     let scratch = released(&["machine_events"]);
-    // What is as it would be written is nobody else's.
+    // A file with the right bytes isn't foreign.
     fs::remove_file(scratch.out().join("SHA256SUMS")).unwrap();
     release(&scratch.out(), &["--allow-missing"]).well();
     let card = scratch.out().join("README.md");

@@ -198,8 +198,8 @@ fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
     }
 }
 
-/// What no file of the lake or of its source contradicts: the program that made it, how it compressed, and
-/// how it would treat bad rows.
+/// Fields that no file of the lake or of its source contradicts: the program that made it, how it compressed,
+/// and how it would treat bad rows.
 const SAYS_ITSELF: &[&str] = &[
     "/tool",
     "/version",

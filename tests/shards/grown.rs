@@ -76,7 +76,7 @@ fn a_released_lake_grows_by_shards() {
     assert_same(&grown, &scratch.out(), "grown");
 }
 
-/// A release that somebody changed is not withdrawn.
+/// A release that a user changed is not withdrawn.
 #[test]
 fn a_changed_release_stays() {
     let scratch = Scratch::with_sample(1, 10);

@@ -102,7 +102,7 @@ fn killed_workers_and_committers_leave_what_the_next_ones_finish() {
     score.close();
 }
 
-/// What a killed committer may leave, next to a manifest or instead of it.
+/// Files that a killed committer may leave, next to a manifest or instead of it.
 #[test]
 fn facts_and_a_plan_beside_a_manifest_are_left_over() {
     let scratch = Scratch::with_sample(2, 30);
@@ -121,7 +121,7 @@ fn facts_and_a_plan_beside_a_manifest_are_left_over() {
             }
         }
     };
-    // The lake is finished all the same: another plan may follow, and whoever comes next tidies up.
+    // The lake is finished all the same: another plan may follow, and the next run tidies up.
     let other = ["convert", "SRC", "OUT", "--tables", "job_events"];
     let late = ["convert", "SRC", "OUT", "--shard", "0/2"];
     let new = ["convert", "SRC", "OUT", "--shard", "0/1", "--parts", "1"];

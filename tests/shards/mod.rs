@@ -1,5 +1,5 @@
-//! Lakes that several workers make: whatever the order, and whoever is killed, the bytes are those of
-//! a lake that one run made.
+//! Lakes that several workers make: in any order, and even if workers are killed, the bytes are those
+//! of a lake that one run made.
 
 mod flips;
 mod grown;
@@ -36,7 +36,7 @@ fn shard_command(src: &Path, out: &Path, index: u32, of: u32, more: &[&str]) -> 
     command
 }
 
-/// Starts a shard in a process of its own.
+/// Starts a shard in a separate process.
 fn start(src: &Path, out: &Path, index: u32, of: u32, more: &[&str]) -> Child {
     shard_command(src, out, index, of, more).spawn().unwrap()
 }

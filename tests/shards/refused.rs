@@ -1,11 +1,11 @@
-//! What workers and commits refuse, and that nothing changes when they do.
+//! Refusals of workers and commits, which change nothing.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tracelake_convert::origin::{ENCODING, FORMAT};
-use tracelake_convert::seal;
+use tracelake_core::origin::{ENCODING, FORMAT};
+use tracelake_core::seal;
 
 use super::{assert_same, commit, shard, start};
 use crate::support::{

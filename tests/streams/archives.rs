@@ -206,8 +206,8 @@ fn every_cut_of_an_archive_is_noticed() {
     score.close();
 }
 
-/// Archives that nobody here wrote, each alone and before the file of a table: nothing is written but
-/// the lake, and what is no table does no harm to one.
+/// Archives of foreign origin, each alone and before the file of a table: nothing is written but
+/// the lake, and a member that is no table does no harm to one.
 #[test]
 #[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
 fn foreign_archives_do_nothing() {

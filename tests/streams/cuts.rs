@@ -64,7 +64,7 @@ fn a_part_ends_after_so_many_rows() {
     }
 }
 
-/// What is set aside counts too, so that a part is the same lines whatever is wrong with them.
+/// Rejected rows count too, so that a part is the same lines whatever is wrong with them.
 #[test]
 fn rejected_rows_count_for_their_part() {
     let [table, _] = two_tables();
@@ -166,7 +166,7 @@ fn a_selection_is_verified_and_its_source_recognised() {
     assert!(read < text.len() as u64 && facts[1]["of"].is_null());
     verify(&scratch).well();
     scratch.convert_well(&some);
-    // What follows may change, since nothing was made of it; what was read may not.
+    // The rest may change, since nothing was made of it; the bytes that were read may not.
     let mut longer = text.clone().into_bytes();
     longer.extend_from_slice(rows::sample(table, 1, 10).as_bytes());
     scratch.file(&name, &longer);

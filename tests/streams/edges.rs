@@ -1,4 +1,4 @@
-//! The DAG that names of tasks tell, as a table of its own.
+//! The task DAG encoded in task names, as a separate table.
 
 use std::fs;
 

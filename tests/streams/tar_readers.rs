@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use tracelake_convert::error::{ErrorKind, Result};
-use tracelake_convert::source::{Chunk, Source};
+use tracelake_core::error::{ErrorKind, Result};
+use tracelake_source::{Chunk, Source};
 
 use crate::support::{Score, Scratch, ensure};
 
@@ -47,7 +47,7 @@ impl Piece {
         Self::new(kind, "pax", records.iter().map(record).collect::<String>())
     }
 
-    /// The same with a size field that says something else.
+    /// Replaces the size in the header by a wrong one.
     fn sized(mut self, size: &'static [u8]) -> Self {
         self.size = Some(size);
         self
@@ -81,7 +81,7 @@ fn archive(pieces: &[Piece]) -> Vec<u8> {
     bytes
 }
 
-/// What our reader finds.
+/// The files our reader finds.
 fn ours(path: &Path) -> Result<Files> {
     let mut source = Source::open(path)?;
     let (mut files, mut chunk) = (Files::new(), Chunk::default());
@@ -98,7 +98,7 @@ fn ours(path: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// What the tar crate finds.
+/// The files the tar crate finds.
 fn the_crate(path: &Path) -> Files {
     let mut archive = tar::Archive::new(std::fs::File::open(path).unwrap());
     let mut files = Files::new();
@@ -123,7 +123,7 @@ with tarfile.open(sys.argv[1]) as archive:
             sys.stdout.buffer.write(member.name.encode() + b'\\0' + data + b'\\1')
 ";
 
-/// What Python's tarfile finds; `None` without Python.
+/// The files Python's tarfile finds; `None` without Python.
 fn tarfile(path: &Path) -> Option<Files> {
     let mut python = Command::new("python3");
     let said = python.args(["-c", TARFILE]).arg(path).output().ok()?;
@@ -157,7 +157,7 @@ const CRATE: &str = "the tar crate";
 /// GNU tar skips data after some members that POSIX says have none.
 const GNU: &str = "GNU tar";
 
-/// What no reader may take for something else: what it is, the archive, and which of the other readers
+/// Archives that no reader may misread: a description, the archive, and which of the other readers
 /// get it wrong.
 fn archives() -> Vec<(&'static str, Vec<Piece>, &'static [&'static str])> {
     let good = || Piece::file("good.csv", "1,2\n3,4\n");

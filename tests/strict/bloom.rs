@@ -9,7 +9,7 @@ use super::thrift;
 /// Eight words of 32 bits.
 const BLOCK_BYTES: usize = 32;
 
-/// What decides about the bit in each word of a block.
+/// The factors that choose the bit in each word of a block.
 const SALT: [u32; 8] = [
     0x47b6_137b,
     0x4497_4d91,

@@ -17,7 +17,7 @@ const LONGEST_PACKED: usize = 504;
 /// A column chunk in a file.
 pub(super) struct Chunk<'f> {
     file: &'f [u8],
-    /// What the footer says: of the chunk, and of its pages.
+    /// The footer's entries, for the chunk and for its pages.
     said: &'f Struct,
     meta: &'f Struct,
     leaf: &'f Leaf,

@@ -22,7 +22,7 @@ impl Lakes {
         Self { score, seen }
     }
 
-    /// Converts a source with some options and checks each Parquet file as a case of its own.
+    /// Converts a source with some options and checks each Parquet file.
     #[track_caller]
     fn convert(&mut self, source: &Path, options: &[&str]) {
         let scratch = Scratch::new();

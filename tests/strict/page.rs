@@ -89,7 +89,7 @@ impl StoredPage {
         encodings.flatten().collect()
     }
 
-    /// What the header says of a dictionary page, if it is one.
+    /// The header of a dictionary page, if it is one.
     pub(super) fn dictionary_header(&self) -> Option<&Struct> {
         self.header.structure("dictionary_page_header")
     }
@@ -157,7 +157,7 @@ pub(super) fn dictionary<'p>(page: &'p StoredPage, leaf: &Leaf) -> Result<Vec<&'
 fn count(header: &Struct) -> Result<usize> {
     let count = header.integer("num_values").unwrap_or(-1);
     let count = usize::try_from(count).ok();
-    // A page with so many values would be larger than a row group.
+    // More values than this would not fit in a row group.
     let count = count.filter(|&count| count <= MOST_BYTES);
     count.ok_or_else(|| "a page with an impossible number of values".to_owned())
 }

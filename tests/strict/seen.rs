@@ -1,4 +1,4 @@
-//! What the checker saw: counts, and everything that is wrong.
+//! Findings of the checker: counts, and everything that is wrong.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

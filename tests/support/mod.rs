@@ -151,7 +151,7 @@ impl Scratch {
         convert(&self.src(), &self.out(), arguments)
     }
 
-    /// The same, and expects success.
+    /// Like [`Self::convert`], and expects success.
     #[track_caller]
     pub(crate) fn convert_well(&self, arguments: &[&str]) {
         self.convert(arguments).well();
@@ -470,6 +470,6 @@ pub(crate) fn ensure(holds: bool, says: impl FnOnce() -> String) -> Result<(), S
 
 /// A line of a journal, with its digest.
 pub(crate) fn journal_line(content: &serde_json::Value) -> String {
-    let line = tracelake_convert::seal::line(content.to_string().into());
+    let line = tracelake_core::seal::line(content.to_string().into());
     String::from_utf8(line).unwrap()
 }

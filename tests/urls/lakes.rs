@@ -1,4 +1,4 @@
-//! Lakes in buckets: the same objects as the files of a lake on disk, whoever stops or fails.
+//! Lakes in buckets: objects equal to the files of a lake on disk, even after stops and failures.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -55,7 +55,7 @@ fn a_secret_is_in_no_message_log_or_file() {
         "{sent:?}"
     );
 
-    // What fails, fails in silence about it.
+    // Failures don't reveal it either.
     for rule in [
         (|_| status(500)) as fn(&_) -> _,
         |_| refusal(403, "AccessDenied"),

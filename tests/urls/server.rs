@@ -48,7 +48,7 @@ pub(crate) enum Answer {
     Off(isize),
     /// As a server that has never heard of ranges.
     Whole,
-    /// The same, but the connection ends after this number of bytes of the body.
+    /// Like `Whole`, but the connection ends after this number of bytes of the body.
     WholeCut(usize),
     /// Well, in chunks and without a `Content-Length`; with ranges or without.
     Chunked(bool),
@@ -442,7 +442,7 @@ impl Shared {
         (200, String::new())
     }
 
-    /// What names the bytes of an object.
+    /// The ETag for the bytes of an object.
     fn tag_of(&self, name: &str, bytes: &[u8]) -> String {
         let tags = self.tags.lock().unwrap();
         tags.get(name).cloned().unwrap_or_else(|| tag_of(bytes))

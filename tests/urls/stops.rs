@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tracelake_convert::location::OBJECT_MEMORY;
+use tracelake_location::OBJECT_MEMORY;
 
 use super::lakes::{UNCOMPRESSED, large};
 use super::server::{Answer, Asked, Server};
@@ -12,7 +12,7 @@ use super::{plain, with_stores};
 use crate::crash::child::{AT_ONCE, HANGS, Working, measured};
 use crate::support::{Score, Scratch, committed_sample, ensure, good_row};
 
-/// What the HTTP client takes beside its objects: certificates, connections, code.
+/// The memory of the HTTP client beside its objects: certificates, connections, code.
 const CLIENT: u64 = 12 << 20;
 
 /// Whether a request is for data: before it, names are looked at.
@@ -97,7 +97,7 @@ fn a_signal_ends_the_waiting_for_a_store_that_is_written_to() {
         let command = with_stores(&server.url());
         let working = Working::start_under(command, &source, out, &UNCOMPRESSED);
         let stopped = stop_while_asked(working, &server, name, is_held);
-        // Whoever doesn't answer the abort keeps the parts, until the lifecycle rule removes them.
+        // A server that doesn't answer the abort keeps the parts, until the lifecycle rule removes them.
         let left = usize::from(name.ends_with("abort"));
         let visible = server.objects("bucket/lake/job_events/").len();
         let outcome = stopped

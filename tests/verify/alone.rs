@@ -1,4 +1,4 @@
-//! What `verify` finds without the source: damaged, missing and stray files, counts that do not fit.
+//! `verify` without the source finds damaged, missing and stray files, and counts that do not fit.
 
 use std::fs;
 use std::path::Path;

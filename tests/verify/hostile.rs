@@ -1,4 +1,4 @@
-//! Lakes and sources that were made to break whoever verifies them.
+//! Lakes and sources that were made to break their verifier.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What `verify` is for: a lake is changed in one place, and `verify` has to say where.
+//! The purpose of `verify`: a lake is changed in one place, and `verify` has to say where.
 
 mod alone;
 #[cfg(target_os = "linux")]

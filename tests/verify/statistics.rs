@@ -1,4 +1,4 @@
-//! What a Parquet file says about its values, forged: readers that trust it would miss rows.
+//! Forged claims of a Parquet file about its values: readers that trust them would miss rows.
 
 use std::fs;
 use std::io::Write;
@@ -71,7 +71,7 @@ fn forged_bounds_are_found() {
 }
 
 /// A part whose columns have several pages, some sorted, some with NULLs and one with a bloom filter,
-/// in a lake of its own.
+/// in a separate lake.
 struct Part {
     scratch: Scratch,
     /// The output.
@@ -188,7 +188,7 @@ impl Part {
     }
 }
 
-/// What is forged of a column.
+/// A forgery of a column.
 enum Forged {
     Statistics(Statistics),
     Index(ColumnIndexMetaData),
@@ -206,7 +206,7 @@ fn by(column: usize, descending: bool) -> SortingColumn {
     }
 }
 
-/// What a page index states of a column of INT64, to be changed and written again.
+/// The page index of a column of INT64, to be changed and written again.
 #[derive(Clone)]
 struct IndexOfPages {
     mins: Vec<i64>,

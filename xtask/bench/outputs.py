@@ -1,6 +1,6 @@
-"""What a process of its own reads of an output: outputs.py rows|lengths DIRECTORY, JSON on stdout.
+"""Prints the rows or the sizes of an output as JSON: outputs.py rows|lengths DIRECTORY.
 
-It is apart from bench.py so that the process that measures stays small: Linux hands the peak memory
+A program of its own, so that the process that measures stays small: Linux hands the peak memory
 of a process on to the programs that it starts.
 """
 

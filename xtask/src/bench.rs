@@ -17,7 +17,7 @@ use tracelake_schema::arrow::data_type;
 use crate::readers::{environment, target};
 use crate::rig::{build, published_in_parts, text};
 
-/// What is measured, and the page that is written.
+/// A page to write, and the measurement for it.
 #[derive(Clone, Copy)]
 pub(crate) enum Page {
     /// The program and its peers in turn.

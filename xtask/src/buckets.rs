@@ -15,7 +15,7 @@ pub(crate) const MOTO: &str = "tests/urls/emulators/requirements.txt";
 /// The Azure server, pinned.
 const AZURITE: &str = "azurite@3.35.0";
 
-/// What was installed, so that a second run has nothing to do; the build script watches it.
+/// The installed packages, so that a second run has nothing to do; the build script watches it.
 const STAMP: &str = "installed.txt";
 
 /// Installs the servers that this machine can run. Then it runs the tests that need them, unless `install`
@@ -37,7 +37,7 @@ pub(crate) fn buckets(root: &Path, install: bool) -> Result<()> {
     let tests = [
         "test",
         "--package",
-        "tracelake-convert",
+        "tracelake",
         "--test",
         "e2e",
         "--",

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use crate::rig::{FORMATS, Rig, Score, text};
 use crate::server::{Answer, status};
 
-/// Rows of the largest table: few, since every system call of a run is a run of its own here.
+/// Rows of the largest table: few, since every system call of a run needs a separate run here.
 const ROWS: u64 = 2_000;
 
 /// The calls that are made to fail, and how.
@@ -98,7 +98,7 @@ fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Re
     Ok(injected)
 }
 
-/// What becomes of a request to the store, and whether of all later ones, too.
+/// A request fault: its name, the answer, and whether it hits all later requests too.
 type RequestFault = (&'static str, fn() -> Answer, bool);
 
 const REQUEST_FAULTS: &[RequestFault] = &[

@@ -21,7 +21,7 @@ const ROWS: &str = "20000";
 /// Runs the test `golden`, and compares two builds if `builds` is set.
 pub(crate) fn golden(root: &Path, update: bool, builds: bool) -> Result<()> {
     let mut test = cargo();
-    test.args(["test", "--quiet", "--package", "tracelake-convert"]);
+    test.args(["test", "--quiet", "--package", "tracelake"]);
     test.args(["--test", "e2e", "golden::"]).current_dir(root);
     // The differences are of interest, not where the test noticed them.
     test.env("RUST_BACKTRACE", "0");

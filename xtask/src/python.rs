@@ -1,4 +1,4 @@
-//! The Python package: its wheel, tested in an environment of its own and in an empty one.
+//! The Python package: its wheel, tested in a separate environment and in an empty one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -219,7 +219,10 @@ impl Races {
         }
         if asked.is_empty() {
             // Commits alone make nothing.
-            ensure!(self.moto.objects()?.is_empty(), "nobody converted anything");
+            ensure!(
+                self.moto.objects()?.is_empty(),
+                "commits alone made objects"
+            );
             *ends.entry("lakes: none".to_owned()).or_default() += 1;
             return Ok(());
         }
@@ -292,7 +295,7 @@ impl Races {
     }
 }
 
-/// What a process said, without the table of what it converted.
+/// The output of a process, without the table of what it converted.
 fn shortened(output: &Output) -> String {
     let said = text(output);
     match output.status.success() {

@@ -41,7 +41,7 @@ const ROWS: &str = "2000";
 /// The name of the environment in the build directory; the test looks for it there.
 const FOLDER: &str = "readers";
 
-/// What was installed, so that a second run has nothing to do.
+/// The installed packages, so that a second run has nothing to do.
 const STAMP: &str = "installed.txt";
 
 /// Makes the environment of the readers, or brings it up to date, and returns its interpreter.
@@ -114,7 +114,7 @@ fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What pip is asked for, whatever it installs.
+/// The arguments of pip for every installation.
 pub(crate) const PIP: [&str; 5] = [
     "-m",
     "pip",
@@ -153,7 +153,7 @@ pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> R
         pip.arg("--requirement").arg(file);
     }
     run(&mut pip)?;
-    // What was there before under the same pins stays there.
+    // Packages installed before under the same pins stay there.
     wanted.extend(installed.lines().map(str::to_owned));
     wanted.sort();
     wanted.dedup();
@@ -162,7 +162,7 @@ pub(crate) fn environment(root: &Path, folder: &str, requirements: &[&str]) -> R
     Ok(python)
 }
 
-/// What to install beside the readers.
+/// The packages to install beside the readers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extra {
     /// Nothing.

@@ -1,5 +1,5 @@
-//! What the fault sweep and the kill test share: the program, an input, the lake of an undisturbed
-//! run, and the checks after a disturbed one.
+//! Shared by the fault sweep and the kill test: the program, an input, the lake of an undisturbed run,
+//! and the checks after a disturbed one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,7 +148,7 @@ impl Rig {
         command
     }
 
-    /// The command that makes the lake; whoever disturbs it wraps it.
+    /// The command that makes the lake; callers wrap it to disturb it.
     pub(crate) fn convert(&self, out: &Path) -> Command {
         let mut command = self.command();
         command.args(self.arguments(out));
@@ -263,7 +263,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Checks that a disturbed run ended with an exit code of its own, and without a panic.
+    /// Checks that a disturbed run ended with one of its exit codes, and without a panic.
     pub(crate) fn check_code(&self, ended: &Output) -> Result<()> {
         let said = String::from_utf8_lossy(&ended.stderr);
         ensure!(!said.contains("panicked"), "panicked: {said}");
@@ -315,7 +315,7 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// The same with other options of `cargo build`.
+/// Like [`build`], with other options of `cargo build`.
 pub(crate) fn build_with(root: &Path, options: &[&str], kind: &str, name: &str) -> Result<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--quiet"]).args(options);
@@ -341,7 +341,7 @@ pub(crate) fn build_with(root: &Path, options: &[&str], kind: &str, name: &str) 
         .into())
 }
 
-/// Adds a row to every part that is no row of its table, as a gzip member of its own.
+/// Adds a row to every part that is no row of its table, as a separate gzip member.
 fn spoil(source: &Path) -> Result<()> {
     for path in tree(source)?.into_keys() {
         if path.extension().is_some_and(|extension| extension == "gz") {
@@ -387,7 +387,7 @@ pub(crate) fn difference<'a>(one: &'a Tree, other: &'a Tree) -> Option<&'a PathB
     one.keys().chain(other.keys()).find(differs)
 }
 
-/// What a command said, for an error.
+/// The output of a command, for an error.
 pub(crate) fn text(output: &Output) -> String {
     format!(
         "{}: {}",

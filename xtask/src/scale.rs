@@ -64,7 +64,7 @@ struct TraceFigures {
     lake_of_source: f64,
 }
 
-/// What a trace takes.
+/// The cost of a trace.
 struct Cost {
     billion_rows: f64,
     core_hours: f64,
@@ -162,7 +162,7 @@ fn tables(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// What a trace takes; a row of the first trace has `gb_per_billion` GB for a billion of them.
+/// The cost of a trace; a row of the first trace has `gb_per_billion` GB for a billion of them.
 fn cost(requests: &Requests, trace: &TraceFigures, rate: f64, gb_per_billion: f64) -> Cost {
     let length = trace.length_of_a_row.unwrap_or(1.0);
     let by_length = trace.source_gb / (gb_per_billion * length);

@@ -10,20 +10,17 @@ use tracelake_schema::TRACES;
 /// The only Rust file that may name a trace; a new trace is a TOML file and no code.
 const CATALOG: &str = "crates/schema/src/catalog.rs";
 
-/// The modules of the converter, and the table of what each of them uses.
-const MODULES: &str = "crates/convert/src";
-const ARCHITECTURE: &str = "docs/architecture.md";
 const EXIT_CODES: &str = "docs/exit-codes.md";
 const LIMITS: &str = "docs/limits.md";
 const PYTHON: &str = "crates/python/python/tracelake";
 
 /// The files with unsafe code; docs/design.md has the reasons.
 const UNSAFE: [&str; 5] = [
-    "crates/convert/src/column/decimal_cache/wide.rs",
-    "crates/convert/src/column/text_cache/block/wide.rs",
-    "crates/convert/src/column/wide.rs",
-    "crates/convert/src/source/inflate/fast.rs",
-    "crates/convert/src/split/masks.rs",
+    "crates/encode/src/column/decimal_cache/wide.rs",
+    "crates/encode/src/column/text_cache/block/wide.rs",
+    "crates/encode/src/column/wide.rs",
+    "crates/encode/src/split/masks.rs",
+    "crates/source/src/inflate/fast.rs",
 ];
 
 /// The largest file that the repository holds, in bytes: a clone stays quick, data stay outside.
@@ -60,7 +57,7 @@ fn only_the_catalog_names_a_trace() {
 fn unsafe_code_is_where_the_design_says() {
     let root = crate::root().unwrap();
     let mut sources = sources(&root);
-    // What may be unsafe says so, because the workspace denies it.
+    // Unsafe code is marked, because the workspace denies it.
     let allows = concat!("expect(", "unsafe_code");
     sources.retain(|source| fs::read_to_string(source).unwrap().contains(allows));
     sources.sort();
@@ -72,67 +69,31 @@ fn unsafe_code_is_where_the_design_says() {
 }
 
 #[test]
-fn modules_use_what_the_architecture_says() {
+fn modules_form_no_circle() {
     let root = crate::root().unwrap();
-    let modules = modules(&root.join(MODULES));
-    let table = table_of_modules(&read(&root, ARCHITECTURE));
-    let mut wrong = Vec::new();
-    for module in modules.keys() {
-        if !table.iter().any(|(name, _)| name == module) {
-            wrong.push(format!(
-                "{module} is missing: add its row above those of the modules that use it"
-            ));
-        }
-    }
-    for (place, (module, allowed)) in table.iter().enumerate() {
-        let Some(used) = modules.get(module) else {
-            wrong.push(format!("{module} does not exist: remove its row"));
-            continue;
-        };
-        for extra in used.difference(allowed) {
-            wrong.push(format!(
-                "{module} uses {extra}: name {extra} in its row if that is right, else remove the use"
-            ));
-        }
-        for unused in allowed.difference(used) {
-            wrong.push(format!(
-                "{module} does not use {unused}: remove it from the row"
-            ));
-        }
-        for name in allowed {
-            if table[place..].iter().any(|(below, _)| below == name) {
-                wrong.push(format!(
-                    "{module} is above {name}, which it uses: move the row of {name} up; if you \
-                     can't, the two modules use each other, so move what they share to one below"
-                ));
+    let (mut folders, mut wrong) = (0, Vec::new());
+    for entry in fs::read_dir(root.join("crates")).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        for folder in folders_in(&source) {
+            folders += 1;
+            let mut remaining = modules(&source, &folder);
+            // Take away modules that use none of the others, until nothing changes. Those that remain are on a
+            // circle, or use one that is.
+            loop {
+                let others: BTreeSet<String> = remaining.keys().cloned().collect();
+                let before = remaining.len();
+                remaining.retain(|_, used| used.intersection(&others).next().is_some());
+                if remaining.len() == before {
+                    break;
+                }
+            }
+            if !remaining.is_empty() {
+                let names: Vec<String> = remaining.into_keys().collect();
+                wrong.push(format!("{}: {}", folder.display(), names.join(", ")));
             }
         }
     }
-    assert_tidy(&wrong, &format!("{ARCHITECTURE} against {MODULES}"));
-}
-
-#[test]
-fn the_modules_of_a_crate_form_no_circle() {
-    let root = crate::root().unwrap();
-    let mut wrong = Vec::new();
-    for name in ["schema", "generate", "convert"] {
-        let mut left = modules(&root.join("crates").join(name).join("src"));
-        assert!(left.len() > 2, "the modules of {name} were not found");
-        // Take away modules that use none of the others, until nothing changes. What remains is on a
-        // circle, or uses one that is.
-        loop {
-            let others: BTreeSet<String> = left.keys().cloned().collect();
-            let before = left.len();
-            left.retain(|_, used| used.intersection(&others).next().is_some());
-            if left.len() == before {
-                break;
-            }
-        }
-        if !left.is_empty() {
-            let names: Vec<String> = left.into_keys().collect();
-            wrong.push(format!("{name}: {}", names.join(", ")));
-        }
-    }
+    assert!(folders > 20, "the modules were not found");
     assert_tidy(
         &wrong,
         "modules that use each other, or that use such modules",
@@ -161,17 +122,6 @@ fn no_test_passes_by_saying_that_it_was_skipped() {
         &found,
         "tests that skip themselves; use `cfg_attr(not(…), ignore = \"…\")` and build.rs",
     );
-}
-
-#[test]
-fn every_module_starts_with_its_purpose() {
-    let root = crate::root().unwrap();
-    let silent: Vec<String> = rust_files(&root.join(MODULES))
-        .into_iter()
-        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
-        .map(|path| path.display().to_string())
-        .collect();
-    assert_tidy(&silent, "files that do not start with a `//!` line");
 }
 
 #[test]
@@ -231,7 +181,7 @@ fn every_relative_link_has_a_target() {
 fn the_exit_codes_are_those_of_the_program() {
     let root = crate::root().unwrap();
     let mut expected = BTreeSet::from([("0".to_owned(), String::new())]);
-    for line in read(&root, "crates/convert/src/error.rs").lines() {
+    for line in read(&root, "crates/core/src/error.rs").lines() {
         let Some((kind, code)) = line
             .trim()
             .strip_prefix("Self::")
@@ -249,7 +199,7 @@ fn the_exit_codes_are_those_of_the_program() {
             }
         }
     }
-    for line in read(&root, "crates/convert/src/program.rs").lines() {
+    for line in read(&root, "crates/tracelake/src/program.rs").lines() {
         if let Some(code) = line.strip_prefix("const REJECTED: u8 = ") {
             expected.insert((code.trim_end_matches(';').to_owned(), String::new()));
         }
@@ -273,145 +223,145 @@ const FIGURES: [(&str, &str, &str, &str); 24] = [
     (
         LIMITS,
         "more than 99 %",
-        "column/choice.rs",
+        "encode/src/column/choice.rs",
         "STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;",
     ),
     (
         "docs/design.md",
         "more than 99 %",
-        "column/choice.rs",
+        "encode/src/column/choice.rs",
         "STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;",
     ),
     (
         LIMITS,
         "less than 4 KiB",
-        "column/choice.rs",
+        "encode/src/column/choice.rs",
         "TELLING_BYTES: usize = 4 << 10;",
     ),
     (
         "docs/design.md",
         "less than 4 KiB",
-        "column/choice.rs",
+        "encode/src/column/choice.rs",
         "TELLING_BYTES: usize = 4 << 10;",
     ),
     (
         "docs/design.md",
         "has at least 1,024 values",
-        "column/encoder.rs",
+        "encode/src/column/encoder.rs",
         "UNREPEATED_ROWS: usize = 1024;",
     ),
     (
         "docs/design.md",
         "at most one in 16 repeats",
-        "column/encoder.rs",
+        "encode/src/column/encoder.rs",
         "UNREPEATED_BUT_ONE_IN: usize = 16;",
     ),
     (
         "docs/design.md",
         "texts of more than 32 bytes on average",
-        "column/choice.rs",
+        "encode/src/column/choice.rs",
         "LONG_TEXT: usize = 32;",
     ),
     (
         "docs/design.md",
         "up to four chunks are read ahead",
-        "part/read_ahead.rs",
+        "convert/src/part/read_ahead.rs",
         "CHUNKS: usize = 4;",
     ),
     (
         LIMITS,
         "up to four chunks are read ahead",
-        "part/read_ahead.rs",
+        "convert/src/part/read_ahead.rs",
         "CHUNKS: usize = 4;",
     ),
     (
         LIMITS,
         "between one part and the next one, for all parts | 16 MiB",
-        "column/page.rs",
+        "encode/src/column/page.rs",
         "SPARE_INDICES: usize = 4 << 20;",
     ),
     (
         "docs/design.md",
         "whenever it is 4 MiB longer",
-        "store/staging.rs",
+        "lake/src/store/staging.rs",
         "WRITE_BEHIND: u64 = 4 << 20;",
     ),
     (
         "docs/design.md",
         "returns about 128 KiB of whole lines",
-        "source/mod.rs",
+        "source/src/lib.rs",
         "CHUNK: usize = 128 << 10;",
     ),
     (
         "docs/design.md",
         "504 values, 63 groups of eight",
-        "column/encode.rs",
+        "encode/src/column/encode.rs",
         "MOST_GROUPS: usize = 63;",
     ),
     (
         LIMITS,
         "65,536 (`FEWEST_ROW_GROUP_ROWS`)",
-        "output.rs",
+        "encode/src/output.rs",
         "FEWEST_ROW_GROUP_ROWS: usize = 1 << 16;",
     ),
     (
         "docs/design.md",
-        "longer than 64 bytes",
-        "column/text.rs",
+        "Texts of more than 64 bytes",
+        "encode/src/column/text.rs",
         "STATISTICS_TEXT_BYTES: usize = 64;",
     ),
     (
         LIMITS,
         "64 rows with texts or lists",
-        "lake_file/mod.rs",
+        "convert/src/lake_file/mod.rs",
         "WIDE_ROWS: usize = 64;",
     ),
     (
         LIMITS,
         "about 65,536 rows",
-        "column/mod.rs",
+        "encode/src/column/mod.rs",
         " PAGE_ROWS: usize = 1 << 16;",
     ),
     (
         LIMITS,
         "where values are PLAIN, 256 KiB",
-        "column/encoder.rs",
+        "encode/src/column/encoder.rs",
         "PLAIN_PAGE_BYTES: usize = 256 << 10;",
     ),
     (
         LIMITS,
         "come 32 times or more",
-        "column/encoder.rs",
+        "encode/src/column/encoder.rs",
         "BLOOM_FILTER_REPEATS: u64 = 32;",
     ),
     (
         LIMITS,
         "1,048,576 rows and 64 MiB",
-        "rows.rs",
+        "encode/src/rows.rs",
         "ROW_GROUP_ROWS: usize = 1 << 20;",
     ),
     (
         LIMITS,
         "A batch has 65,536 rows",
-        "batch/mod.rs",
+        "encode/src/batch/mod.rs",
         "BATCH_ROWS: usize = 1 << 16;",
     ),
     (
         LIMITS,
         "may have 1 MiB",
-        "source/mod.rs",
+        "source/src/lib.rs",
         "LINE_LIMIT: usize = 1 << 20;",
     ),
     (
         LIMITS,
         "above 1,000,000",
-        "plan/mod.rs",
+        "convert/src/plan/mod.rs",
         "PARTS_LIMIT: u32 = 1_000_000;",
     ),
     (
         LIMITS,
         "parts of 16,777,216 rows",
-        "plan/request.rs",
+        "convert/src/plan/request.rs",
         "PART_ROWS: u64 = 1 << 24;",
     ),
 ];
@@ -428,7 +378,7 @@ fn figures_are_those_of_the_constants() {
         if !text.contains(says) {
             stale.push(format!("{page} doesn't say '{says}'"));
         }
-        if !read(&root, &format!("{MODULES}/{file}")).contains(code) {
+        if !read(&root, &format!("crates/{file}")).contains(code) {
             stale.push(format!(
                 "{file} has no '{code}', so {page} is wrong: '{says}'"
             ));
@@ -437,11 +387,12 @@ fn figures_are_those_of_the_constants() {
     assert_tidy(&stale, "figures that aren't those of the code");
 }
 
-/// What the tables of limits.md name as the place of a rule exists, by its last name.
+/// The places of rules in the tables of limits.md exist, by their last names.
 #[test]
 fn rules_are_where_limits_says() {
     let root = crate::root().unwrap();
-    let sources: Vec<String> = rust_files(&root.join(MODULES))
+    let files = rust_files(&root.join("crates"));
+    let sources: Vec<String> = files
         .iter()
         .map(|path| fs::read_to_string(path).unwrap())
         .collect();
@@ -459,8 +410,11 @@ fn rules_are_where_limits_says() {
         for name in place.split('`').skip(1).step_by(2).filter(|_| has_places) {
             named += 1;
             let last = name.rsplit("::").next().unwrap_or_default();
-            let module = root.join(MODULES).join(name.replace("::", "/"));
-            let is_module = module.with_extension("rs").exists() || module.is_dir();
+            let module = name.replace("::", "/");
+            let ends = [format!("src/{module}.rs"), format!("src/{module}/mod.rs")];
+            let is_module = files
+                .iter()
+                .any(|file| ends.iter().any(|end| file.ends_with(end)));
             let defined = ["fn", "const", "struct", "enum"].map(|kind| format!("{kind} {last}"));
             let is_defined = |text: &String| defined.iter().any(|item| text.contains(item));
             let is_python = name.split_once('.').is_some_and(|(module, name)| {
@@ -480,8 +434,8 @@ fn rules_are_where_limits_says() {
 #[test]
 fn uses_and_links_are_found() {
     let source = "//! See crate::a.\nuse crate::b::{self, X};\nuse crate::{c, d::{e, f}};\n\
-                  fn g() -> tracelake_convert::h::I {}\nuse super::j;\n#[cfg(test)]\nuse crate::k;";
-    let found: Vec<String> = uses(source, "super::").into_iter().collect();
+                  fn g() -> crate::h::I {}\nuse super::j;\n#[cfg(test)]\nuse crate::k;";
+    let found: Vec<String> = uses(source, &["crate::", "super::"]).into_iter().collect();
     assert_eq!(found, ["b", "c", "d", "h", "j"]);
     assert_eq!(
         links("[a](b.md#c) `[x](y)`\n```\n[d](e)\n```\n[f](g)"),
@@ -498,24 +452,39 @@ fn read(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The modules of a crate, each with the modules that it uses outside of its tests.
-fn modules(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
+/// A folder with sources, and those in it.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            folders.extend(folders_in(&path));
+        }
+    }
+    folders
+}
+
+/// The modules in a folder of a crate's `source`, each with those of the same folder that it uses outside of its tests.
+fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in rust_files(folder) {
         let first = path.strip_prefix(folder).unwrap().iter().next().unwrap();
         let module = first.to_str().unwrap().trim_end_matches(".rs").to_owned();
         files.entry(module).or_default().push(path);
     }
-    // The root of the library lists the modules and is not one of them.
-    files.remove("lib");
+    // They list the modules and are none of them.
+    files.retain(|name, _| name != "lib" && name != "mod");
     let names: BTreeSet<String> = files.keys().cloned().collect();
+    let inside = folder.strip_prefix(source).unwrap().iter();
+    let path: String = inside.map(|name| format!("{}::", name.display())).collect();
+    let from_root = format!("crate::{path}");
     let uses_of = |(module, paths): (String, Vec<PathBuf>)| {
         let mut used = BTreeSet::new();
         for path in &paths {
-            let inner = path.parent() != Some(folder) && !path.ends_with("mod.rs");
-            let root = if inner { "super::super::" } else { "super::" };
+            let below = path.strip_prefix(folder).unwrap().iter().count();
+            let steps = below - usize::from(path.ends_with("mod.rs"));
             let text = fs::read_to_string(path).unwrap();
-            used.extend(uses(&text, root));
+            used.extend(uses(&text, &[&from_root, &"super::".repeat(steps)]));
         }
         used.retain(|name| *name != module && names.contains(name));
         (module, used)
@@ -523,9 +492,8 @@ fn modules(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     files.into_iter().map(uses_of).collect()
 }
 
-/// The modules that a source names below the root of its crate, tests and comments apart; `root`
-/// is how it may name the root by steps up.
-fn uses(source: &str, root: &str) -> BTreeSet<String> {
+/// The modules that a source names below one of these paths, tests and comments apart.
+fn uses(source: &str, paths: &[&str]) -> BTreeSet<String> {
     let code = source.split("[cfg(test)]").next().unwrap_or_default();
     let code: Vec<&str> = code
         .lines()
@@ -533,9 +501,12 @@ fn uses(source: &str, root: &str) -> BTreeSet<String> {
         .collect();
     let code = code.join("\n");
     let mut used = BTreeSet::new();
-    for prefix in ["crate::", "tracelake_convert::", root] {
-        for (at, _) in code.match_indices(prefix) {
-            used.extend(first_names(&code[at + prefix.len()..]));
+    for prefix in paths {
+        for (at, _) in code.match_indices(*prefix) {
+            // One more step up leads elsewhere.
+            if !code[..at].ends_with("super::") {
+                used.extend(first_names(&code[at + prefix.len()..]));
+            }
         }
     }
     used
@@ -566,18 +537,6 @@ fn first_names(path: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// The modules in the order of the architecture's table, each with those that it uses.
-fn table_of_modules(page: &str) -> Vec<(String, BTreeSet<String>)> {
-    let rows = rows_below(page, "| module | uses | holds |");
-    let words = |cell: &str| -> BTreeSet<String> {
-        let words = cell.split([' ', ',', '`']).filter(|word| !word.is_empty());
-        words.map(str::to_owned).collect()
-    };
-    rows.iter()
-        .map(|cells| (cells[0].replace('`', ""), words(&cells[1])))
-        .collect()
 }
 
 /// The cells of the rows of the Markdown table with this header.

@@ -9,20 +9,19 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::fault::Fault;
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::words::{group_digits, several};
 use tracelake_schema::{Column, Syntax, TRACES, Table, Trace};
-
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::fault::Fault;
-use crate::field_order::FieldOrder;
-use crate::source::Magic;
-use crate::words::{count, several};
+use tracelake_source::Magic;
 
 /// A row that couldn't be converted, with its position in the file and its bytes.
 ///
 /// ```
 /// use tracelake_convert::bad_row::BadRow;
-/// use tracelake_convert::fault::Fault;
-/// use tracelake_convert::field_order::FieldOrder;
+/// use tracelake_core::fault::Fault;
+/// use tracelake_core::field_order::FieldOrder;
 ///
 /// let table = &tracelake_schema::TRACES[0].tables[0];
 /// let row = BadRow {
@@ -52,7 +51,7 @@ pub struct BadRow<'a> {
     pub column: Option<&'static Column>,
     /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
     pub inner: Cow<'a, str>,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
     /// How many rows of the file's first chunk are bad, if this row is in it.
     pub first_chunk: Option<BadShare>,
@@ -95,7 +94,7 @@ struct RejectsLine<'a> {
 }
 
 impl BadRow<'_> {
-    /// What the file may be instead, judged by one bad row. The first one that applies is the hint.
+    /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
     const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
         Self::byte_order_mark,
         Self::other_file,
@@ -114,7 +113,7 @@ impl BadRow<'_> {
         &self.raw[self.field.clone()]
     }
 
-    /// The same row, which borrows nothing.
+    /// Copies the row, to borrow nothing.
     #[must_use]
     pub fn into_owned(self) -> BadRow<'static> {
         BadRow {
@@ -149,7 +148,7 @@ impl BadRow<'_> {
 
     /// Why the whole file is in doubt, if at least 90 % of its first chunk are bad.
     #[must_use]
-    pub fn doubt(&self, order: &FieldOrder) -> Option<String> {
+    pub fn wrong_file_warning(&self, order: &FieldOrder) -> Option<String> {
         let share = self.first_chunk.filter(|share| share.is_nearly_all())?;
         Some(match self.hint(order) {
             Some(hint) => format!("{}: {hint}", bad_of_first(share)),
@@ -181,7 +180,7 @@ impl BadRow<'_> {
         Ok(json)
     }
 
-    /// What is wrong, with the value.
+    /// The fault, with the value.
     fn reason(&self) -> String {
         match self.fault {
             Fault::Empty | Fault::Absent | Fault::BlankLine => self.fault.to_string(),
@@ -189,7 +188,7 @@ impl BadRow<'_> {
         }
     }
 
-    /// What the file seems to be instead, and what to do about it.
+    /// Guesses what the file is instead, and what to do about it.
     fn hint(&self, order: &FieldOrder) -> Option<String> {
         Self::HINTS.iter().find_map(|hint| hint(self, order))
     }
@@ -396,7 +395,7 @@ fn wrong_file(share: BadShare) -> String {
 fn bad_of_first(share: BadShare) -> String {
     format!(
         "{} of the first {} are bad",
-        count(share.bad),
+        group_digits(share.bad),
         several(share.rows, "row")
     )
 }

@@ -3,22 +3,22 @@
 use std::io::Write;
 
 use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::Format;
+use tracelake_encode::cell::{Cell, Row};
+use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
+use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
 
-use crate::cell::{Cell, Row};
-use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{BatchIterator, LakeFile};
-use crate::location::Location;
-use crate::options::Format;
-use crate::output::{BlockBuilder, Encoding, OutputFile};
 
-/// What became of the rows of the other table.
+/// The outcome for the rows of the other table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     /// Rows that were made.
     pub rows: u64,
     /// Rows of the other table that make none here, because they say nothing of that kind.
-    pub left_out: u64,
+    pub rows_not_derived: u64,
 }
 
 /// Makes the rows of a derived table of one file of the other table, and writes them to `out`.
@@ -40,12 +40,12 @@ pub(crate) fn derive<W: Write + Send>(
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
     let mut builder = BlockBuilder::of_cells(&derived.table, &schema, &file, encoding);
-    let mut left_out = 0;
+    let mut rows_not_derived = 0;
     for batch in open(derived, input, encoding.format())? {
         tick()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
         let made = match derived.rule {
-            Rule::Dag => edges(derived, &batch, &mut left_out),
+            Rule::Dag => edges(derived, &batch, &mut rows_not_derived),
         };
         let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
         while builder.is_full(made.len())
@@ -60,7 +60,7 @@ pub(crate) fn derive<W: Write + Send>(
     }
     let made = Made {
         rows: builder.pushed(),
-        left_out,
+        rows_not_derived,
     };
     Ok((made, file.finish()?))
 }
@@ -88,7 +88,11 @@ enum ColumnSource<'a> {
 }
 
 /// One row for each task that a task waits for.
-fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> Option<Vec<Row>> {
+fn edges(
+    derived: &'static Derived,
+    batch: &RecordBatch,
+    rows_not_derived: &mut u64,
+) -> Option<Vec<Row>> {
     let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
     let names = text("task_name")?;
     let sources = derived
@@ -105,7 +109,7 @@ fn edges(derived: &'static Derived, batch: &RecordBatch, left_out: &mut u64) -> 
     for row in 0..batch.num_rows() {
         let name = names.is_valid(row).then(|| names.value(row));
         let Some((number, waits)) = name.and_then(task) else {
-            *left_out += 1;
+            *rows_not_derived += 1;
             continue;
         };
         rows.extend(waits.into_iter().map(|waits_for| {

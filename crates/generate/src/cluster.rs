@@ -7,7 +7,6 @@
 use tracelake_schema::Trace;
 
 use crate::draw::{self, Draws};
-use crate::floor::{Floor, Room, SECOND};
 use crate::job::{
     Class, DISAPPEARED, EVICT, Job, KILL, NO_CREATION, SCHEDULE, SUBMIT, State, UPDATE_PENDING,
     UPDATE_RUNNING,
@@ -16,6 +15,7 @@ use crate::job_rows::CONSTRAINT_VALUE;
 use crate::machine::{MachineRows, Machines};
 use crate::profile;
 use crate::random::{Random, mix, share};
+use crate::scheduler::{Room, SECOND, Scheduler};
 use crate::table::{Stopped, TableWriters};
 use crate::usage_rows::{CPI, MAI, TaskUsage};
 
@@ -66,7 +66,7 @@ pub(crate) struct Cluster {
     /// Tasks that run at a time.
     live: u64,
     shares: Shares,
-    floor: Floor,
+    scheduler: Scheduler,
     /// The number of usage rows so far that may be joined with an event.
     usages: u64,
 }
@@ -78,7 +78,7 @@ impl Cluster {
         let count = (live / profile::TASKS_PER_MACHINE).max(4);
         // Half of the missing counters are those of machines that never have any.
         let machines = Machines::new(count, shares.cpi / 2, seed, &mut random);
-        let floor = Floor {
+        let scheduler = Scheduler {
             machines,
             random,
             from: BEFORE,
@@ -95,7 +95,7 @@ impl Cluster {
             next_job: FIRST_JOB,
             live,
             shares,
-            floor,
+            scheduler,
             usages: 0,
         };
         cluster.populate();
@@ -105,12 +105,12 @@ impl Cluster {
     /// Adds the jobs that ran before the trace: mostly services, and the usual amount of batch work.
     fn populate(&mut self) {
         let live = self.live;
-        let Floor {
+        let Scheduler {
             machines,
             random,
             queued,
             ..
-        } = &mut self.floor;
+        } = &mut self.scheduler;
         let target = (live - live / 30).max(1);
         let (mut left, mut batch) = (target, 0);
         let mut id = 3_418_309;
@@ -130,7 +130,7 @@ impl Cluster {
                 let place = job.placement.place(task, machines, random);
                 match place.filter(|_| !random.happens(profile::WAITING)) {
                     Some(machine) => {
-                        job.lives.start(task, machine, BEGIN, random);
+                        job.lifetimes.start(task, machine, BEGIN, random);
                         task.since = BEFORE;
                         job.scheduled_at = Some(BEFORE);
                     }
@@ -145,7 +145,7 @@ impl Cluster {
             id += 5 + random.below((id * 15 / steps).min((FIRST_JOB - id.min(FIRST_JOB)) / 20) + 5);
         }
         self.next_job = self.next_job.max(id);
-        self.floor.queued = self
+        self.scheduler.queued = self
             .jobs
             .iter()
             .flat_map(|job| &job.tasks)
@@ -161,7 +161,7 @@ impl Cluster {
     /// Writes the state before the trace: first everything submitted, then everything scheduled.
     pub(crate) fn before(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
         let mut rows = MachineRows::default();
-        self.floor.machines.before(&mut rows);
+        self.scheduler.machines.before(&mut rows);
         rows.write(tables)?;
         for kind in [SUBMIT, SCHEDULE] {
             for job in &self.jobs {
@@ -173,7 +173,7 @@ impl Cluster {
                     if kind == SCHEDULE && !running {
                         continue;
                     }
-                    let machine = running.then(|| self.floor.machines.id(task.machine));
+                    let machine = running.then(|| self.scheduler.machines.id(task.machine));
                     let missing = task.vague.then_some(NO_CREATION);
                     let mut event = job.task_event(BEFORE, missing, kind, task.index, machine);
                     event.request = event.request.filter(|_| !task.vague);
@@ -197,11 +197,11 @@ impl Cluster {
         tables: &mut TableWriters<'_>,
     ) -> Result<(), Stopped> {
         let budget = usize::try_from(budget).unwrap_or(usize::MAX);
-        (self.floor.from, self.floor.to) = (from, from + WINDOW);
+        (self.scheduler.from, self.scheduler.to) = (from, from + WINDOW);
         let mut rows = MachineRows::default();
-        self.floor
+        self.scheduler
             .machines
-            .step(from, from + WINDOW, &mut self.floor.random, &mut rows);
+            .step(from, from + WINDOW, &mut self.scheduler.random, &mut rows);
         rows.write(tables)?;
 
         self.go_on();
@@ -210,22 +210,22 @@ impl Cluster {
         self.note_jobs();
         self.write(budget, tables)?;
 
-        self.floor.events.clear();
-        self.floor.job_events.clear();
-        self.floor.measured.clear();
+        self.scheduler.events.clear();
+        self.scheduler.job_events.clear();
+        self.scheduler.measured.clear();
         self.jobs.retain(|job| !job.tasks.is_empty());
         Ok(())
     }
 
     /// The number of tasks that run or will run in the window.
     fn go_on(&mut self) {
-        let floor = &mut self.floor;
+        let scheduler = &mut self.scheduler;
         for (position, job) in self.jobs.iter_mut().enumerate() {
-            if floor.random.happens(profile::JOB_UPDATES) {
-                let time = floor.random.between(floor.from, floor.to);
-                job.update = Some((time, job.other_request(&mut floor.random)));
+            if scheduler.random.happens(profile::JOB_UPDATES) {
+                let time = scheduler.random.between(scheduler.from, scheduler.to);
+                job.update = Some((time, job.other_request(&mut scheduler.random)));
             }
-            floor.step_tasks(job, position, |task, _| {
+            scheduler.step_tasks(job, position, |task, _| {
                 (!task.queued()).then_some(Room::Yes)
             });
         }
@@ -233,16 +233,18 @@ impl Cluster {
 
     /// Gives half of the free room to waiting tasks; new jobs get the rest.
     fn admit(&mut self, budget: usize) {
-        let floor = &mut self.floor;
-        if floor.queued == 0 {
+        let scheduler = &mut self.scheduler;
+        if scheduler.queued == 0 {
             return;
         }
-        let target = budget - budget.saturating_sub(floor.measured.len()) / 2;
+        let target = budget - budget.saturating_sub(scheduler.measured.len()) / 2;
         for (position, job) in self.jobs.iter_mut().enumerate() {
-            floor.step_tasks(job, position, |task, floor| {
-                if task.queued() && floor.measured.len() < target {
-                    floor.queued -= 1;
-                    task.next = floor.random.between(floor.from, floor.to - SECOND);
+            scheduler.step_tasks(job, position, |task, scheduler| {
+                if task.queued() && scheduler.measured.len() < target {
+                    scheduler.queued -= 1;
+                    task.next = scheduler
+                        .random
+                        .between(scheduler.from, scheduler.to - SECOND);
                     return Some(Room::Yes);
                 }
                 task.queued().then_some(Room::No)
@@ -253,27 +255,32 @@ impl Cluster {
     /// Adds new jobs until the window has its measurements.
     fn arrive(&mut self, budget: usize, busy: bool) {
         let mut busy = busy;
-        while busy || self.floor.measured.len() < budget {
+        while busy || self.scheduler.measured.len() < budget {
             busy = false;
             let most = self.most();
-            let floor = &mut self.floor;
-            let missing = u64::try_from(budget.saturating_sub(floor.measured.len())).unwrap_or(1);
-            let crowded = floor.queued >= usize::try_from(self.live / 8).unwrap_or(usize::MAX);
+            let scheduler = &mut self.scheduler;
+            let missing =
+                u64::try_from(budget.saturating_sub(scheduler.measured.len())).unwrap_or(1);
+            let crowded = scheduler.queued >= usize::try_from(self.live / 8).unwrap_or(usize::MAX);
             let most = if crowded { missing } else { most };
-            let size = draw::size(Class::Batch, most, &mut floor.random);
-            let time = floor.random.between(floor.from, floor.to - 10 * SECOND);
+            let size = draw::size(Class::Batch, most, &mut scheduler.random);
+            let time = scheduler
+                .random
+                .between(scheduler.from, scheduler.to - 10 * SECOND);
             let drawn = (Class::Batch, self.next_job, size, time);
-            let mut job = self.draws.job(&mut floor.random, &floor.machines, drawn);
-            self.next_job += match floor.random.weighted(&[60, 8, 20, 12]) {
+            let mut job = self
+                .draws
+                .job(&mut scheduler.random, &scheduler.machines, drawn);
+            self.next_job += match scheduler.random.weighted(&[60, 8, 20, 12]) {
                 0 => 2,
                 1 => 3,
-                2 => floor.random.between(4, 20),
-                _ => floor.random.between(20, 150),
+                2 => scheduler.random.between(4, 20),
+                _ => scheduler.random.between(20, 150),
             };
             let position = self.jobs.len();
-            floor.job_events.push((time, position, SUBMIT));
-            floor.step_tasks(&mut job, position, |_, floor| {
-                Some(if floor.measured.len() < budget {
+            scheduler.job_events.push((time, position, SUBMIT));
+            scheduler.step_tasks(&mut job, position, |_, scheduler| {
+                Some(if scheduler.measured.len() < budget {
                     Room::Yes
                 } else {
                     Room::No
@@ -285,12 +292,12 @@ impl Cluster {
 
     /// Derives the events of jobs from those of their tasks.
     fn note_jobs(&mut self) {
-        let floor = &mut self.floor;
+        let scheduler = &mut self.scheduler;
         for (position, job) in self.jobs.iter_mut().enumerate() {
             let (ended_at, ending) = job.last_end;
             let ended = job.tasks.is_empty();
             if let Some(time) = job.scheduled_at.filter(|_| !job.announced) {
-                floor.job_events.push((time, position, SCHEDULE));
+                scheduler.job_events.push((time, position, SCHEDULE));
                 job.announced = true;
             }
             if let Some((time, _)) = job.update.filter(|update| !ended || update.0 < ended_at) {
@@ -300,33 +307,33 @@ impl Cluster {
                 } else {
                     UPDATE_PENDING
                 };
-                floor.job_events.push((time, position, kind));
+                scheduler.job_events.push((time, position, kind));
             }
             if ended {
                 // If the last task was evicted and not submitted again, the job was given up.
                 let kind = if ending == EVICT { KILL } else { ending };
-                floor.job_events.push((ended_at, position, kind));
+                scheduler.job_events.push((ended_at, position, kind));
             }
         }
     }
 
     fn write(&mut self, budget: usize, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
-        let floor = &mut self.floor;
+        let scheduler = &mut self.scheduler;
         // Both sorts are stable, so the events of a task or job stay in order.
-        floor.job_events.sort_by_key(|event| event.0);
-        floor.events.sort_by_key(|event| event.time);
-        floor
+        scheduler.job_events.sort_by_key(|event| event.0);
+        scheduler.events.sort_by_key(|event| event.time);
+        scheduler
             .measured
             .sort_by_key(|it| (it.start, it.job, it.index));
 
-        for &(time, position, kind) in &floor.job_events {
+        for &(time, position, kind) in &scheduler.job_events {
             tables
                 .job_events
                 .push(&self.jobs[position].event(time, None, kind))?;
         }
-        for event in &floor.events {
+        for event in &scheduler.events {
             let job = &self.jobs[event.job];
-            let machine = event.machine.map(|machine| floor.machines.id(machine));
+            let machine = event.machine.map(|machine| scheduler.machines.id(machine));
             let row = job.task_event(event.time, event.missing, event.kind, event.index, machine);
             tables.task_events.push(&row)?;
             if matches!(event.kind, SUBMIT | UPDATE_PENDING | UPDATE_RUNNING) {
@@ -339,23 +346,23 @@ impl Cluster {
             }
         }
 
-        let count = floor.measured.len();
+        let count = scheduler.measured.len();
         // Drops the surplus measurements of the window, evenly spread.
         let lost = count.saturating_sub(budget);
         let phase = if lost == 0 {
             0
         } else {
-            floor.random.below(u64::try_from(count).unwrap_or(1))
+            scheduler.random.below(u64::try_from(count).unwrap_or(1))
         };
         let mut turn = usize::try_from(phase).unwrap_or(0);
-        for it in &floor.measured {
+        for it in &scheduler.measured {
             turn += lost;
             if turn >= count {
                 turn -= count;
                 continue;
             }
             let job = &self.jobs[it.job];
-            let machine = floor.machines.machine(it.machine);
+            let machine = scheduler.machines.machine(it.machine);
             let chance = mix(job.facts.id ^ u64::from(it.index) << 40, it.start) >> 32;
             let shared = self.shares.cpi / 2;
             let used = job.habits.measure(it.index, it.start);
@@ -394,7 +401,7 @@ impl Cluster {
             // A task that has ended and isn't submitted again yet already has its end.
             for task in job.tasks.iter().filter(|task| task.state != State::New) {
                 let running = task.state == State::Running;
-                let machine = running.then(|| self.floor.machines.id(task.machine));
+                let machine = running.then(|| self.scheduler.machines.id(task.machine));
                 let missing = Some(DISAPPEARED);
                 let row = job.task_event(AFTER, missing, KILL, task.index, machine);
                 tables.task_events.push(&row)?;

@@ -1,6 +1,6 @@
 //! Draws jobs: sizes, requests, constraints, placement and usage.
 
-use crate::job::{Class, FINISH, Job, Lanes, Lives, Placement, State, Task};
+use crate::job::{Class, FINISH, Job, Lifetimes, Placement, Slots, State, Task};
 use crate::job_rows::{Constraint, JobFacts, JobLinks, RecentJobs, Request};
 use crate::machine::{Attribute, Machines};
 use crate::number::Amount;
@@ -42,7 +42,7 @@ impl Draws {
         let apart = self.apart.place(random, size) < 1 << 15;
         let count = u64::try_from(machines.list.len()).unwrap_or(1);
         let placement = if apart && size <= count {
-            Placement::Apart(Lanes {
+            Placement::Apart(Slots {
                 start: random.below(count),
                 size,
                 machines: count,
@@ -62,7 +62,7 @@ impl Draws {
             ),
         };
         // A few users have most of the jobs.
-        let user = mix(1, random.place().pow(3) >> 38);
+        let user = mix(1, random.quantile().pow(3) >> 38);
         let program = if random.happens(600_000) {
             random.word()
         } else {
@@ -124,7 +124,7 @@ impl Draws {
                     vague: false,
                 })
                 .collect(),
-            lives: Lives { class, place: life },
+            lifetimes: Lifetimes { class, place: life },
             kill_at,
             update: None,
             scheduled_at: None,

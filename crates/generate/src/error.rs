@@ -1,4 +1,4 @@
-//! What can go wrong while generating.
+//! Errors while generating.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was being done with it, as in `cannot create`.
+        /// The failed operation, as in `cannot create`.
         doing: &'static str,
         /// The error of the system.
         source: std::io::Error,

@@ -107,7 +107,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String, Error> {
 enum Container {
     Gzip(GzEncoder<Temporary>),
     Plain(Temporary),
-    /// The header of an archive contains the size of the member, so the rows go to a file of their own
+    /// The header of an archive contains the size of the member, so the rows go to a separate file
     /// until they are complete.
     Archive {
         rows: Temporary,
@@ -228,8 +228,7 @@ impl Temporary {
             .map_err(Error::io(&self.path, "cannot write"))?;
         fs::rename(&self.temporary, &self.path).map_err(Error::io(&self.path, "cannot rename"))?;
         let digest = std::mem::take(&mut self.digest).finalize();
-        let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((self.bytes, hex))
+        Ok((self.bytes, tracelake_schema::digest::hex(&digest)))
     }
 }
 

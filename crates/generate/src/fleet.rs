@@ -144,7 +144,7 @@ impl Fleet {
             } else {
                 lone_name(&mut random)
             };
-            let life = quantile(profile::INSTANCE_LIFE, random.place());
+            let life = quantile(profile::INSTANCE_LIFE, random.quantile());
             // Nothing starts after the trace, and what would end after it still runs.
             let status = match pick(&mut random, &profile::BATCH_STATUS) {
                 _ if start > profile::FLEET_SPAN => "Waiting",

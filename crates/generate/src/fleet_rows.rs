@@ -13,7 +13,7 @@ pub(crate) struct MachineState {
     pub(crate) status: &'static str,
 }
 
-/// What a machine used at a time.
+/// A machine's usage at a time.
 #[derive(Debug)]
 pub(crate) struct MachineSample {
     pub(crate) machine: u64,
@@ -35,7 +35,7 @@ pub(crate) struct ContainerState {
     pub(crate) memory: u64,
 }
 
-/// What a container used at a time.
+/// A container's usage at a time.
 #[derive(Debug)]
 pub(crate) struct ContainerSample {
     pub(crate) container: u64,
@@ -74,7 +74,7 @@ pub(crate) struct BatchInstance {
     pub(crate) memory: (u64, u64),
 }
 
-/// What a machine or a container uses at a time, in percent unless a field says otherwise.
+/// The usage of a machine or a container at a time, in percent unless a field says otherwise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Used {
     pub(crate) cpu: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Used {
     pub(crate) net: (u64, u64),
     /// `None` if the sample is invalid.
     pub(crate) disk: Option<u64>,
-    /// What is written for an invalid sample.
+    /// The text written for an invalid sample.
     pub(crate) invalid: &'static str,
 }
 

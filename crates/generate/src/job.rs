@@ -42,7 +42,7 @@ pub(crate) struct Job {
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) habits: Habits,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) lives: Lives,
+    pub(crate) lifetimes: Lifetimes,
     /// When the whole job is killed, or never.
     pub(crate) kill_at: u64,
     /// A new request, and the time in the current window from which it applies.
@@ -57,7 +57,7 @@ pub(crate) struct Job {
 
 /// How long the tasks of a job run, and how their runs end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lives {
+pub(crate) struct Lifetimes {
     pub(crate) class: Class,
     /// The job's place in the distribution of lifetimes.
     pub(crate) place: u64,
@@ -69,7 +69,7 @@ pub(crate) enum Placement {
     /// On any machine.
     Anywhere,
     /// On a machine that runs no other task of the job.
-    Apart(Lanes),
+    Apart(Slots),
 }
 
 /// Keeps the tasks of a job on different machines.
@@ -77,7 +77,7 @@ pub(crate) enum Placement {
 /// Task `i` of `size` takes the machines `start + i + size * n` for any `n`, counted around the
 /// first `machines` of them; no two tasks of the job ever have one in common.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lanes {
+pub(crate) struct Slots {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) machines: u64,
@@ -112,14 +112,14 @@ pub(crate) enum State {
     Running,
 }
 
-impl Lives {
+impl Lifetimes {
     /// Starts a run of a task on this machine at `time` and decides when and how it will end.
     pub(crate) fn start(self, task: &mut Task, machine: u32, time: u64, random: &mut Random) {
-        let (lives, ends) = match self.class {
+        let (lifetimes, ends) = match self.class {
             Class::Batch => (profile::BATCH_LIFE, &profile::BATCH_END),
             Class::Service => (profile::SERVICE_LIFE, &profile::SERVICE_END),
         };
-        let life = raise(quantile(lives, self.place), bell(random.word(), 3000));
+        let life = raise(quantile(lifetimes, self.place), bell(random.word(), 3000));
         task.ending = [EVICT, FAIL, FINISH, KILL, LOST][random.weighted(ends)];
         // Failures mostly happen early.
         let life = if task.ending == FAIL { life / 3 } else { life };
@@ -152,7 +152,7 @@ impl Placement {
     }
 }
 
-impl Lanes {
+impl Slots {
     fn machine(self, task: &Task, attempt: u64) -> u64 {
         let turn = (u64::from(task.attempts) + attempt) % (self.machines / self.size);
         (self.start + u64::from(task.index) + self.size * turn) % self.machines

@@ -31,10 +31,10 @@ const EVENT_CODES: CodeNames = &[
     ),
 ];
 
-/// What a constraint compares with. All tasks of a job have the same constraints.
+/// The value a constraint compares with. All tasks of a job have the same constraints.
 pub(crate) const CONSTRAINT_VALUE: &str = "constraint.value";
 
-/// What every event of a job and of its tasks repeats about the job.
+/// The facts about a job that every event of it and of its tasks repeats.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobFacts {
     pub(crate) id: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Request {
     pub(crate) disk: Amount,
 }
 
-/// What a machine must be like for the tasks of a job.
+/// A job's condition on the machines for its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Constraint {
     pub(crate) operator: u8,
@@ -190,7 +190,7 @@ impl JobFacts {
             decimal(out, job.pick(5, &profile::VERTICAL_SCALING));
         }),
         ("collection.scheduler", |job, out| {
-            // Batch work of low priority has a scheduler of its own.
+            // Batch work of low priority has its own scheduler.
             flag(out, (3..6).contains(&job.priority));
         }),
         ("alloc.collection", |job, out| {

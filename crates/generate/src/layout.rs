@@ -46,7 +46,7 @@ pub(crate) fn finish(out: &Path) -> Result<(), Error> {
     fs::remove_file(&mark).map_err(Error::io(&mark, "cannot remove"))
 }
 
-/// The text of the mark, for whoever opens it.
+/// The text of the mark, for people who open it.
 const MARK: &str = "The files in this directory are synthetic: tracelake generate made them.\n\
                     tracelake convert reads this file and says so in the lake.\n";
 

@@ -15,7 +15,6 @@ mod error;
 mod file;
 mod fleet;
 mod fleet_rows;
-mod floor;
 mod format;
 mod job;
 mod job_rows;
@@ -26,6 +25,7 @@ mod number;
 mod profile;
 mod random;
 mod row;
+mod scheduler;
 mod table;
 mod usage;
 mod usage_rows;
@@ -66,7 +66,7 @@ impl Default for Options {
     }
 }
 
-/// What was generated.
+/// The generated files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Whether files of a run that ended before its time were replaced.
@@ -75,7 +75,7 @@ pub struct Summary {
     pub tables: Vec<TableSummary>,
 }
 
-/// What was generated of one table.
+/// The generated files of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSummary {
     /// The name of its directory.

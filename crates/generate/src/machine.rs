@@ -242,7 +242,7 @@ impl Machines {
         };
         machine.usable = false;
         if random.happens(500_000) && self.down <= count / 20 {
-            let away = quantile(profile::REPAIR, random.place());
+            let away = quantile(profile::REPAIR, random.quantile());
             machine.down_at = time;
             machine.back_at = time + away;
             self.down += 1;

@@ -89,7 +89,7 @@ impl Random {
     }
 
     /// A place in a distribution, from 0 to 65535.
-    pub(crate) fn place(&mut self) -> u64 {
+    pub(crate) fn quantile(&mut self) -> u64 {
         self.word() >> 48
     }
 

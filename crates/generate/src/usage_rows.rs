@@ -12,7 +12,7 @@ pub(crate) const CPI: &str = "usage.cpi";
 /// Memory accesses per instruction, which are missing in the same rows as [`CPI`].
 pub(crate) const MAI: &str = "usage.mai";
 
-/// What a task used in one window.
+/// A task's usage in one window.
 #[derive(Debug)]
 pub(crate) struct TaskUsage {
     pub(crate) start: u64,

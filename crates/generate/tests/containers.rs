@@ -1,5 +1,4 @@
-//! What holds for generated traces that are published in shards or whole, checked on what was
-//! written.
+//! Laws that hold for generated traces that are published in shards or whole, checked on the files.
 #![allow(clippy::panic, reason = "a broken law ends its test")]
 
 use std::collections::BTreeSet;
@@ -71,7 +70,7 @@ fn the_same_options_give_the_same_bytes() {
     }
 }
 
-/// The fields of the one member of a table's archive, which belongs to nobody and has no time.
+/// The fields of the one member of a table's archive, which has no owner and no time.
 fn archived(out: &Path, table: &Table) -> Vec<Vec<String>> {
     let archive = gunzip(&out.join(format!("{}.tar.gz", table.name)));
     let mut archive = tar::Archive::new(&archive[..]);

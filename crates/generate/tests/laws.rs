@@ -1,4 +1,4 @@
-//! What holds for every generated trace, checked on what was written.
+//! Laws that hold for every generated trace, checked on the files.
 #![allow(clippy::panic, reason = "a broken law ends its test")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -148,10 +148,7 @@ pub fn fingerprint(schema: &Schema) -> String {
         );
         hash.update(line);
     }
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    crate::digest::hex(&hash.finalize())
 }
 
 /// The schema as Spark writes it into a Parquet footer, so that Spark shows the comments.

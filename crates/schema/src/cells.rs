@@ -1,4 +1,4 @@
-//! The cells of a trace: clusters that were traced side by side, each published in a place of its own.
+//! The cells of a trace: clusters that were traced side by side, each published in a separate place.
 
 use crate::{CellShards, Files, Published, TRACES, Table, Trace};
 
@@ -11,7 +11,7 @@ pub struct Cells {
     pub names: &'static [&'static str],
     /// The name of the bucket or directory of a cell, with `{cell}` in place of the cell.
     pub directory: &'static str,
-    /// What a cell is.
+    /// The meaning of a cell.
     pub doc: &'static str,
 }
 
@@ -55,7 +55,7 @@ impl Table {
         }
     }
 
-    /// The number of published rows, in a cell if one is given, if anybody has counted them.
+    /// The number of published rows, in a cell if one is given; `None` if it isn't known.
     #[must_use]
     pub fn published_in(&self, cell: Option<&str>) -> Option<Published> {
         match cell {

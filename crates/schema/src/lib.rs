@@ -30,6 +30,7 @@
 pub mod arrow;
 mod catalog;
 mod cells;
+pub mod digest;
 mod model;
 pub mod render;
 

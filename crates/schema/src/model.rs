@@ -41,9 +41,9 @@ pub struct Trace {
     pub tables: &'static [Table],
     /// Tables that can be derived from them on request.
     pub derived: &'static [Derived],
-    /// What the documents promise of the rows, as queries that find the rows that break it.
+    /// Promises of the documents about the rows, as queries that find the rows that break them.
     pub checks: &'static [Check],
-    /// What a report on a lake shows, as queries.
+    /// The figures of a report on a lake, as queries.
     pub figures: &'static [Figure],
     /// Tables that a query makes of those of a lake.
     pub query_tables: &'static [QueryTable],
@@ -54,7 +54,7 @@ pub struct Trace {
 pub struct Check {
     /// Its name, such as `task_usage_sorted`.
     pub name: &'static str,
-    /// What is promised, in one sentence.
+    /// The promise, in one sentence.
     pub sentence: &'static str,
     /// Where it is promised: the document and its section, or the measurement.
     pub document: &'static str,
@@ -70,7 +70,7 @@ pub struct Check {
     pub known: &'static [Known],
 }
 
-/// Violations of a [`Check`] that somebody has published or measured.
+/// Violations of a [`Check`] that were published or measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     /// A condition on the rows of the check's query; `true` if it holds for all of them.
@@ -79,7 +79,7 @@ pub struct Known {
     pub at_most: Option<u64>,
     /// The most violations that it explains, in percent of the rows of the checked table.
     pub at_most_percent: Option<f64>,
-    /// What is known, and who says so.
+    /// The known violations, and who says so.
     pub doc: &'static str,
 }
 
@@ -125,7 +125,7 @@ pub struct Figure {
     pub name: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What it shows and how it was computed.
+    /// The content, and how it was computed.
     pub caption: &'static str,
     /// The tables that the query reads.
     pub needs: &'static [Need],
@@ -190,7 +190,7 @@ pub struct QueryColumn {
     pub name: &'static str,
     /// The unit of the values, if they have one.
     pub unit: Option<&'static str>,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -212,7 +212,7 @@ pub struct Archive {
 pub struct PublishedAt {
     /// The URL, such as `gs://bucket`, without a slash at its end.
     pub url: &'static str,
-    /// What is there.
+    /// The content there.
     pub doc: &'static str,
 }
 
@@ -264,9 +264,9 @@ pub struct Table {
     pub syntax: Syntax,
     /// The number of published parts; 0 if it is unknown.
     pub parts: u32,
-    /// The number of rows in all published parts, if anybody has counted them.
+    /// The number of rows in all published parts; `None` if it isn't known.
     pub published: Option<Published>,
-    /// What is known of the shards of single cells, where a trace covers several cells.
+    /// Known facts about the shards of single cells, where a trace covers several cells.
     pub shards: &'static [CellShards],
     /// Why the mandatory columns can be relied on to have a value in every row; `None` if the
     /// table has no mandatory column.
@@ -276,7 +276,7 @@ pub struct Table {
     pub entity: &'static [&'static str],
     /// The columns whose values differ in every row; empty where no such set is known.
     pub primary_key: &'static [&'static str],
-    /// What the rows refer to in other tables.
+    /// References of the rows to other tables.
     pub references: &'static [Reference],
     /// The index of the integer column that holds a row's time, if there is one.
     pub time: Option<usize>,
@@ -286,7 +286,7 @@ pub struct Table {
 
 /// Columns that name something which another table of the trace describes.
 ///
-/// The publisher says that they correspond; nobody promises that every value is found there.
+/// The publisher says that they correspond, without a promise that every value is found there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
     /// The columns of this table.
@@ -304,7 +304,7 @@ pub struct CellShards {
     pub cell: &'static str,
     /// The number of shards.
     pub count: u32,
-    /// How many rows they hold together, if anybody has counted them.
+    /// How many rows they hold together; `None` if it isn't known.
     pub rows: Option<Published>,
 }
 
@@ -394,19 +394,19 @@ pub struct Column {
     pub unit: Option<&'static str>,
     /// The fields of a [`Kind::Struct`], or the single item of a [`Kind::List`]; otherwise empty.
     pub fields: &'static [Column],
-    /// What the publisher did to the values.
+    /// The publisher's change to the values.
     pub obfuscation: Obfuscation,
     /// The named values of a [`Kind::Code`]. Values without a name are kept, too.
     pub codes: &'static [Code],
     /// Special values, which don't mean what they say.
     pub sentinels: &'static [Sentinel],
-    /// What the values between certain bounds are called. They ascend and don't overlap; values
+    /// Names for the values between certain bounds. The ranges ascend and don't overlap; values
     /// between two of them have no name.
     pub ranges: &'static [Range],
     /// Values with which the publisher marks invalid measurements. The lake keeps them unchanged;
     /// views show them as NULL.
     pub invalid: &'static [i64],
-    /// What the column means.
+    /// The meaning of the column.
     pub doc: &'static str,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
     pub synthetic: &'static str,
@@ -415,7 +415,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// What the column means, with its unit, as one text.
+    /// The meaning of the column, with its unit, as one text.
     #[must_use]
     pub fn comment(&self) -> String {
         match self.unit {
@@ -448,7 +448,7 @@ impl Column {
 pub enum Kind {
     /// Decimal digits with an optional minus, `Int64`.
     Integer,
-    /// What C prints for `%g`, `Float64`, correctly rounded.
+    /// The output of C's `%g`, `Float64`, correctly rounded.
     Float,
     /// `0` or `1`, `Boolean`.
     Boolean,
@@ -462,7 +462,7 @@ pub enum Kind {
     List,
 }
 
-/// What the publisher did to the values of a column before publishing them.
+/// A publisher's change to the values of a column before publishing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obfuscation {
     /// Nothing.
@@ -498,7 +498,7 @@ pub struct Code {
     pub value: i32,
     /// The publisher's name for it, or ours where the publisher gave none.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -511,7 +511,7 @@ pub struct Range {
     pub to: Option<i64>,
     /// The publisher's name for it.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -524,7 +524,7 @@ pub struct Sentinel {
     pub name: &'static str,
     /// Another number that files contain for it, if any; it is mapped to `value` and counted.
     pub also: Option<&'static str>,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -546,7 +546,7 @@ pub enum Confidence {
     Publisher,
     /// Counted in the published files by this project.
     Measured,
-    /// Somebody else who read the files says so.
+    /// Another reader of the files says so.
     Reported,
 }
 

@@ -99,26 +99,26 @@ fn published(table: &Table) -> String {
             source,
         }) => format!(
             "Published rows: {} ({}). {source}",
-            thousands(rows),
+            group_digits(rows),
             confidence.name()
         ),
         None => "The number of published rows is unknown.".to_owned(),
     }
 }
 
-/// What is known of the shards of single cells, a sentence per cell.
+/// Known facts about the shards of single cells, a sentence per cell.
 fn shards(table: &Table) -> Vec<String> {
     let sentences = table.shards.iter().map(|one| {
         let plural = if one.count == 1 { "" } else { "s" };
         let rows = one.rows.map(|rows| {
-            let (count, confidence) = (thousands(rows.rows), rows.confidence.name());
+            let (count, confidence) = (group_digits(rows.rows), rows.confidence.name());
             format!(", {count} rows ({confidence}). {}", rows.source)
         });
         let rows = rows.unwrap_or_else(|| ".".to_owned());
         format!(
             "Cell {}: {} shard{plural}{rows}",
             one.cell,
-            thousands(u64::from(one.count))
+            group_digits(u64::from(one.count))
         )
     });
     sentences.collect()
@@ -127,11 +127,11 @@ fn shards(table: &Table) -> Vec<String> {
 /// A number with commas between its thousands.
 ///
 /// ```
-/// assert_eq!(tracelake_schema::render::thousands(1_232_799_308), "1,232,799,308");
-/// assert_eq!(tracelake_schema::render::thousands(999), "999");
+/// assert_eq!(tracelake_schema::render::group_digits(1_232_799_308), "1,232,799,308");
+/// assert_eq!(tracelake_schema::render::group_digits(999), "999");
 /// ```
 #[must_use]
-pub fn thousands(number: u64) -> String {
+pub fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn numbers_have_commas() {
-        let written = [0, 999, 1_000, 37_780, 1_232_799_308].map(thousands);
+        let written = [0, 999, 1_000, 37_780, 1_232_799_308].map(group_digits);
         assert_eq!(written, ["0", "999", "1,000", "37,780", "1,232,799,308"]);
     }
 

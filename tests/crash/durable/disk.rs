@@ -92,7 +92,7 @@ impl Disk {
 
     fn remove(&mut self, path: &Path) {
         self.check_withdrawn(path);
-        // What was in a directory is gone for sure once the directory is.
+        // Entries of a directory are gone for sure once the directory is.
         self.unsynced_removals
             .retain(|name| !name.starts_with(path));
         self.forget(path);

@@ -37,7 +37,7 @@ impl Emulator {
         Self::moto_with(&[])
     }
 
-    /// The same with other variables.
+    /// Like [`Self::moto`], with more variables.
     pub(super) fn moto_with(variables: &[(&str, &str)]) -> Self {
         Self::start(Kind::Moto, variables)
     }
@@ -97,7 +97,7 @@ impl Emulator {
         command
     }
 
-    /// The same without credentials; nobody answers at the address of the metadata service.
+    /// Like [`Self::program`], without credentials; the metadata service's address has no server.
     pub(super) fn without_credentials(&self) -> Command {
         let mut command = plain();
         match self.kind {
@@ -176,7 +176,7 @@ impl Emulator {
         pieces.map(text).collect()
     }
 
-    /// One request on a connection of its own: the status and the body of the answer.
+    /// One request on a separate connection: the status and the body of the answer.
     fn ask(
         &self,
         method: &str,

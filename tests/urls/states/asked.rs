@@ -1,4 +1,4 @@
-//! What a shard asks the store for: the facts of its own parts, by name, and no listing.
+//! A shard asks the store for the facts of its parts by name, and lists nothing.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,14 @@ fn cut_source(scratch: &Scratch) -> String {
     src.to_owned()
 }
 
-fn convert(server: &Server, src: &str, options: &[&str]) -> Run {
+fn converted(server: &Server, src: &str, options: &[&str]) -> Run {
     let mut command = with_stores(&server.url());
     command.args(["convert", src, super::OUT]).args(options);
-    let run = ended(command.output().unwrap());
+    ended(command.output().unwrap())
+}
+
+fn convert(server: &Server, src: &str, options: &[&str]) -> Run {
+    let run = converted(server, src, options);
     assert_eq!(run.code, 0, "{options:?}: {}", run.stderr);
     run
 }
@@ -36,7 +40,7 @@ fn facts_and_lists(asked: &[Asked]) -> (Vec<String>, usize) {
     (facts.map(str::to_owned).collect(), lists.count())
 }
 
-/// What a second run of shard 0 of 2 asks for, which has nothing to do; and the facts that the first one has noted.
+/// The requests of a second run of shard 0 of 2, which has nothing to do; and the facts that the first one has noted.
 fn again(before: &Objects, src: &str, options: &[&str]) -> (Vec<Asked>, BTreeSet<String>) {
     let server = store(before, |_| Answer::Well);
     let [first, second] = ["0/2", "1/2"].map(|shard| [&["--shard", shard][..], options].concat());
@@ -102,4 +106,26 @@ fn a_shard_asks_for_the_facts_of_its_own_parts_by_name() {
         let whole: Vec<_> = whole.map(|asked| &asked.path).collect();
         assert!(whole.is_empty(), "{options:?} reads outputs: {whole:?}");
     }
+}
+
+#[test]
+fn a_shard_puts_no_plan_for_a_table_that_it_cannot_derive() {
+    let scratch = Scratch::new();
+    let cut = cut_source(&scratch);
+    let options = [
+        "--part-rows",
+        "100",
+        "--tables",
+        "machine_meta",
+        "--derive",
+        "dag",
+        "--shard",
+        "0/2",
+    ];
+    let server = store(&Objects::new(), |_| Answer::Well);
+    let run = converted(&server, &cut, &options);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let says = "is derived from batch_task, which is neither selected nor in the lake";
+    assert!(run.stderr.contains(says), "{}", run.stderr);
+    assert_eq!(server.objects(PREFIX), Objects::new());
 }

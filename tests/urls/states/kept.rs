@@ -1,4 +1,4 @@
-//! What a run that only tidies up leaves to others, and releases beside runs that change the lake.
+//! Files that a run that only tidies up leaves to others, and releases beside runs that change the lake.
 
 use super::held::Holding;
 use super::{

@@ -87,7 +87,7 @@ fn tracelake(server: &Server, tables: &str, arguments: &[&str]) -> Run {
     ended(command(server, tables, arguments).output().unwrap())
 }
 
-/// What commands leave in a bucket that has this state before; each has to end well.
+/// The objects after commands on a bucket in this state; each has to end well.
 fn after(state: &Objects, commands: &[(&str, &[&str])]) -> Objects {
     let server = store(state, |_| Answer::Well);
     for (tables, arguments) in commands {

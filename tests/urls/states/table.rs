@@ -9,12 +9,12 @@ use super::{
 use crate::support::{Score, ensure};
 use crate::urls::server::Answer;
 
-/// What the bucket has after a command.
+/// The state of the bucket after a command.
 #[derive(Debug, Clone, Copy)]
 enum Then {
     /// Exactly what it had before, and no request but reads.
     Untouched,
-    /// What it had before.
+    /// As it was before.
     Unchanged,
     /// The lake of these tables (all if empty), as one run makes it.
     Lake(&'static str),

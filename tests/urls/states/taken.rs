@@ -10,7 +10,7 @@ use crate::urls::server::{Answer, Asked};
 #[test]
 fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
     let mut score = Score::new("plans that were taken over");
-    // The new plan is only begun: the old run must not put a manifest of its own.
+    // The new plan is only begun: the old run must not put its manifest.
     let begun = || {
         let holding = Holding::new(&Objects::new(), puts_facts);
         let others: &[(&str, &[&str])] = &[(JOBS, &["--take-over", "--shard", "0/2"])];

@@ -384,7 +384,7 @@ fn range(range: &Range, depth: usize) -> String {
     structure("Range", depth, &fields)
 }
 
-/// What `Debug` prints for numbers, booleans, strings and options is what Rust reads.
+/// `Debug` prints numbers, booleans, strings and options as Rust literals.
 fn literal(value: impl Debug) -> String {
     format!("{value:?}")
 }

@@ -158,7 +158,7 @@ impl Family {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
-        // The lake adds the cell and the number of the part as columns of their own.
+        // The lake adds the cell and the number of the part as further columns.
         let partition = ["cell", "file_number"].into_iter();
         unique(
             "column",

@@ -1,4 +1,4 @@
-//! A trace that nobody published: one description is all that it takes.
+//! An unpublished trace: one description is all that it takes.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use tracelake_convert::plan::{Request, plan};
-use tracelake_convert::run::{RunOptions, convert};
+use tracelake::{Request, RunOptions, convert, plan};
 
 use super::family::Family;
 

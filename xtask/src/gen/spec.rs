@@ -1,4 +1,4 @@
-//! What a file in `schemas/` may say, as it is written there.
+//! The contents of a file in `schemas/`, as written there.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a race must leave: lakes on disk that one undisturbed run after the other made, and the checks.
+//! Expected results of a race: lakes on disk that undisturbed runs made in turn, and the checks.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -47,7 +47,7 @@ struct Race {
     listed: BTreeMap<String, Vec<(Instant, Vec<u8>)>>,
 }
 
-/// What happens to a request.
+/// The fate of a request.
 enum Fate {
     Forward,
     Lost,

@@ -1,9 +1,9 @@
-//! What happens in one race, as plain data that is drawn from a seed.
+//! The events of one race, as plain data that is drawn from a seed.
 
 /// One race: a prefix of a bucket, and the writers that work on it at the same time.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
-    /// The same seed gives the same schedule.
+    /// Equal seeds give equal schedules.
     pub(super) seed: u64,
     pub(super) start: Start,
     pub(super) writers: Vec<Writer>,
@@ -23,7 +23,7 @@ pub(super) const SELECTIONS: &[(&[usize], &str)] = &[
     (&[], "0"),
 ];
 
-/// What is below the prefix when a race begins.
+/// The state below the prefix when a race begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Start {
     Empty,
@@ -69,7 +69,7 @@ pub(super) enum End {
     KilledAtWrite { nth: u64, is_done: bool },
 }
 
-/// What the proxy does with the requests of one writer. Shares are in thousandths of its requests.
+/// The treatment of one writer's requests by the proxy. Shares are in thousandths of its requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Network {
     /// Carried out, but the connection ends without an answer.

@@ -1,9 +1,9 @@
 //! The publisher's checksums: `SHA256SUM`, as `sha256sum` writes it.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::{Location, SUMS_LIMIT, checksum_line};
-use crate::source::Magic;
 use std::collections::BTreeMap;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_location::{Location, SUMS_LIMIT, checksum_line};
+use tracelake_source::Magic;
 
 /// SHA-256 digests by path.
 #[derive(Debug, Default)]

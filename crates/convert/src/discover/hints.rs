@@ -1,13 +1,13 @@
-//! What a file or directory that isn't read seems to be, and what to do about it.
+//! Hints about unread files and directories: what each seems to be, and what to do.
 
+use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_source::{Magic, read_start};
 
 use super::Skipped;
 use crate::bad_row::exported_table;
-use crate::location::{Entry, Listing, Location, LocationKind};
-use crate::source::{Magic, read_start};
 
-/// What a file is whose name ends in `ending`, and what to do about it.
+/// A kind of file whose name ends in `ending`, and what to do about it.
 struct Ending {
     ending: &'static str,
     is: &'static str,
@@ -102,8 +102,8 @@ const NOT_A_PART: &str = "its name is not that of a table's file";
 
 const ALONE: &str = "to convert it alone, name the file itself";
 
-/// What the name or the first bytes of a file say that it is; `directory` is the table that its directory is
-/// named after.
+/// Says what a file is, judged by its name or its first bytes; `directory` is the table that its directory is named
+/// after.
 fn what_it_is(file: &Location, lower: &str, directory: Option<&str>) -> Option<String> {
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
@@ -188,7 +188,7 @@ fn misnamed_directory(name: &str) -> Option<String> {
     })
 }
 
-/// What to do where no table was found in a directory: the first thing that applies.
+/// Says what to do if no table was found in a directory: the first hint that applies.
 pub(super) fn nothing_found(
     source: &Location,
     skipped: &[Skipped],

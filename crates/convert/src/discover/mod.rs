@@ -1,4 +1,4 @@
-//! What is there: the files of a source, by table and file number.
+//! Finds the files of a source, by table and file number.
 
 pub mod checksums;
 mod hints;
@@ -8,16 +8,16 @@ pub mod schema_csv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::part_key::{CellName, PartKey, listed};
+use tracelake_lake::store::HOME;
+use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
+use tracelake_source::ARCHIVES;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::{Entry, Listing, Location, LocationKind};
-use crate::part_key::{CellName, PartKey, listed};
-use crate::source::ARCHIVES;
-use crate::store::HOME;
 use names::{FileName, cell_of, is_table, stem_table, table_of};
 
-/// What was found in a source.
+/// The files found in a source.
 #[derive(Debug)]
 pub struct FoundSource {
     /// The directory that paths are relative to.
@@ -32,7 +32,7 @@ pub struct FoundSource {
     pub checksums: Vec<String>,
     /// Whether the root holds the directories of cells, so that paths of parts begin with one of these.
     pub holds_cells: bool,
-    /// What could be a table's file, and isn't read.
+    /// Likely files of tables that aren't read.
     pub skipped: Vec<Skipped>,
     /// Whether the source is a single file, which is taken alone.
     pub alone: bool,
@@ -104,7 +104,7 @@ pub struct FoundFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// What its store names its content by, if it does.
+    /// The store's ETag of its content, if it has one.
     pub etag: Option<String>,
 }
 
@@ -170,7 +170,7 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource
     let Some(kind) = kind else {
         return Err(missing(source));
     };
-    // The same without links.
+    // Without symbolic links.
     let root = match source {
         Location::Disk(path) => {
             let whole = fs::canonicalize(path);
@@ -347,7 +347,7 @@ fn one_file(
             found.archives.push((file, None));
             return Ok(found);
         }
-        // A file with a name of its own is the only part.
+        // A file with any other name is the only part.
         None => (
             directory.or_else(|| stem_table(name, trace)),
             Files::Parts,

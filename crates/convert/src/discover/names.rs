@@ -1,12 +1,11 @@
-//! What the names of files and directories say: the table, the file number, the cell.
+//! Parses the names of files and directories: the table, the file number, the cell.
 
+use tracelake_core::part_key::CellName;
+use tracelake_location::Location;
 use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
+use tracelake_source::ARCHIVES;
 
-use crate::location::Location;
-use crate::part_key::CellName;
-use crate::source::ARCHIVES;
-
-/// What a file's name says about it.
+/// The meaning of a file's name.
 #[derive(Debug, PartialEq)]
 pub(super) enum FileName {
     /// `part-00017-of-00500.csv.gz`, of the table that its directory is named after.

@@ -1,11 +1,10 @@
 //! A trace's own `schema.csv`, which decides the order, number and presence of fields.
 
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::field_order::{Field, FieldOrder};
+use tracelake_location::Location;
 use tracelake_schema::{Table, Trace};
-
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::field_order::{Field, FieldOrder};
-use crate::location::Location;
-use crate::source::Magic;
+use tracelake_source::Magic;
 
 /// The columns of `schema.csv`, in the order that they are used in here.
 const HEADER: [&str; 5] = [

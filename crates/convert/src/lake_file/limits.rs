@@ -1,5 +1,5 @@
-//! What a Parquet file of a lake may ask of its reader. Anybody who changes a file can make its digest fit, so no
-//! number in it is a size before it was compared with what `convert` writes at most.
+//! Limits for the Parquet files of a lake. A changed file can be given a matching digest, so no number in it is used
+//! as a size before it was compared with the most that `convert` writes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,9 +7,8 @@ use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
-
-use crate::location::RandomAccess;
-use crate::thrift::{DEEPEST, STRUCT, Thrift};
+use tracelake_encode::thrift::{DEEPEST, STRUCT, Thrift};
+use tracelake_location::RandomAccess;
 
 type Result<T> = parquet::errors::Result<T>;
 
@@ -37,7 +36,7 @@ const LARGEST_PAGE_HEADER: u64 = 8 << 10;
 
 /// Refuses a footer that would take far more memory than those that `convert` writes.
 pub(super) fn check_footer(file: &RandomAccess) -> Result<()> {
-    let bytes = file.len()?;
+    let bytes = file.size()?;
     let Some(end) = bytes.checked_sub(8) else {
         return Err(refused("it is too short"));
     };
@@ -82,7 +81,7 @@ pub(super) fn check_footer(file: &RandomAccess) -> Result<()> {
 pub(super) fn read_within(file: &RandomAccess, start: u64, length: u64) -> Result<Bytes> {
     let is_inside = start
         .checked_add(length)
-        .is_some_and(|end| Some(end) <= file.len().ok());
+        .is_some_and(|end| Some(end) <= file.size().ok());
     if !is_inside {
         return Err(refused(format!(
             "{length} bytes at byte {start} are outside of the file"
@@ -99,7 +98,7 @@ pub(super) fn read_within(file: &RandomAccess, start: u64, length: u64) -> Resul
 
 /// A Parquet file whose footer was read. The header of each page is looked at before the Parquet crate
 /// takes memory for the page.
-pub(crate) struct CheckedFile {
+pub struct CheckedFile {
     file: RandomAccess,
     /// In the order of their first bytes.
     chunks: Vec<ColumnChunkLimit>,
@@ -130,7 +129,7 @@ impl CheckedFile {
     ///
     /// # Errors
     /// Names the limit that is exceeded.
-    pub(crate) fn new(file: RandomAccess, footer: &ParquetMetaData) -> Result<Self> {
+    pub fn new(file: RandomAccess, footer: &ParquetMetaData) -> Result<Self> {
         let mut chunks = Vec::new();
         let mut index = 0_u64;
         for group in footer.row_groups() {
@@ -245,9 +244,32 @@ impl ColumnChunkLimit {
     }
 }
 
+/// A file whose footer hasn't been read.
+pub struct UncheckedFile<'a>(pub &'a RandomAccess);
+
+impl Length for UncheckedFile<'_> {
+    fn len(&self) -> u64 {
+        self.0.size().unwrap_or_default()
+    }
+}
+
+impl ChunkReader for UncheckedFile<'_> {
+    type T = bytes::buf::Reader<Bytes>;
+
+    /// The crate reads the end of the footer by it, and nothing else.
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        let left = self.0.size()?.saturating_sub(start);
+        Ok(read_within(self.0, start, left.min(LARGEST_PAGE_HEADER))?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        read_within(self.0, start, length as u64)
+    }
+}
+
 impl Length for CheckedFile {
     fn len(&self) -> u64 {
-        self.file.len().unwrap_or_default()
+        self.file.size().unwrap_or_default()
     }
 }
 
@@ -256,7 +278,7 @@ impl ChunkReader for CheckedFile {
     type T = bytes::buf::Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        let left = self.file.len()?.saturating_sub(start);
+        let left = self.file.size()?.saturating_sub(start);
         let header = read_within(&self.file, start, left.min(LARGEST_PAGE_HEADER))?;
         match self.check_page(start, &header)? {
             true => Ok(header.reader()),
@@ -269,7 +291,7 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// What the header of a page says.
+/// The contents of a page header.
 #[derive(Default)]
 struct PageHeader {
     header_bytes: u64,

@@ -2,7 +2,7 @@
 
 mod limits;
 
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, cast::AsArray};
@@ -18,15 +18,13 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::Format;
+use tracelake_encode::batch::{BATCH_ROWS, range_of};
+use tracelake_location::{Location, RandomAccess, from_read};
 
-pub(crate) use limits::CheckedFile;
-
-use crate::batch::{BATCH_ROWS, range_of};
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::{Location, RandomAccess, from_read};
-use crate::options::Format;
+pub use limits::{CheckedFile, UncheckedFile};
 
 /// Rows of a Parquet file that are read at a time if they have texts or lists: one row may take 1 MiB, as a line of
 /// the source, or twice that as a list. Others are read 1,024 at a time, which takes an eighth less time.
@@ -36,7 +34,7 @@ const WIDE_ROWS: usize = 64;
 ///
 /// # Errors
 /// When the file can't be read.
-pub(crate) fn count_lines(path: &Location) -> Result<u64> {
+pub fn count_lines(path: &Location) -> Result<u64> {
     let mut file = path.open()?;
     let mut buffer = vec![0; 1 << 16];
     let (mut lines, mut last) = (0, b'\n');
@@ -56,13 +54,15 @@ pub(crate) type BatchIterator =
     Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 /// A file whose footer was read.
-pub(crate) enum LakeFile {
+pub enum LakeFile {
+    /// A Parquet file.
     Parquet(ParquetRecordBatchReaderBuilder<CheckedFile>),
+    /// An Arrow file.
     Arrow(ArrowLakeFile),
 }
 
 /// An Arrow file whose footer was read.
-pub(crate) struct ArrowLakeFile {
+pub struct ArrowLakeFile {
     path: Location,
     file: RandomAccess,
     schema: SchemaRef,
@@ -87,7 +87,7 @@ impl LakeFile {
     /// # Errors
     /// [`ErrorKind::Corrupt`] when it isn't a file of the format, [`ErrorKind::Failed`] when the disk
     /// fails.
-    pub(crate) fn open(path: &Location, format: Format) -> Result<Self> {
+    pub fn open(path: &Location, format: Format) -> Result<Self> {
         let file = RandomAccess::open(path)?;
         match format {
             Format::Parquet => open_parquet(file)
@@ -103,7 +103,7 @@ impl LakeFile {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] when it is negative.
-    pub(crate) fn rows(&self, path: &Location) -> Result<u64> {
+    pub fn rows(&self, path: &Location) -> Result<u64> {
         match self {
             Self::Parquet(file) => u64::try_from(file.metadata().file_metadata().num_rows())
                 .map_err(|_| {
@@ -114,7 +114,7 @@ impl LakeFile {
     }
 
     /// The schema.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         match self {
             Self::Parquet(file) => file.schema(),
             Self::Arrow(file) => &file.schema,
@@ -126,7 +126,7 @@ impl LakeFile {
     ///
     /// # Errors
     /// When the values of an Arrow file cannot be read.
-    pub(crate) fn range(&self, column: &str) -> Result<Option<(i64, i64)>> {
+    pub fn range(&self, column: &str) -> Result<Option<(i64, i64)>> {
         let wider = |(a, b): (i64, i64), (c, d): (i64, i64)| (a.min(c), b.max(d));
         match self {
             Self::Parquet(file) => {
@@ -162,7 +162,7 @@ impl LakeFile {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub(crate) fn batches(
+    pub fn batches(
         self,
         columns: Option<&[&str]>,
     ) -> std::result::Result<BatchIterator, ArrowError> {
@@ -199,7 +199,7 @@ fn open_parquet(
     file: RandomAccess,
 ) -> std::result::Result<ParquetRecordBatchReaderBuilder<CheckedFile>, ParquetError> {
     limits::check_footer(&file)?;
-    let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+    let footer = ArrowReaderMetadata::load(&UncheckedFile(&file), ArrowReaderOptions::new())?;
     let file = CheckedFile::new(file, footer.metadata())?;
     Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
         file, footer,
@@ -248,7 +248,7 @@ fn read_batch(
 ) -> std::result::Result<RecordBatch, ArrowError> {
     let broken = |what: &str| ArrowError::ParseError(what.to_owned());
     let place =
-        place(block, file.len()?).ok_or_else(|| broken("a batch is outside of the file"))?;
+        place(block, file.size()?).ok_or_else(|| broken("a batch is outside of the file"))?;
     let length = usize::try_from(place.header + place.body).map_err(|_| broken("a large batch"))?;
     let bytes = file.read_at(place.start, length)?;
     let header_bytes = usize::try_from(place.header).map_err(|_| broken("a large header"))?;
@@ -281,26 +281,6 @@ fn batch_header(bytes: &[u8]) -> std::result::Result<BatchHeader<'_>, ArrowError
     batch.ok_or_else(|| ArrowError::ParseError("a block is not a batch".to_owned()))
 }
 
-impl Length for RandomAccess {
-    fn len(&self) -> u64 {
-        self.len().unwrap_or_default()
-    }
-}
-
-impl ChunkReader for RandomAccess {
-    type T = BufReader<Self>;
-
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        let mut file = self.try_clone()?;
-        file.seek(SeekFrom::Start(start))?;
-        Ok(BufReader::new(file))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<bytes::Bytes> {
-        limits::read_within(self, start, length as u64)
-    }
-}
-
 /// The batches of an Arrow file, and the rows in all of them. The headers of the batches have these, the footer only
 /// says where the batches are.
 ///
@@ -310,7 +290,7 @@ fn batches_of(
     file: &RandomAccess,
 ) -> std::result::Result<(MetadataVersion, Vec<Block>, u64), ArrowError> {
     let broken = |what: &str| ArrowError::ParseError(what.to_owned());
-    let bytes = file.len()?;
+    let bytes = file.size()?;
     let footer_end = bytes.checked_sub(10);
     let footer_end = footer_end.ok_or_else(|| broken("it is too short"))?;
     let trailer = file.read_at(footer_end, 10)?;
@@ -391,7 +371,7 @@ fn place(block: &Block, end: u64) -> Option<BatchPlace> {
 }
 
 /// An error of the Parquet crate. One of the disk keeps its code.
-pub(crate) fn not_parquet(path: &Location, error: ParquetError) -> Error {
+pub fn not_parquet(path: &Location, error: ParquetError) -> Error {
     if let ParquetError::External(source) = error {
         return match source.downcast::<io::Error>() {
             Ok(disk) if disk.raw_os_error().is_some() || is_ours(&disk) => {
@@ -431,10 +411,10 @@ mod tests {
 
     use arrow_array::{Array, Int64Array};
     use arrow_schema::{DataType, Field, Schema};
+    use tracelake_core::options::Codec;
+    use tracelake_encode::arrow_file::ArrowFile;
 
     use super::*;
-    use crate::arrow_file::ArrowFile;
-    use crate::options::Codec;
 
     fn arrow_file(codec: Codec) -> Vec<u8> {
         let fields = ["a", "time"].map(|name| Field::new(name, DataType::Int64, true));

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::line_ending::LineEnding;
 use tracelake_schema::Syntax;
+use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
 use super::syntax::{ChunkRecords, Ends};
-use crate::error::{Error, ErrorKind, Result};
-use crate::field_order::FieldOrder;
-use crate::source::{Chunk, LINE_LIMIT, Magic, Source};
-use crate::split::LineEnding;
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
@@ -31,7 +31,7 @@ impl SplitChunk {
     }
 
     /// Whether its records take much more room than its text: up to 200 bytes each, see
-    /// [`quoted::QuotedRecords`](crate::quoted::QuotedRecords).
+    /// [`quoted::QuotedRecords`](tracelake_encode::quoted::QuotedRecords).
     pub(super) fn is_dense(&self) -> bool {
         self.records.count() > DENSE_RECORDS
     }

@@ -9,13 +9,13 @@ use std::io::Write;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tracelake_core::error::Result;
+use tracelake_core::field_order::FieldOrder;
+use tracelake_encode::output::{Block, BlockBuilder, Encoding, OutputFile};
+use tracelake_encode::reject::Reject;
+use tracelake_source::{Fingerprint, Source};
 
 use crate::bad_row::{BadRow, BadShare};
-use crate::error::Result;
-use crate::field_order::FieldOrder;
-use crate::output::{Block, BlockBuilder, Encoding, OutputFile};
-use crate::reject::Reject;
-use crate::source::{Fingerprint, Source};
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 
@@ -29,11 +29,11 @@ const CHUNKS_IN_A_TURN: usize = 32;
 /// The counts of a part that was converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// Rows in the source.
+    /// ChunkConverter in the source.
     pub rows_in: u64,
-    /// Rows in the output.
+    /// ChunkConverter in the output.
     pub rows_out: u64,
-    /// Rows that could not be converted.
+    /// ChunkConverter that could not be converted.
     pub rows_rejected: u64,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
@@ -67,14 +67,14 @@ pub fn convert_part<W: Write + Send>(
 ) -> Result<(Converted, W)> {
     let mut file = OutputFile::create(out, order.table, schema, encoding)?;
     let builder = syntax::block_builder(order, schema, &file, encoding);
-    let mut filler = Filler::new(text, builder, on_bad_row, tick);
-    let mut block = filler.fill()?;
+    let mut reader = BlockReader::new(text, builder, on_bad_row, tick);
+    let mut block = reader.fill()?;
     while let Some(full) = block {
-        let (written, filled) = rayon::join(|| file.write(full), || filler.fill());
+        let (written, filled) = rayon::join(|| file.write(full), || reader.fill());
         written?;
         block = filled?;
     }
-    Ok((filler.converted(), file.finish()?))
+    Ok((reader.converted(), file.finish()?))
 }
 
 /// Reads one part of a text as batches of `batch_rows` rows, which `on_batch` gets in order. Otherwise
@@ -95,11 +95,11 @@ pub(crate) fn read_batches(
     tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
 ) -> Result<Converted> {
     let builder = BlockBuilder::batches(order.table, schema, batch_rows);
-    let mut filler = Filler::new(text, builder, on_bad_row, tick);
-    while let Some(block) = filler.fill()? {
+    let mut reader = BlockReader::new(text, builder, on_bad_row, tick);
+    while let Some(block) = reader.fill()? {
         on_batch(block.into_batch())?;
     }
-    Ok(filler.converted())
+    Ok(reader.converted())
 }
 
 /// The text of a table, from a file or a member of an archive, to be converted part by part. After an error it
@@ -107,8 +107,8 @@ pub(crate) fn read_batches(
 pub struct TableText<'a> {
     lines: Lines<'a>,
     /// The chunk to convert next; it has no lines at the end of a part.
-    now: SplitChunk,
-    place: TextPosition,
+    current: SplitChunk,
+    position: TextPosition,
     /// Whether `next_part` has been called.
     is_begun: bool,
 }
@@ -129,8 +129,8 @@ impl<'a> TableText<'a> {
     pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
             lines: Lines::new(source, order, part_rows),
-            now: SplitChunk::new(order.table.syntax),
-            place: TextPosition::default(),
+            current: SplitChunk::new(order.table.syntax),
+            position: TextPosition::default(),
             is_begun: false,
         }
     }
@@ -141,9 +141,9 @@ impl<'a> TableText<'a> {
     /// Those of the file.
     pub fn next_part(&mut self) -> Result<bool> {
         self.lines.start_part();
-        self.lines.read(&mut self.now)?;
+        self.lines.read(&mut self.current)?;
         let is_first = !std::mem::replace(&mut self.is_begun, true);
-        Ok(is_first || self.now.has_lines())
+        Ok(is_first || self.current.has_lines())
     }
 
     /// Skips the current part; `tick` is as in [`convert_part`].
@@ -151,15 +151,15 @@ impl<'a> TableText<'a> {
     /// # Errors
     /// Those of the file, and what `tick` returns.
     pub fn pass_part(&mut self, tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        while self.now.has_lines() {
-            self.place.pass(&self.now);
-            self.lines.read(&mut self.now)?;
-            tick(self.now.position)?;
+        while self.current.has_lines() {
+            self.position.pass(&self.current);
+            self.lines.read(&mut self.current)?;
+            tick(self.current.position)?;
         }
         Ok(())
     }
 
-    /// What was read of the file so far.
+    /// The fingerprint of the bytes read so far.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.lines.source().fingerprint()
@@ -175,17 +175,17 @@ impl<'a> TableText<'a> {
 }
 
 /// Makes blocks of the rows of a part.
-struct Filler<'a, 'b> {
+struct BlockReader<'a, 'b> {
     lines: &'a mut Lines<'b>,
     /// The chunk to convert next.
-    now: &'a mut SplitChunk,
+    current: &'a mut SplitChunk,
     ahead: ReadAhead,
-    rows: Rows<'a>,
+    rows: ChunkConverter<'a>,
     /// The number of rows before the part.
     before: u64,
 }
 
-impl<'a, 'b> Filler<'a, 'b> {
+impl<'a, 'b> BlockReader<'a, 'b> {
     fn new(
         text: &'a mut TableText<'b>,
         builder: BlockBuilder,
@@ -195,12 +195,12 @@ impl<'a, 'b> Filler<'a, 'b> {
         let order = text.lines.order();
         Self {
             lines: &mut text.lines,
-            now: &mut text.now,
+            current: &mut text.current,
             ahead: ReadAhead::new(order.table.syntax),
-            before: text.place.rows,
-            rows: Rows {
+            before: text.position.rows,
+            rows: ChunkConverter {
                 order,
-                place: &mut text.place,
+                position: &mut text.position,
                 builder,
                 rejected: 0,
                 on_bad_row,
@@ -211,9 +211,9 @@ impl<'a, 'b> Filler<'a, 'b> {
 
     /// The counts, after the last block.
     fn converted(&self) -> Converted {
-        let Rows { builder, .. } = &self.rows;
+        let ChunkConverter { builder, .. } = &self.rows;
         Converted {
-            rows_in: self.rows.place.rows - self.before,
+            rows_in: self.rows.position.rows - self.before,
             rows_out: builder.pushed(),
             rows_rejected: self.rows.rejected,
             sentinels_mapped: builder.sentinels_mapped(),
@@ -225,48 +225,48 @@ impl<'a, 'b> Filler<'a, 'b> {
     fn fill(&mut self) -> Result<Option<Block>> {
         let Self {
             lines,
-            now,
+            current,
             ahead,
             rows,
             ..
         } = self;
-        while rows.have_room_for(now) {
+        while rows.have_room_for(current) {
             let ((), converted) = rayon::join(
                 || ahead.read(|chunk| lines.read(chunk)),
-                || ahead.while_converting(|| rows.convert(now, ahead)),
+                || ahead.while_converting(|| rows.convert(current, ahead)),
             );
             converted?;
-            ahead.next(now)?;
+            ahead.next(current)?;
         }
         rows.builder.finish()
     }
 }
 
 /// The rows of a part, chunk by chunk.
-struct Rows<'a> {
+struct ChunkConverter<'a> {
     order: &'a FieldOrder,
     /// Of the next chunk.
-    place: &'a mut TextPosition,
+    position: &'a mut TextPosition,
     builder: BlockBuilder,
     rejected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
 }
 
-impl Rows<'_> {
+impl ChunkConverter<'_> {
     /// Whether a chunk has rows for this block.
     fn have_room_for(&self, split: &SplitChunk) -> bool {
         split.has_lines() && !self.builder.is_full(split.records.rows())
     }
 
     /// Converts a chunk, and those that are ready after it.
-    fn convert(&mut self, now: &mut SplitChunk, ahead: &ReadAhead) -> Result<()> {
-        self.push(now)?;
+    fn convert(&mut self, current: &mut SplitChunk, ahead: &ReadAhead) -> Result<()> {
+        self.push(current)?;
         for _ in 1..CHUNKS_IN_A_TURN {
-            if !ahead.next_if(now, |next| self.have_room_for(next)) {
+            if !ahead.next_if(current, |next| self.have_room_for(next)) {
                 break;
             }
-            self.push(now)?;
+            self.push(current)?;
         }
         Ok(())
     }
@@ -280,18 +280,18 @@ impl Rows<'_> {
         } = split;
         let lines = chunk.lines();
         let rejects = syntax::push(&mut self.builder, lines, records, self.order)?;
-        self.place.first_chunk = (self.place.rows == 0).then(|| BadShare {
+        self.position.first_chunk = (self.position.rows == 0).then(|| BadShare {
             bad: rejects.len() as u64,
             rows: records.count(),
         });
         for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
             for reject in rejects {
-                (self.on_bad_row)(&self.place.of(lines, reject))?;
+                (self.on_bad_row)(&self.position.of(lines, reject))?;
                 self.rejected += 1;
             }
             (self.tick)(*position)?;
         }
-        self.place.pass(split);
+        self.position.pass(split);
         (self.tick)(*position)
     }
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tracelake_core::error::Result;
 use tracelake_schema::Syntax;
 
 use super::lines::SplitChunk;
-use crate::error::Result;
 
 /// How many chunks may be read ahead. A thread that has read this many helps with converting until only half
 /// of them are left. A higher limit gains nothing and takes more of the cache.
@@ -72,11 +72,11 @@ impl ReadAhead {
         converted
     }
 
-    /// Puts the next chunk in place of `now`, which has been converted. Returns false if that one doesn't fit,
+    /// Puts the next chunk in place of `current`, which has been converted. Returns false if that one doesn't fit,
     /// or if it is time to look for other work.
     pub(super) fn next_if(
         &self,
-        now: &mut SplitChunk,
+        current: &mut SplitChunk,
         fits: impl FnOnce(&SplitChunk) -> bool,
     ) -> bool {
         let is_awaited = |chunks: &mut Chunks| chunks.is_reading && chunks.ready.is_empty();
@@ -89,23 +89,23 @@ impl ReadAhead {
         let Some(Ok(next)) = chunks.ready.pop_front_if(fits) else {
             return false;
         };
-        self.replace(&mut chunks, now, next);
+        self.replace(&mut chunks, current, next);
         true
     }
 
-    /// Puts the next chunk in place of `now`, which has been converted. [`ReadAhead::read`] must have returned.
+    /// Puts the next chunk in place of `current`, which has been converted. [`ReadAhead::read`] must have returned.
     ///
     /// # Errors
     /// If that chunk could not be read.
-    pub(super) fn next(&self, now: &mut SplitChunk) -> Result<()> {
+    pub(super) fn next(&self, current: &mut SplitChunk) -> Result<()> {
         let mut chunks = self.lock();
         let next = chunks.ready.pop_front().expect("a chunk was read");
-        self.replace(&mut chunks, now, next?);
+        self.replace(&mut chunks, current, next?);
         Ok(())
     }
 
-    fn replace(&self, chunks: &mut Chunks, now: &mut SplitChunk, next: SplitChunk) {
-        let mut done = std::mem::replace(now, next);
+    fn replace(&self, chunks: &mut Chunks, current: &mut SplitChunk, next: SplitChunk) {
+        let mut done = std::mem::replace(current, next);
         if done.is_dense() {
             // Its records take more room than the others need.
             done = SplitChunk::new(self.syntax);

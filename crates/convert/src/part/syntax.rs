@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use arrow_schema::SchemaRef;
 use rayon::prelude::*;
+use tracelake_core::error::Result;
+use tracelake_core::fault::Fault;
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::line_ending::LineEnding;
+use tracelake_encode::cell::Row;
+use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
+use tracelake_encode::reject::Reject;
 use tracelake_schema::Syntax;
 
-use crate::cell::Row;
-use crate::error::Result;
-use crate::fault::Fault;
-use crate::field_order::FieldOrder;
-use crate::output::{BlockBuilder, Encoding, OutputFile};
-use crate::reject::Reject;
-use crate::split::LineEnding;
-use crate::{json, quoted, split};
+use tracelake_encode::{json, quoted, split};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

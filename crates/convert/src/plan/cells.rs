@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::part_key::{CellName, of_cell};
 use tracelake_schema::{Cells, Files, Trace};
 
 use super::Request;
 use crate::discover::{FoundPart, FoundSource, FoundTable, Skipped};
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::part_key::{CellName, of_cell};
 
 /// Gives each part the cell that it is of. The parts of a source have a cell each, or none has one.
 ///

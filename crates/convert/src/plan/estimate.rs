@@ -1,10 +1,10 @@
-//! What a conversion takes of the disk and how long, from the sizes of the sources alone.
+//! Estimates the disk space and the time of a conversion, from the sizes of the sources alone.
 
+use tracelake_core::options::Codec;
+use tracelake_encode::output::Encoding;
 use tracelake_schema::Syntax;
 
-use super::ratios::{RATIOS, SMALL_OUTPUT, SPEEDS};
-use crate::options::{Codec, Format};
-use crate::output::Encoding;
+use super::ratios::{RATIOS, Ratio, SMALL_OUTPUT, SPEEDS, Speed};
 
 /// How much faster or slower a machine may be than the one that was measured.
 const MACHINES: u64 = 2;
@@ -25,7 +25,7 @@ pub struct SourceSize {
     pub is_whole: bool,
 }
 
-/// What a conversion takes, each as the least and the most that is likely.
+/// The cost of a conversion, each as the least and the most that is likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
     /// Bytes of all outputs.
@@ -34,26 +34,6 @@ pub struct Estimate {
     pub largest: u64,
     /// Seconds.
     pub seconds: (u64, u64),
-}
-
-/// Output of a kind of source, in bytes for 1,000 bytes of it.
-#[derive(Debug)]
-pub(super) struct Ratio {
-    pub(super) syntax: Syntax,
-    pub(super) is_gzip: bool,
-    pub(super) format: Format,
-    pub(super) codec: Codec,
-    pub(super) low: u64,
-    pub(super) high: u64,
-}
-
-/// CPU time of a kind of source, in milliseconds for 1,000,000,000 bytes of it.
-#[derive(Debug)]
-pub(super) struct Speed {
-    pub(super) syntax: Syntax,
-    pub(super) is_gzip: bool,
-    pub(super) low: u64,
-    pub(super) high: u64,
 }
 
 impl Estimate {
@@ -123,6 +103,7 @@ fn speed(file: &SourceSize) -> Option<&'static Speed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tracelake_core::options::Format;
 
     fn file(bytes: u64) -> SourceSize {
         SourceSize {

@@ -3,49 +3,50 @@
 mod cells;
 mod estimate;
 mod parts;
-mod rank;
 mod ratios;
 mod recognise;
 mod request;
 mod shards;
+mod table_index;
 
 use std::collections::BTreeSet;
 
 use arrow_schema::SchemaRef;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::origin::Origin;
+use tracelake_core::part_key::PartKey;
+use tracelake_core::words::several;
+use tracelake_encode::output::Encoding;
+use tracelake_lake::manifest::is_relative;
+use tracelake_location::Location;
 use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
+use tracelake_source as source;
+use tracelake_source::Member;
 
 use crate::discover::checksums::Checksums;
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::field_order::FieldOrder;
-use crate::location::Location;
-use crate::manifest::is_relative;
-use crate::origin::Origin;
-use crate::output::Encoding;
-use crate::part_key::PartKey;
-use crate::source::{self, Member};
-use crate::words::several;
 
 use parts::{part_plan, plan_table};
 
 pub use estimate::{Estimate, SourceSize};
-pub use rank::TableRank;
 pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
 pub use shards::Shard;
+pub use table_index::TableIndex;
 
 /// The most parts that the names of a table's files may speak of; published tables have up to 500. A
 /// name alone must not decide how much memory a plan takes.
 pub const PARTS_LIMIT: u32 = 1_000_000;
 
-/// What will be done: every input, every output, nothing left to decide.
+/// The work to do: every input, every output, nothing left to decide.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The directory that source paths are relative to.
     pub source: Location,
     /// The trace.
     pub trace: &'static Trace,
-    /// What decides the bytes of the outputs, such as their layout and the policy on bad rows.
+    /// Settings that decide the outputs' bytes, such as their layout and the policy on bad rows.
     pub origin: Origin,
     /// The format of the output files, and how they are compressed.
     pub encoding: Encoding,
@@ -55,11 +56,11 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Files that are cut into parts, or hold several tables.
     pub streams: Vec<StreamPlan>,
-    /// What is derived from tables of the lake.
+    /// The tables to derive from tables of the lake.
     pub derived: Vec<&'static Derived>,
     /// Tables of the trace that are not there, in its order; `jobs of cell b` if only one cell lacks it.
     pub absent: Vec<String>,
-    /// What people should know before the work begins.
+    /// Warnings for people to read before the work begins.
     pub warnings: Vec<String>,
 }
 
@@ -67,7 +68,7 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub struct TablePlan {
     /// Its place in the trace.
-    pub rank: TableRank,
+    pub rank: TableIndex,
     /// Which field of its files is which column.
     pub order: FieldOrder,
     /// Its Arrow schema.
@@ -85,12 +86,12 @@ pub struct StreamPlan {
     pub source: String,
     /// The size of the input.
     pub bytes: u64,
-    /// What the store of the input names its content by, if it does.
+    /// The ETag of the input in its store, if it has one.
     pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<String>,
-    /// What it holds, in order. Of an archive of all tables, what it may hold.
-    pub tables: Vec<TableRank>,
+    /// The tables it holds, in order. For an archive of all tables, those it may hold.
+    pub tables: Vec<TableIndex>,
     /// Lines of a table in a part, the last one of which has the rest.
     pub part_rows: u64,
 }
@@ -107,7 +108,7 @@ pub struct PartPlan {
     pub recorded: String,
     /// The size of the input.
     pub bytes: u64,
-    /// What the store of the input names its content by, if it does.
+    /// The ETag of the input in its store, if it has one.
     pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<String>,
@@ -142,7 +143,7 @@ impl Plan {
 
     /// The stream that holds a table, if one does.
     #[must_use]
-    pub fn stream_of(&self, table: TableRank) -> Option<&StreamPlan> {
+    pub fn stream_of(&self, table: TableIndex) -> Option<&StreamPlan> {
         self.streams
             .iter()
             .find(|stream| stream.tables.contains(&table))
@@ -319,7 +320,7 @@ impl Recognised {
         })
     }
 
-    /// What was found of a table.
+    /// The files found for a table.
     fn of(&self, table: &Table) -> Option<&FoundTable> {
         let mut tables = self.found.tables.iter();
         tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
@@ -371,7 +372,7 @@ fn skipped(found: &FoundSource) -> Vec<String> {
     warnings.chain(more).collect()
 }
 
-/// What is converted of a source.
+/// The selected parts of a source.
 #[derive(Default)]
 struct Chosen {
     tables: Vec<TablePlan>,
@@ -393,7 +394,7 @@ fn choose(
     } = source;
     let mut chosen = Chosen::default();
     let mut archived = Vec::new();
-    for (rank, table) in TableRank::published(trace) {
+    for (rank, table) in TableIndex::published(trace) {
         let is_wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
         if !is_wanted {
@@ -470,7 +471,7 @@ fn nothing_selected(request: &Request, source: &Recognised) -> Error {
         .hint(format!("change --parts: {}", tables.join("; ")))
 }
 
-/// What is to be derived.
+/// The derivations to make.
 fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Derived>> {
     let wanted = request.derive.iter().map(|rule| {
         let mut known = trace.derived.iter();
@@ -535,7 +536,7 @@ fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFi
 fn stream(
     request: &Request,
     file: &FoundFile,
-    tables: Vec<TableRank>,
+    tables: Vec<TableIndex>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
     let listed = checksums.and_then(|sums| sums.of("", &file.path));
@@ -551,7 +552,7 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(rank: TableRank, order: FieldOrder) -> Self {
+    fn whole(rank: TableIndex, order: FieldOrder) -> Self {
         Self {
             rank,
             schema: tracelake_schema::arrow::arrow_schema(order.table),

@@ -1,22 +1,22 @@
 //! The parts of one table: which are there, which are missing, and where their outputs go.
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::{Format, Layout};
+use tracelake_core::part_key::{PartKey, listed};
+use tracelake_lake::manifest::REJECTS;
 use tracelake_schema::Table;
 
-use super::{PARTS_LIMIT, PartPlan, Request, TablePlan, TableRank};
+use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
-use crate::error::{Error, ErrorKind, Result};
-use crate::field_order::FieldOrder;
-use crate::manifest::REJECTS;
-use crate::options::{Format, Layout};
-use crate::part_key::{PartKey, listed};
 
 /// Plans the parts of a table that are files.
 pub(super) fn plan_table(
     request: &Request,
     found: &FoundSource,
     here: &FoundTable,
-    rank: TableRank,
+    rank: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {

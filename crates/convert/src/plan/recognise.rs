@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_encode::value;
+use tracelake_location::Location;
 use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
+use tracelake_source::{Chunk, Magic, Source};
 
 use crate::bad_row::exported_table;
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{FoundSource, FoundTable};
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::Location;
-use crate::source::{Chunk, Magic, Source};
-use crate::value;
 
 use super::Request;
 
@@ -84,7 +84,7 @@ fn table_of_first_row(
         )),
         [] => Err(failed(format!(
             "no known table has {}",
-            crate::words::several(count_fields(&row) as u64, "field")
+            tracelake_core::words::several(count_fields(&row) as u64, "field")
         ))),
         _ => Err(failed(format!(
             "its first row fits {}",

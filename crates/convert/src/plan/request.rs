@@ -1,20 +1,19 @@
-//! What is asked for, before anything was looked at.
+//! The request, before anything was looked at.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use tracelake_core::options::{Layout, OnBadRow};
+use tracelake_core::origin::Settings;
+use tracelake_encode::output::Encoding;
+use tracelake_location::Location;
 use tracelake_schema::{Files, Rule, Trace};
-
-use crate::location::Location;
-use crate::options::{Layout, OnBadRow};
-use crate::origin::Settings;
-use crate::output::Encoding;
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
 /// groups, so that each part is some hundred megabytes.
 pub const PART_ROWS: u64 = 1 << 24;
 
-/// What is asked for.
+/// A conversion request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// A directory laid out as published, one table's directory, or one file: on disk, in a bucket or on
@@ -36,7 +35,7 @@ pub struct Request {
     pub encoding: Encoding,
     /// Which checksums the source is checked against.
     pub checksums: ChecksumSource,
-    /// What to do with a row that can't be converted.
+    /// The policy for a row that can't be converted.
     pub on_bad_row: OnBadRow,
     /// Rows in a part of a table that is published in one file, at least 1; `None` for [`PART_ROWS`].
     pub part_rows: Option<u64>,

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::str::FromStr;
 
-use super::{Plan, StreamPlan};
-use crate::plan_file::{
+use tracelake_lake::plan_file::{
     MOST_SHARDS, PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
 };
+
+use super::{Plan, StreamPlan};
 
 /// One of the shards of a plan, such as `0/4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

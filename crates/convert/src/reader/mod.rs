@@ -10,21 +10,21 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_location::Location;
 use tracelake_schema::Trace;
+use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::location::Location;
 use crate::part::{Converted, TableText, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
-use crate::source::Source;
 
-pub use crate::batch::BATCH_ROWS;
+pub use tracelake_encode::batch::BATCH_ROWS;
 
 /// Batches that are read ahead, besides the one that is being made.
 const READ_AHEAD: usize = 2;
 
-/// What is called for each bad row.
+/// A callback for each bad row.
 pub type OnBadRow = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
 
 /// How a file is read.
@@ -33,7 +33,7 @@ pub struct ReadOptions {
     pub trace: Option<&'static Trace>,
     /// The table; `None` to recognise it. An archive of several tables needs it.
     pub table: Option<String>,
-    /// What is called for each bad row, in the order of the file and before the batch of the rows
+    /// The callback for each bad row, in the order of the file and before the batch of the rows
     /// around it; `None` to end with the first one. An error that it returns ends the reading.
     ///
     /// It's called in [`PartReader::next`], by the thread that iterates.
@@ -103,7 +103,7 @@ impl Default for ReadOptions {
 ///     ..ReadOptions::default()
 /// };
 /// assert!(read_part(path, options)?.all(|batch| batch.is_ok()));
-/// # Ok::<(), tracelake_convert::error::Error>(())
+/// # Ok::<(), tracelake_core::error::Error>(())
 /// ```
 pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<PartReader> {
     let path = path.into();
@@ -236,7 +236,7 @@ impl Drop for PartReader {
     }
 }
 
-/// What the thread that reads ahead sends.
+/// A message from the thread that reads ahead.
 enum Message {
     Batch(RecordBatch),
     BadRow(BadRow<'static>),

@@ -9,11 +9,11 @@ use std::sync::Mutex;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
+use tracelake_core::field_order::FieldOrder;
+use tracelake_encode::output::Encoding;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
 use super::*;
-use crate::field_order::FieldOrder;
-use crate::output::Encoding;
 use crate::part::convert_part;
 
 /// Fields of a column in every spelling, and faulty ones.

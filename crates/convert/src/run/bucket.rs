@@ -1,23 +1,25 @@
 //! How a run joins the others that work on a lake in a bucket, and how it ends.
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::Event;
+use tracelake_core::seal::sha256;
+use tracelake_core::words;
+use tracelake_lake::manifest::Manifest;
+use tracelake_lake::plan_file::PlanFile;
+use tracelake_lake::store::{
+    LakeProgress, LakeState, finished_by_another, orphaned_base, plan_bytes,
+};
+use tracelake_location::Url;
 use tracelake_schema::Trace;
 
-use super::left::has_all;
+use super::remaining::has_all;
 use super::states::{SightedPlan, Sighting, Step, decide};
 use super::{Outcome, Run};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::location::Url;
-use crate::manifest::Manifest;
-use crate::plan_file::PlanFile;
-use crate::seal::sha256;
-use crate::store::{LakeProgress, LakeState, finished_by_another, orphaned_base, plan_bytes};
-use crate::words;
 
 /// How many times a run looks at a lake that others change at the same time before it gives up.
 const LOOKS: usize = 8;
 
-/// What to do about a plan that isn't the run's own.
+/// The hint for a plan that isn't the run's own.
 const TAKE_OVER: &str = "wait for the runs that work by it; if there are none, pass --take-over";
 
 /// A lake in a bucket that a run has joined.
@@ -256,7 +258,7 @@ pub(super) fn two_lakes(manifest: &Manifest, plan: &PlanFile) -> Error {
     Error::new(ErrorKind::Refused, reason).hint(TAKE_OVER)
 }
 
-/// What is known of a lake by its plan and manifest alone.
+/// The progress of a lake, by its plan and manifest alone.
 fn sighted(state: &LakeState) -> LakeProgress {
     if let Some(Ok(manifest)) = state.manifest.as_ref().map(|found| &found.content) {
         return LakeProgress::finished(manifest.clone());

@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use rayon::prelude::*;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::{Event, EventSink};
+use tracelake_core::origin::Origin;
+use tracelake_core::words::for_shell;
+use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
+use tracelake_lake::plan_file::{Assignment, PlanFile};
+use tracelake_lake::store::{Lake, LakeProgress, Unnamed, read_manifest};
+use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::bucket::{committed, two_lakes};
-use super::left::{has_all, incomplete, left_with};
 use super::recheck::{Hints, Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
+use super::remaining::{has_all, incomplete, remaining_with};
 use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, EventSink};
-use crate::location::Location;
-use crate::manifest::{Manifest, PartFacts, TableFacts};
-use crate::origin::Origin;
 use crate::plan::table_names;
-use crate::plan_file::{Assignment, PlanFile};
-use crate::store::{Lake, LakeProgress, Unnamed, read_manifest};
-use crate::words::for_shell;
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct CommitOptions<'a> {
     pub threads: usize,
     /// The most rows that may be rejected in the whole lake; `None` for what the shards were asked.
     pub max_rejects: Option<u64>,
-    /// What becomes of outputs that no shard noted.
+    /// The policy for outputs that no shard noted.
     pub unnamed: Unnamed,
     /// Whether every output is read, even where a bucket lists it as it was noted.
     pub verify_outputs: bool,
@@ -139,7 +139,7 @@ impl Commit {
         })?;
         nothing_foreign(root)?;
         let parts = pool.install(|| self.believed(trace, plan, options, watch))?;
-        let missing = left_with(trace, plan, &self.progress, &parts);
+        let missing = remaining_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {
             return Err(incomplete(root, &missing, plan.shards));
         }
@@ -285,12 +285,12 @@ fn report_removed(removed: &[String], watch: EventSink<'_>) {
     }
 }
 
-/// What puts the parts of a lake together.
+/// Puts the parts of a lake together.
 pub(super) struct Committer<'a> {
     lake: &'a Lake,
     trace: &'static Trace,
     origin: Origin,
-    /// What becomes of outputs that no facts name.
+    /// The policy for outputs that no facts name.
     unnamed: Unnamed,
     watch: EventSink<'a>,
 }

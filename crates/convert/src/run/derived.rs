@@ -1,14 +1,14 @@
 //! Derived tables: what is derived from each part that is committed.
 
 use rayon::prelude::*;
+use tracelake_core::error::Result;
+use tracelake_lake::manifest::PartFacts;
+use tracelake_lake::store::inside;
 use tracelake_schema::Derived;
 
 use super::{Parts, Run, Shared, TablePart, parts_of};
 use crate::derive::derive;
-use crate::error::Result;
-use crate::manifest::PartFacts;
-use crate::plan::TableRank;
-use crate::store::inside;
+use crate::plan::TableIndex;
 
 impl Run<'_> {
     /// The parts that a derived table lacks, each with the part that it is made of.
@@ -18,7 +18,7 @@ impl Run<'_> {
     ) -> Vec<(&'static Derived, TablePart, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
             let rank = |table| {
-                let rank = TableRank::of(self.plan.trace, table);
+                let rank = TableIndex::of(self.plan.trace, table);
                 rank.expect("what is derived, and from what, are tables of the trace")
             };
             let (rank, from) = (rank(derived.table.name), rank(derived.from));
@@ -59,7 +59,7 @@ impl Run<'_> {
                 sentinels_mapped: 0,
                 time_min: None,
                 time_max: None,
-                left_out: Some(made.left_out),
+                rows_not_derived: Some(made.rows_not_derived),
                 output: committed.into_facts(),
                 rejects: None,
             };

@@ -5,17 +5,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::event::Event;
+use tracelake_core::options::OnBadRow;
+use tracelake_lake::manifest::{FileFacts, PartFacts};
+use tracelake_lake::store::{Committed, Journal, Staging};
+use tracelake_source::Fingerprint;
+
 use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
-use crate::error::{Error, ErrorKind, Result, escape};
-use crate::event::Event;
-use crate::manifest::{FileFacts, PartFacts};
-use crate::options::OnBadRow;
 use crate::part::{Converted, TableText, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
-use crate::source::Fingerprint;
-use crate::store::{Committed, Journal, Staging};
 
 /// Reports how far a file is read, and stops reading when the run should stop.
 pub(super) struct Ticks<'a> {
@@ -83,7 +84,7 @@ impl Run<'_> {
             check_sha256(&path, expected, &fingerprint.sha256)?;
         }
         ticks.read_up_to(fingerprint.bytes);
-        // What becomes visible was made from what is at SRC now.
+        // The output must have been made from what is at SRC now.
         source.confirm()?;
         Ok(StagedPart {
             table,
@@ -118,7 +119,7 @@ impl Run<'_> {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
                     if rejects.is_none() {
-                        self.doubt(table, path, bad_row);
+                        self.wrong_file_warning(table, path, bad_row);
                     }
                     self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
@@ -154,8 +155,8 @@ impl Run<'_> {
     }
 
     /// Warns that a file is hardly one of its table, for the first such file of a table.
-    fn doubt(&self, table: &TablePlan, path: &Path, bad_row: &BadRow<'_>) {
-        let Some(doubt) = bad_row.doubt(&table.order) else {
+    fn wrong_file_warning(&self, table: &TablePlan, path: &Path, bad_row: &BadRow<'_>) {
+        let Some(doubt) = bad_row.wrong_file_warning(&table.order) else {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,7 +203,7 @@ impl Run<'_> {
                 sha256: source.sha256,
             },
             of: None,
-            left_out: None,
+            rows_not_derived: None,
             rows_in: converted.rows_in,
             rows_out: converted.rows_out,
             rows_rejected: converted.rows_rejected,

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::Event;
+use tracelake_lake::manifest::PartFacts;
+use tracelake_lake::store::LakeProgress;
+use tracelake_source as source;
+use tracelake_source::Fingerprint;
 
 use super::recheck::{Hints, Outputs, no_file_twice};
 use super::{Parts, Run, TablePart};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::manifest::PartFacts;
 use crate::plan::{PartPlan, StreamPlan};
-use crate::source::{self, Fingerprint};
-use crate::store::LakeProgress;
 
 impl Run<'_> {
     /// Says what of the manifest and the journals isn't believed.
@@ -79,7 +80,7 @@ impl Run<'_> {
                 // The file is of another part, and this one is made again.
                 Some(_) if is_misplaced => {}
                 Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
-                // What it is made of is validated as well, and it is made again.
+                // Its source part is validated as well, and it is made again.
                 None if !whole && self.is_derived(key) => {}
                 // The part that the file belongs to is made again if it isn't listed too.
                 None if !whole && is_planned() => {}

@@ -9,10 +9,10 @@ mod commit;
 mod derived;
 mod files;
 mod keep;
-mod left;
-mod look;
+mod preview;
 mod recheck;
 mod refuse;
+mod remaining;
 mod room;
 mod run_options;
 mod schedule;
@@ -24,25 +24,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::{Event, EventSink};
+use tracelake_core::part_key::PartKey;
+use tracelake_core::words::several;
+use tracelake_lake::manifest::{self, Manifest, PartFacts};
+use tracelake_lake::plan_file::{Assignment, PlanFile};
+use tracelake_lake::store::{Journal, Lake, LakeProgress};
+use tracelake_location::Location;
 use tracelake_schema::Trace;
+use tracelake_source as source;
+use tracelake_source::{Fingerprint, Interrupt, Source};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, EventSink};
-use crate::location::Location;
-use crate::manifest::{self, Manifest, PartFacts};
-use crate::part_key::PartKey;
-use crate::plan::{Plan, Shard, TableRank};
-use crate::plan_file::{Assignment, PlanFile};
-use crate::source::{self, Fingerprint, Interrupt, Source};
-use crate::store::{Journal, Lake, LakeProgress};
-use crate::words::several;
+use crate::plan::{Plan, Shard, TableIndex};
 use bucket::Joined;
-use left::Cuts;
+use remaining::Cuts;
 use schedule::Work;
 
 pub use commit::{Commit, CommitOptions};
-pub use left::{Left, left};
-pub use look::{FinishedParts, look};
+pub use preview::{FinishedParts, preview};
+pub use remaining::{Remaining, remaining};
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 
@@ -62,10 +63,10 @@ pub struct Outcome {
 type Parts = BTreeMap<TablePart, PartFacts>;
 
 /// A table of the trace, and a part of it.
-type TablePart = (TableRank, PartKey);
+type TablePart = (TableIndex, PartKey);
 
 /// The parts of one table.
-fn parts_of(parts: &Parts, table: TableRank) -> impl Iterator<Item = (PartKey, &PartFacts)> {
+fn parts_of(parts: &Parts, table: TableIndex) -> impl Iterator<Item = (PartKey, &PartFacts)> {
     let parts = parts.range((table, PartKey::FIRST)..);
     let parts = parts.take_while(move |((rank, _), _)| *rank == table);
     parts.map(|((_, key), facts)| (*key, facts))
@@ -111,7 +112,7 @@ pub fn convert(
 }
 
 /// Prepares the lake at `out` for the shards of a plan, and writes the plan, as the first worker would.
-/// Whoever starts workers finds out this way whether the lake can be made, before it starts any.
+/// A launcher learns this way whether the lake can be made, before it starts any workers.
 ///
 /// Returns the plan; `None` if the lake is finished, and has everything of it.
 ///
@@ -162,7 +163,7 @@ fn report_leftovers(lake: &Lake, watch: EventSink<'_>) {
     }
 }
 
-/// What every step of a run needs.
+/// The inputs of every step of a run.
 struct Run<'a> {
     plan: &'a Plan,
     lake: &'a Lake,
@@ -178,11 +179,11 @@ struct Run<'a> {
     /// The most bytes that the manifest takes with the parts so far.
     manifest_bytes: AtomicU64,
     /// Tables of which a file was said to be in doubt; once for each is enough.
-    doubted: Mutex<BTreeSet<TableRank>>,
+    doubted: Mutex<BTreeSet<TableIndex>>,
     watch: EventSink<'a>,
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 struct Shared {
     kept: Parts,
     /// Whether the plan of unfinished shards stays, because this run continues it.
@@ -216,7 +217,7 @@ impl<'a> Run<'a> {
 
     /// A plain run: everything, and then the commit.
     fn convert(&self) -> Result<Outcome> {
-        let progress = look::progress(self.lake, self.run_options)?;
+        let progress = preview::progress(self.lake, self.run_options)?;
         self.refuse(&progress)?;
         self.refuse_other_plan(&progress)?;
         self.check_derived(&progress)?;
@@ -375,7 +376,7 @@ fn last_of_each(trace: &'static Trace, progress: &LakeProgress) -> Parts {
     let parts = progress.parts.iter();
     // A journal may name any table.
     let parts = parts.filter_map(|(table, facts)| {
-        let rank = TableRank::of(trace, table)?;
+        let rank = TableIndex::of(trace, table)?;
         Some(((rank, facts.key()), facts.clone()))
     });
     parts.collect()
@@ -401,7 +402,7 @@ fn digest(path: &Location, interrupt: &Interrupt) -> Result<String> {
     Ok(found.sha256)
 }
 
-/// What fails once a signal arrived, whose number is then in `stop`, or a part failed.
+/// An interrupt that fails once a signal has arrived, whose number is then in `stop`, or a part failed.
 fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
     Arc::new(move || match stop.load(Ordering::Relaxed) {
         0 if failed.load(Ordering::Relaxed) => Err(stopped(0)),
@@ -410,8 +411,8 @@ fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
     })
 }
 
-/// What fails once a signal arrived, whose number is then in `stop`: for a [`Location`] that work waits
-/// for.
+/// An interrupt that fails once a signal has arrived, whose number is then in `stop`: for a [`Location`] that
+/// work waits for.
 #[must_use]
 pub fn until_stopped(stop: &Arc<AtomicUsize>) -> Interrupt {
     interrupt(Arc::clone(stop), Arc::default())

@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::Format;
+use tracelake_lake::manifest::{FileFacts, PartFacts, is_relative};
+use tracelake_lake::store::{LakeProgress, inside};
+use tracelake_location::{Location, LocationKind};
 use tracelake_schema::Table;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
+use tracelake_source::Interrupt;
 
 use super::{Parts, digest};
-use crate::error::{Error, ErrorKind, Result};
 use crate::lake_file::{LakeFile, count_lines};
-use crate::location::{Location, LocationKind};
-use crate::manifest::{FileFacts, PartFacts, is_relative};
-use crate::options::Format;
-use crate::source::Interrupt;
-use crate::store::{LakeProgress, inside};
 
 /// How many times an output is read that other workers replace by equal bytes at the same time.
 const READINGS: usize = 8;
@@ -28,7 +28,7 @@ pub(super) struct Outputs<'a> {
     untouched: BTreeMap<String, u64>,
 }
 
-/// What the tags that were noted when outputs were made are compared with.
+/// The current tags to compare with those that were noted when outputs were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hints {
     /// Nothing: every output is read.
@@ -85,7 +85,7 @@ impl<'a> Outputs<'a> {
         Ok(true)
     }
 
-    /// What is wrong with the facts of a part whose files are whole; see [`contradiction`].
+    /// Reports an error in the facts of a part whose files are whole; see [`contradiction`].
     pub(super) fn contradiction(
         &self,
         table: &Table,
@@ -154,8 +154,8 @@ pub(super) fn check_footer(
         .hint("remove the file and run the same command again"))
 }
 
-/// What is wrong with the facts of a part whose files have the digests that the facts name: its counts, or what
-/// they say of the output's rows, schema and range of time. `None` if nothing is.
+/// Reports an error in the facts of a part whose files have the digests that the facts name: in its counts, or in
+/// the output's rows, schema or range of time. `None` if all is well.
 ///
 /// # Errors
 /// When a file can't be read.

@@ -1,14 +1,15 @@
-//! What a run refuses to change, while the lake is still as it was.
+//! Refuses changes to a lake before a run makes any.
 
 use std::collections::BTreeSet;
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_lake::manifest::REJECTS;
+use tracelake_lake::plan_file::PlanFile;
+use tracelake_lake::store::{LakeProgress, files, foreign_files, inside, is_skipped};
+use tracelake_location::Location;
+
 use super::Run;
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::Location;
-use crate::manifest::REJECTS;
 use crate::plan::table_names;
-use crate::plan_file::PlanFile;
-use crate::store::{LakeProgress, files, foreign_files, inside, is_skipped};
 
 impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
@@ -61,7 +62,7 @@ impl Run<'_> {
         }
     }
 
-    /// Refuses to mix parts of cells with parts of none: nobody could tell whose rows the latter are.
+    /// Refuses to mix parts of cells with parts of none: the rows of the latter couldn't be attributed.
     fn same_cells(&self, progress: &LakeProgress) -> Result<()> {
         let Some(then) = progress.parts.first().map(|(_, facts)| facts.cell) else {
             return Ok(());
@@ -108,7 +109,7 @@ impl Run<'_> {
             .parts()
             .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
             .collect();
-        // What a stream makes is known by its table alone, and so is what is derived.
+        // The parts of a stream are known by their table alone, and so are derived parts.
         let streams = self.plan.streams.iter();
         let streams = streams.flat_map(|stream| self.plan.tables_of(stream));
         let derived = self.plan.derived.iter().map(|derived| derived.table.name);
@@ -160,7 +161,7 @@ pub(super) fn same_plan(then: &PlanFile, now: &PlanFile) -> Result<()> {
 const FOREIGN_SHOWN: usize = 4;
 
 /// Refuses a lake whose table directories hold files that no run of ours can have made: every
-/// reader would take them for data, and they may be somebody's only copy.
+/// reader would take them for data, and they may be the only copy.
 pub(super) fn nothing_foreign(root: &Location) -> Result<()> {
     let mut foreign = foreign_files(root, &table_names())?;
     foreign.retain(|file| !is_skipped(file));

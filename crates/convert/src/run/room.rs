@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::words::group_digits;
+use tracelake_lake::store::LakeProgress;
+use tracelake_location::Location;
+
 use super::schedule::Work;
 use super::{FinishedParts, Run, RunOptions};
-use crate::error::{Error, ErrorKind, Result};
-use crate::location::Location;
 use crate::plan::{Estimate, Plan, SourceSize, StreamPlan, TablePlan};
-use crate::store::LakeProgress;
-use crate::words::count;
 
-/// What the work takes, and what there is.
+/// Resources needed and available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What the files that are left take; `None` if the size of one isn't known.
+    /// The cost of the files that are left; `None` if the size of one isn't known.
     pub estimate: Option<Estimate>,
     /// The most memory that the run takes, in bytes.
     pub memory: u64,
@@ -37,7 +38,7 @@ impl Room {
         let shard = run_options.shard;
         let agreed = shard.map(|shard| plan.to_file(shard.of, run_options.max_rejects));
         let assignment = agreed.as_ref().map(|agreed| agreed.assignment());
-        let is_mine = |of: &dyn Fn(&crate::plan_file::Assignment<'_>) -> Option<u32>| {
+        let is_mine = |of: &dyn Fn(&tracelake_lake::plan_file::Assignment<'_>) -> Option<u32>| {
             let shards = shard.zip(assignment.as_ref());
             shards.is_none_or(|(shard, assignment)| of(assignment) == Some(shard.index))
         };
@@ -103,8 +104,8 @@ impl Room {
         }
         let reason = format!(
             "too little room: {} bytes are free on its disk, and by an estimate the work takes at least {}",
-            count(free),
-            count(needed)
+            group_digits(free),
+            group_digits(needed)
         );
         Err(Error::new(ErrorKind::Refused, reason)
             .at(out)

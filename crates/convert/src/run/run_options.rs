@@ -50,11 +50,11 @@ impl<'a> RunOptions<'a> {
     }
 }
 
-/// What a run takes beside its parts, in bytes.
+/// Memory of a run apart from its parts, in bytes.
 const MEMORY: u64 = 128_000_000;
 
-/// What one part takes at most, in bytes: a row group being encoded, with the dictionaries of its
-/// columns and what looks values up in them.
+/// The most memory of one part, in bytes: a row group being encoded, with the dictionaries of its
+/// columns and their caches.
 const PART_MEMORY: u64 = 128_000_000;
 
 /// How many parts may be converted at a time within `memory` bytes; `None` if there isn't enough for

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rayon::prelude::*;
+use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::files::StagedPart;
 use super::{Parts, Run, Shared, no_threads};
-use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// How many threads wait for the disk while others convert, and how many more parts may queue for them. A file
@@ -36,10 +36,10 @@ impl Work<'_> {
     }
 }
 
-/// What a thread made of files.
+/// The results of one thread.
 #[derive(Default)]
 struct Finished {
-    /// In one map, because a map of its own would take 6 KB for each small file.
+    /// In one map, because a separate map would take 6 KB for each small file.
     parts: Parts,
     /// By the index of the file.
     failures: Vec<(usize, Error)>,
@@ -54,7 +54,7 @@ impl Run<'_> {
         let next = || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
         // Threads that no file is left for take over columns of the others.
         let files = rayon::current_num_threads().min(self.run_options.parts);
-        // With a queue, nobody waits until another thread is awake: 500 parts of job_events take 8 % less time. A
+        // With a queue, no thread waits until another is awake: 500 parts of job_events take 8 % less time. A
         // part on its way to a bucket keeps some of its bytes in memory.
         let on_disk = self.lake.root().as_path().is_some();
         let (staged, received) = sync_channel(if on_disk { COMMITS } else { 0 });
@@ -113,7 +113,7 @@ impl Run<'_> {
             };
             match todo[index] {
                 Work::Part(table, part) => match self.convert_file(table, part) {
-                    // Nobody receives it if all that could have panicked, which ends the run.
+                    // Sending fails only if every receiver has panicked, which ends the run.
                     Ok(part) => drop(staged.send((index, part))),
                     Err(error) => finished.failures.push((index, self.failing(error))),
                 },

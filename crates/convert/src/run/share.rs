@@ -4,15 +4,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::left::left_with;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::EventSink;
+use tracelake_lake::plan_file::PlanFile;
+use tracelake_lake::store::{Lake, LakeProgress};
+use tracelake_location::Location;
+
 use super::refuse::same_plan;
+use super::remaining::remaining_with;
 use super::{Run, RunOptions};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::EventSink;
-use crate::location::Location;
 use crate::plan::Plan;
-use crate::plan_file::PlanFile;
-use crate::store::{Lake, LakeProgress};
 
 /// How long a worker waits until another one has prepared the lake, or has gone.
 const PREPARED_WITHIN: Duration = Duration::from_secs(10);
@@ -20,9 +21,9 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(10);
 /// The time between two looks.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What a worker finds in a lake.
+/// A lake's state, as a worker finds it.
 enum LakeState {
-    /// The same plan as its own.
+    /// A plan equal to its own.
     Agreed,
     /// A finished lake that has everything of its plan.
     Finished,
@@ -112,7 +113,7 @@ impl Run<'_> {
             .field(table)
             .hint("put the old file back, or name another directory"));
         }
-        let missing = left_with(self.plan.trace, agreed, progress, &parts);
+        let missing = remaining_with(self.plan.trace, agreed, progress, &parts);
         Ok(missing.is_empty())
     }
 

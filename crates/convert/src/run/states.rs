@@ -1,9 +1,9 @@
 //! The table of states of a lake in a bucket: what a run does about the plan and the manifest that it finds.
 
-use crate::error::Result;
-use crate::plan_file::PlanFile;
+use tracelake_core::error::Result;
+use tracelake_lake::plan_file::PlanFile;
 
-/// What a run found in a bucket.
+/// A bucket as a run found it.
 #[derive(Clone, Copy)]
 pub(super) struct Sighting<'a> {
     /// The SHA-256 of the manifest, if there is one.
@@ -25,7 +25,7 @@ pub(super) struct SightedPlan<'a> {
     pub(super) is_replaced: bool,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// Put the run's plan, which adds to this manifest, if there is one.
@@ -86,8 +86,9 @@ pub(super) fn decide(found: Sighting<'_>) -> Result<Step> {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::seal;
+
     use super::*;
-    use crate::seal;
 
     const M: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     const OTHER: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";

@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::Event;
+use tracelake_lake::store::CutFacts;
+use tracelake_source::Source;
+
 use super::files::{StagedPart, Ticks};
-use super::left::{Cuts, missing_of};
+use super::remaining::{Cuts, missing_of};
 use super::{Parts, Run, Shared};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
 use crate::part::TableText;
-use crate::plan::{StreamPlan, TablePlan, TableRank, check_sha256};
-use crate::source::Source;
-use crate::store::CutFacts;
+use crate::plan::{StreamPlan, TableIndex, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
     stream: &'a StreamPlan,
     parts: Parts,
     /// How many parts each of its tables has so far.
-    counts: BTreeMap<TableRank, u32>,
+    counts: BTreeMap<TableIndex, u32>,
     ticks: Ticks<'a>,
 }
 
@@ -27,7 +28,7 @@ impl Run<'_> {
     pub(super) fn is_cut(&self, stream: &StreamPlan, cuts: &Cuts<'_>, parts: &Parts) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
-            let rank = TableRank::of(self.plan.trace, table);
+            let rank = TableIndex::of(self.plan.trace, table);
             rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
         };
         missing_of(&planned, cuts, &there).is_some_and(|missing| missing.is_empty())

@@ -6,7 +6,7 @@ use std::io;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tracelake_convert::error::{Error, Place};
+use tracelake_core::error::{Error, Place};
 
 /// The exception that says what an error says. `tracelake._errors` knows the class of an exit code.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(made)
 }
 
-/// The same, or what was raised instead.
+/// Like [`exception`], or what was raised instead.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error).unwrap_or_else(|instead| instead)
 }
@@ -48,7 +48,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
 /// The number of [`io::ErrorKind::NotFound`], from which Python makes a `FileNotFoundError`, on all systems.
 const ENOENT: i32 = 2;
 
-/// What the operating system said, as Python would say it.
+/// The error of the operating system, as Python would say it.
 fn operating_system(error: &Error) -> Option<PyErr> {
     let cause = error.source()?.downcast_ref::<io::Error>()?;
     let number = match (cause.raw_os_error(), cause.kind()) {

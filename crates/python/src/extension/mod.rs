@@ -13,17 +13,19 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use serde_json::json;
-use tracelake_convert::error::{Error, ErrorKind};
-use tracelake_convert::event::Event;
-use tracelake_convert::location::Location;
+use tracelake::program;
+use tracelake::program::Conversion;
 use tracelake_convert::plan::Shard;
-use tracelake_convert::plan_file::MOST_SHARDS;
-use tracelake_convert::program::Conversion;
-use tracelake_convert::release::Allow;
 use tracelake_convert::run::{Commit, CommitOptions, RunOptions};
-use tracelake_convert::store::{RELEASE, SUMS, Unnamed, progress, read_manifest};
-use tracelake_convert::verify::Verdict;
-use tracelake_convert::{inspect, plan, program, release, run, verify};
+use tracelake_convert::{plan, run};
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::event::Event;
+use tracelake_lake::plan_file::MOST_SHARDS;
+use tracelake_lake::store::{RELEASE, SUMS, Unnamed, progress, read_manifest};
+use tracelake_location::Location;
+use tracelake_verify::Verdict;
+use tracelake_verify::release::Allow;
+use tracelake_verify::{self as verify, inspect, release};
 
 use self::work::{Interrupted, Progress, work};
 
@@ -87,7 +89,7 @@ fn convert(
     })
 }
 
-/// What the arguments ask for; waiting for the server of SRC ends with the work.
+/// Parses arguments of `convert`; waiting for the server of SRC ends with the work.
 fn conversion(arguments: Vec<OsString>, progress: &Progress) -> Result<Conversion, Error> {
     let mut asked = program::conversion(arguments)?;
     let stopped = run::until_stopped(progress.stop_flag());
@@ -162,7 +164,7 @@ fn commit(
     })
 }
 
-/// What the workers of an unfinished lake have noted so far: its parts as JSON.
+/// The finished parts of an unfinished lake, as noted by its workers so far, as JSON.
 #[pyfunction]
 fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
@@ -189,7 +191,7 @@ fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     })
 }
 
-/// What is in a lake or in a source, as JSON.
+/// The contents of a lake or a source, as JSON.
 #[pyfunction]
 fn inspect_path(py: Python<'_>, path: OsString) -> PyResult<String> {
     work(py, None, Interrupted::Leave, move |_| {
@@ -199,10 +201,10 @@ fn inspect_path(py: Python<'_>, path: OsString) -> PyResult<String> {
     })
 }
 
-/// What a verification found: its totals as JSON, and one exception for each finding.
+/// The result of a verification: its totals as JSON, and one exception for each finding.
 type Found = (String, Vec<Py<PyAny>>);
 
-/// Verifies a lake. Whoever interrupts it does not wait for the file that is being read.
+/// Verifies a lake. If it's interrupted, it doesn't wait for the file that is being read.
 #[pyfunction]
 fn verify_lake(
     py: Python<'_>,
@@ -295,6 +297,6 @@ fn panic(py: Python<'_>) -> PyResult<()> {
     })
 }
 
-fn text(json: Vec<u8>) -> tracelake_convert::error::Result<String> {
+fn text(json: Vec<u8>) -> tracelake_core::error::Result<String> {
     String::from_utf8(json).map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
 }

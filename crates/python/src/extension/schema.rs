@@ -3,8 +3,8 @@
 use ::arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tracelake_convert::error::{Error, ErrorKind, escape};
-use tracelake_convert::options;
+use tracelake_core::error::{Error, ErrorKind, escape};
+use tracelake_core::options;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::{TRACES, Table, Trace, render};
 

@@ -10,10 +10,10 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tracelake_convert::error::{Error, ErrorKind};
-use tracelake_convert::location::Location;
-use tracelake_convert::program;
+use tracelake::program;
 use tracelake_convert::reader::{PartReader, ReadOptions};
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_location::Location;
 
 use super::error::{exception, raised};
 use super::schema::{SCHEMA, find_trace};
@@ -22,7 +22,7 @@ use super::work::{Interrupted, work};
 /// The name that the Arrow PyCapsule interface gives to a capsule of a stream.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
-/// What a reader and its stream share: the stream goes to a consumer that knows nothing but text.
+/// State shared by a reader and its stream: the stream goes to a consumer that knows nothing but text.
 #[derive(Default)]
 struct Outcome {
     error: Mutex<Option<Error>>,

@@ -1,4 +1,4 @@
-//! Work on a thread of its own, while the calling thread looks for signals and hands events to
+//! Work on a separate thread, while the calling thread looks for signals and hands events to
 //! Python. So the work never waits for the interpreter, and a callback always runs in the thread
 //! that called.
 
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tracelake_convert::error::{Error, ErrorKind, Result};
-use tracelake_convert::event::Event;
-use tracelake_convert::part_key::PartKey;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::Event;
+use tracelake_core::part_key::PartKey;
 
 use super::error::raised;
 use super::panics;
@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// The signal that Ctrl-C sends.
 const SIGINT: usize = 2;
 
-/// What to do with work that was interrupted.
+/// The treatment of work that was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// Wait until it has stopped, because it writes.
@@ -34,7 +34,7 @@ pub(crate) enum Interrupted {
     Leave,
 }
 
-/// What work reports, and how it learns that it should stop.
+/// Reports on work, and tells the work whether it should stop.
 pub(crate) struct Progress {
     stop: Arc<AtomicUsize>,
     notes: Sender<Note>,
@@ -44,13 +44,13 @@ pub(crate) struct Progress {
 enum Note {
     /// The work begins, on this many bytes.
     Begin(u64),
-    /// What the library says.
+    /// An event of the library.
     Event(Event),
     /// A table, a part, and how many rows of it were generated.
     Generated(String, u32, u64),
 }
 
-/// What is thrown, without a word, through code that has no stop flag.
+/// The payload of the silent panic that ends code without a stop flag.
 struct End;
 
 impl Progress {
@@ -69,7 +69,7 @@ impl Progress {
         self.note(Note::Event(event));
     }
 
-    /// The same for a function without a stop flag, which ends here if it has to stop.
+    /// Like [`Self::show`], for a function without a stop flag, which ends here if it has to stop.
     pub(crate) fn show_or_end(&self, event: Event) {
         self.end_if_stopped();
         self.show(event);
@@ -88,7 +88,7 @@ impl Progress {
     }
 
     fn note(&self, note: Note) {
-        // Nobody listens any more to work that was left.
+        // Work that was left has no receiver any more.
         let _ = self.notes.send(note);
     }
 }
@@ -96,7 +96,7 @@ impl Progress {
 /// Carries out `work` with the interpreter released.
 ///
 /// # Errors
-/// What the work fails with; what a callback or a signal handler raised, which stops the work.
+/// The error of the work; one that a callback or a signal handler raised, which stops the work.
 pub(crate) fn work<T: Send + 'static>(
     py: Python<'_>,
     watch: Option<&Bound<'_, PyAny>>,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::group_digits;
 use super::sql::{double_quoted, duckdb_rows, sql_string};
-use super::thousands;
 use crate::{Check, Figure, Known, Need, NeededParts, QueryTable, Table, Trace};
 
 /// The checks of a trace, or those of one of its tables, as statements for DuckDB.
@@ -80,7 +80,7 @@ fn statement(check: &Check) -> String {
     )
 }
 
-/// What is needed, such as `task_usage, job_events (all parts)`.
+/// Lists the needed tables, such as `task_usage, job_events (all parts)`.
 pub(super) fn needs(needs: &[Need]) -> String {
     let needs = needs.iter().map(|need| match need.parts {
         NeededParts::Any => need.table.to_owned(),
@@ -95,9 +95,9 @@ pub(super) fn needs(needs: &[Need]) -> String {
 pub(super) fn limit(known: &Known) -> String {
     match (known.at_most, known.at_most_percent) {
         (Some(most), Some(percent)) => {
-            format!(", up to {} and {percent} % of the rows", thousands(most))
+            format!(", up to {} and {percent} % of the rows", group_digits(most))
         }
-        (Some(most), None) => format!(", up to {}", thousands(most)),
+        (Some(most), None) => format!(", up to {}", group_digits(most)),
         (None, Some(percent)) => format!(", up to {percent} % of the rows"),
         (None, None) => String::new(),
     }

@@ -63,7 +63,7 @@ pub fn dictionary(family: &[Trace]) -> String {
     page
 }
 
-/// What `tracelake check` compares, and what is known.
+/// The comparisons of `tracelake check`, and what is known.
 fn checks(trace: &Trace) -> String {
     if trace.checks.is_empty() {
         return String::new();
@@ -88,7 +88,7 @@ fn checks(trace: &Trace) -> String {
     text
 }
 
-/// A remark such as `, up to 80` as a sentence of its own.
+/// A remark such as `, up to 80` as a separate sentence.
 fn sentence(remark: &str) -> String {
     match remark.strip_prefix(", up to ") {
         Some(limit) => format!(" More than {limit} are new."),

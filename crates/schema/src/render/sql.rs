@@ -156,7 +156,7 @@ pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
     format!("-- {}\n\n{statements}", trace.title)
 }
 
-/// What differs between the databases in the views.
+/// The differences between databases in the views.
 struct Dialect {
     identifier: fn(&str) -> String,
     string: fn(&str) -> String,

@@ -81,7 +81,7 @@ pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
     let sentinel = |sentinel: &SentinelSpec| {
         let also = sentinel.also.as_deref();
         if let Some(also) = also {
-            // What fits is a value in its own right and must not be mapped to another.
+            // A fitting number is a value in its own right and must not be mapped to another.
             let digits = also.strip_prefix('-').unwrap_or(also);
             let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
             ensure!(

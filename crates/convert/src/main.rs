@@ -1,7 +1,0 @@
-//! The binary `tracelake`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    ExitCode::from(tracelake_convert::program::run(std::env::args_os()))
-}

@@ -1,0 +1,259 @@
+//! The unfinished work of a plan that several workers carry out.
+
+use std::collections::BTreeMap;
+
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::part_key::{PartKey, listed};
+use tracelake_core::words::{for_shell, several};
+use tracelake_lake::manifest::Manifest;
+use tracelake_lake::plan_file::{PlanFile, PlannedStream};
+use tracelake_lake::store::{CutFacts, LakeProgress};
+use tracelake_location::Location;
+use tracelake_schema::Trace;
+
+use super::{Parts, last_of_each, parts_of};
+use crate::plan::TableIndex;
+
+/// How many shards an error names whose parts are missing.
+const SHARDS_SHOWN: usize = 8;
+
+/// Lists a plan's unfinished work, by shard, as far as its facts say.
+#[must_use]
+pub fn remaining(
+    trace: &'static Trace,
+    plan: &PlanFile,
+    progress: &LakeProgress,
+) -> BTreeMap<u32, Remaining> {
+    remaining_with(trace, plan, progress, &last_of_each(trace, progress))
+}
+
+/// Whether a finished lake has everything of a plan, made with the same settings.
+pub(super) fn has_all(trace: &'static Trace, plan: &PlanFile, manifest: &Manifest) -> bool {
+    let same = plan
+        .origin
+        .difference_but_policy(&manifest.origin)
+        .is_none();
+    let progress = LakeProgress::finished(manifest.clone());
+    same && remaining(trace, plan, &progress).is_empty()
+}
+
+/// A shard's unfinished work.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Remaining {
+    /// The parts of each table.
+    pub parts: BTreeMap<String, Vec<PartKey>>,
+    /// Files that are cut into parts, and were not read to their end; relative to SRC.
+    pub files: Vec<String>,
+}
+
+/// Lists the plan's unfinished work, by shard; `parts` are done.
+pub(super) fn remaining_with(
+    trace: &'static Trace,
+    plan: &PlanFile,
+    progress: &LakeProgress,
+    parts: &Parts,
+) -> BTreeMap<u32, Remaining> {
+    let mut missing: BTreeMap<u32, Remaining> = BTreeMap::new();
+    let there = |table: &str, key| {
+        TableIndex::of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
+    };
+    let mut lacks = |shard: u32, table: &str, key| {
+        let parts = &mut missing.entry(shard).or_default().parts;
+        parts.entry(table.to_owned()).or_default().push(key);
+    };
+    for part in &plan.parts {
+        if !there(&part.table, part.key()) {
+            lacks(part.shard, &part.table, part.key());
+        }
+    }
+    let cuts = Cuts::of(progress);
+    let mut unread = Vec::new();
+    for stream in &plan.streams {
+        match missing_of(stream, &cuts, &there) {
+            None => unread.push(stream),
+            Some(missing) => {
+                for (table, key) in missing {
+                    lacks(stream.shard, &table, key);
+                }
+            }
+        }
+    }
+    let assignment = plan.assignment();
+    for derived in &plan.derived {
+        let ranks = (
+            TableIndex::of(trace, &derived.table),
+            TableIndex::of(trace, &derived.from),
+        );
+        let (Some(rank), Some(from)) = ranks else {
+            continue;
+        };
+        for (key, input) in parts_of(parts, from) {
+            let made = parts.get(&(rank, key));
+            if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
+                let shard = assignment.shard_of(&derived.table, key);
+                let shard = shard.expect("each part of a derived table is in a shard");
+                lacks(shard, &derived.table, key);
+            }
+        }
+    }
+    for stream in unread {
+        let shard = missing.entry(stream.shard).or_default();
+        shard.files.push(stream.source.path.clone());
+    }
+    missing
+}
+
+/// The error that names what is missing, which is something.
+pub(super) fn incomplete(
+    root: &Location,
+    missing: &BTreeMap<u32, Remaining>,
+    shards: u32,
+) -> Error {
+    let describe = |(shard, missing): (&u32, &Remaining)| {
+        let parts = missing.parts.iter();
+        let parts = parts.map(|(table, keys)| {
+            let mut keys = keys.clone();
+            keys.sort_unstable();
+            format!("{table} {}", listed(&keys))
+        });
+        let files = missing.files.iter();
+        let files = files.map(|file| format!("{file}, which is cut into parts"));
+        let all: Vec<String> = parts.chain(files).collect();
+        format!("shard {shard}: {}", all.join(", "))
+    };
+    let shown: Vec<String> = missing.iter().take(SHARDS_SHOWN).map(describe).collect();
+    let more = match missing.len().saturating_sub(SHARDS_SHOWN) as u64 {
+        0 => String::new(),
+        more => format!("; and {}", several(more, "more shard")),
+    };
+    let first = missing.keys().next().expect("something is missing");
+    let reason = format!("not finished: {}{more}", shown.join("; "));
+    let lake = for_shell(root);
+    Error::new(ErrorKind::Refused, reason).at(root).hint(format!(
+        "run tracelake convert SRC {lake} --shard {first}/{shards} with the options of the others, for \
+         each of these shards, then commit again"
+    ))
+}
+
+/// The most missing parts that are listed: a journal may say anything, and must not decide how much
+/// memory a look at it takes.
+const LISTED: usize = 100_000;
+
+/// Facts about files that are cut into parts, indexed for many questions.
+pub(super) struct Cuts<'a> {
+    /// By the file; of several facts, the last ones count.
+    files: BTreeMap<&'a str, Vec<&'a CutFacts>>,
+    /// How many parts each table has, as a part of it says.
+    counts: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> Cuts<'a> {
+    pub(super) fn of(progress: &'a LakeProgress) -> Self {
+        let mut files: BTreeMap<_, Vec<&CutFacts>> = BTreeMap::new();
+        for cut in &progress.cut {
+            files.entry(&cut.source[..]).or_default().push(cut);
+        }
+        let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+        for (table, facts) in &progress.parts {
+            if let Some(of) = facts.of {
+                let most = counts.entry(&table[..]).or_default();
+                *most = of.max(*most);
+            }
+        }
+        Self { files, counts }
+    }
+
+    /// The last facts of a stream that know all of its tables.
+    fn find(&self, stream: &PlannedStream) -> Option<&'a CutFacts> {
+        let mut same = self.files.get(&stream.source.path[..])?.iter().rev();
+        let found = same.find(|cut| {
+            let mut tables = stream.tables.iter();
+            cut.selected == stream.selected && tables.all(|table| cut.tables.contains_key(table))
+        });
+        found.copied()
+    }
+}
+
+/// The selected parts of a stream that are missing, each with its table. `None` if no run has read the
+/// stream as far as it was wanted, so that the number of its parts isn't known.
+pub(super) fn missing_of(
+    stream: &PlannedStream,
+    cuts: &Cuts<'_>,
+    there: &dyn Fn(&str, PartKey) -> bool,
+) -> Option<Vec<(String, PartKey)>> {
+    let cut = cuts.find(stream);
+    let count = |table: &String| match cut {
+        Some(cut) => cut.tables.get(table).copied(),
+        // A damaged part still says how many there are.
+        None => cuts.counts.get(&table[..]).copied(),
+    };
+    let tables = stream.tables.iter();
+    let counts: Vec<(&String, u32)> = tables
+        .filter_map(|table| Some((table, count(table)?)))
+        .collect();
+    if counts.is_empty() {
+        stream.selected.as_ref()?;
+        let mut tables = stream.tables.iter();
+        let all = tables.all(|table| stream.selected_below(u32::MAX).all(|key| there(table, key)));
+        return all.then(Vec::new);
+    }
+    let missing = counts.into_iter().flat_map(|(table, count)| {
+        let missing = stream.selected_below(count);
+        let missing = missing.filter(move |&key| !there(table, key));
+        missing.map(move |key| (table.clone(), key))
+    });
+    Some(missing.take(LISTED).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tracelake_lake::plan_file::PlannedSource;
+
+    use super::*;
+
+    fn selected() -> impl Strategy<Value = Option<Vec<(u32, u32)>>> {
+        prop_oneof![Just(None), Just(Some(vec![(0, 1)]))]
+    }
+
+    fn cut() -> impl Strategy<Value = CutFacts> {
+        let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
+        ("[xy]", selected(), tables).prop_map(|(source, selected, tables)| CutFacts {
+            source,
+            whole: None,
+            selected,
+            tables,
+        })
+    }
+
+    fn stream() -> impl Strategy<Value = PlannedStream> {
+        let tables = proptest::collection::vec("[abc]", 0..3);
+        ("[xyz]", selected(), tables).prop_map(|(path, selected, tables)| PlannedStream {
+            tables,
+            selected,
+            shard: 0,
+            source: PlannedSource {
+                path,
+                bytes: 1,
+                etag: None,
+            },
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_facts_of_a_stream_count(
+            cut in proptest::collection::vec(cut(), 0..8),
+            stream in stream(),
+        ) {
+            let mut last = cut.iter().rev();
+            let expected = last.find(|cut| {
+                cut.source == stream.source.path
+                    && cut.selected == stream.selected
+                    && stream.tables.iter().all(|table| cut.tables.contains_key(table))
+            });
+            let progress = LakeProgress { cut: cut.clone(), ..LakeProgress::default() };
+            prop_assert_eq!(Cuts::of(&progress).find(&stream), expected);
+        }
+    }
+}

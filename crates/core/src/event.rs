@@ -1,0 +1,58 @@
+//! Events of a run, as plain data. The library never prints; the caller decides what to show.
+
+use crate::part_key::PartKey;
+
+/// Something that happened, reported from any thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The conversion or the check of a part begins.
+    Started {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: PartKey,
+    },
+    /// More bytes of a file were read: of a source by `convert`, of an output by `verify`.
+    Read {
+        /// The number of bytes on disk since the last such event.
+        bytes: u64,
+    },
+    /// A part was committed.
+    Finished {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: PartKey,
+        /// Rows in the output.
+        rows: u64,
+        /// Rows that were rejected.
+        rejected: u64,
+        /// The size of the output in bytes.
+        bytes_out: u64,
+    },
+    /// A part that an earlier run finished was validated and is kept.
+    Kept {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: PartKey,
+        /// Rows in the output.
+        rows: u64,
+        /// The size of its source in bytes.
+        bytes: u64,
+    },
+    /// `verify` has checked a part and found nothing wrong.
+    Verified {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: PartKey,
+        /// Rows in the output.
+        rows: u64,
+    },
+    /// Something worth knowing that doesn't stop the run.
+    Warning(String),
+}
+
+/// Receives the events of a run, from several threads at once.
+pub type EventSink<'a> = &'a (dyn Fn(Event) + Sync);

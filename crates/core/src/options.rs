@@ -1,0 +1,256 @@
+//! Options whose values have names: the same type from the command line to the manifest.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tracelake_schema::{TRACES, Trace};
+
+use crate::error::{Error, ErrorKind, escape};
+
+/// How similar a known name is to one that was mistyped, at least; from 0 to 1.
+const SIMILAR: f64 = 0.85;
+
+/// Finds the trace with this name.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] if there is none; the error has the known names, the similar ones first.
+pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
+    tracelake_schema::trace(name).ok_or_else(|| {
+        let names = TRACES.iter().map(|trace| trace.name);
+        let lower = name.to_ascii_lowercase();
+        let similar = names
+            .clone()
+            .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR);
+        let similar: Vec<&str> = similar.collect();
+        let meant = match &similar[..] {
+            [] => String::new(),
+            similar => format!("did you mean {}? ", similar.join(" or ")),
+        };
+        let known: Vec<&str> = names.collect();
+        let reason = format!("there is no trace '{}'", escape(name.as_bytes(), 80));
+        Error::new(ErrorKind::Usage, reason)
+            .hint(format!("{meant}the known traces are {}", known.join(", ")))
+    })
+}
+
+/// Writes an option to JSON by its name, and refuses a name that isn't known.
+macro_rules! by_name_in_json {
+    ($option:ident, $what:literal) => {
+        impl Serialize for $option {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $option {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                name.parse().map_err(|expected| {
+                    let name = escape(name.as_bytes(), 80);
+                    let reason = format!("unknown {} '{name}', {expected}", $what);
+                    serde::de::Error::custom(reason)
+                })
+            }
+        }
+    };
+}
+
+/// Makes an option of an enum: each variant has one name, on the command line, in messages and in the
+/// manifest.
+macro_rules! option {
+    ($(#[$doc:meta])* $option:ident, $what:literal {
+        $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $option {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $option {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name of the value.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $option {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $option {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($name => Ok(Self::$variant),)+
+                    _ => Err(format!("expected {}", [$($name),+].join(" or "))),
+                }
+            }
+        }
+
+        by_name_in_json!($option, $what);
+    };
+}
+
+option! {
+    /// How the files of a lake are laid out.
+    ///
+    /// ```
+    /// use tracelake_core::options::Layout;
+    ///
+    /// assert_eq!("flat".parse(), Ok(Layout::Flat));
+    /// assert_eq!(Layout::Hive.to_string(), "hive");
+    /// ```
+    Layout, "layout" {
+        /// `task_usage/file_number=17/part-00017-of-00500.parquet`.
+        Hive = "hive",
+        /// `task_usage/part-00017-of-00500.parquet`.
+        Flat = "flat",
+    }
+}
+
+option! {
+    /// The policy for a row that can't be converted.
+    OnBadRow, "on-bad-row" {
+        /// Stop the run.
+        Fail = "fail",
+        /// Write it to the part's rejects file.
+        Reject = "reject",
+    }
+}
+
+option! {
+    /// The format of output files. Its name is also the extension of the files.
+    Format, "format" {
+        /// Parquet.
+        Parquet = "parquet",
+        /// Arrow IPC files, also known as Feather version 2.
+        Arrow = "arrow",
+    }
+}
+
+impl Format {
+    /// The format in prose.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        }
+    }
+}
+
+/// How the data in output files are compressed.
+///
+/// ```
+/// use tracelake_core::options::Codec;
+///
+/// assert_eq!("zstd".parse(), Ok(Codec::Zstd(3)));
+/// assert_eq!(Codec::Zstd(9).to_string(), "zstd:9");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// zstd at a level from 1 to 22; a conversion with another one panics.
+    Zstd(u8),
+    /// Snappy, for readers that lack zstd.
+    Snappy,
+    /// Not at all.
+    None,
+}
+
+impl Codec {
+    /// zstd at its own default level.
+    pub const DEFAULT: Self = Self::Zstd(Self::DEFAULT_LEVEL);
+
+    /// zstd's default level.
+    pub const DEFAULT_LEVEL: u8 = 3;
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+            Self::Snappy => write!(f, "snappy"),
+            Self::None => write!(f, "none"),
+        }
+    }
+}
+
+impl FromStr for Codec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let level = match text {
+            "zstd" => return Ok(Self::DEFAULT),
+            "snappy" => return Ok(Self::Snappy),
+            "none" => return Ok(Self::None),
+            _ => text
+                .strip_prefix("zstd:")
+                .and_then(|level| level.parse().ok()),
+        };
+        match level {
+            Some(level @ 1..=22) => Ok(Self::Zstd(level)),
+            _ => Err("expected zstd, zstd:LEVEL with a level from 1 to 22, snappy or none".into()),
+        }
+    }
+}
+
+by_name_in_json!(Codec, "compression");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_has_one_name_everywhere() {
+        for layout in Layout::ALL {
+            assert_eq!(layout.name().parse(), Ok(*layout));
+            assert_eq!(layout.to_string(), layout.name());
+            let json = serde_json::to_string(layout).unwrap();
+            assert_eq!(json, format!("\"{layout}\""));
+            assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), *layout);
+        }
+        assert_eq!(
+            "heap".parse::<Layout>(),
+            Err("expected hive or flat".into())
+        );
+        assert_eq!(OnBadRow::ALL.len(), 2);
+    }
+
+    #[test]
+    fn codecs_are_written_as_they_are_read() {
+        for text in ["zstd:1", "zstd:22", "snappy", "none"] {
+            let codec = text.parse::<Codec>().unwrap();
+            assert_eq!(codec.to_string(), text);
+            let json = serde_json::to_string(&codec).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<Codec>(&json).unwrap(), codec);
+        }
+        for text in ["zstd:0", "zstd:23", "zstd:", "lz4", "", "ZSTD"] {
+            assert!(text.parse::<Codec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_in_json_is_shown_in_full_and_harmless() {
+        let says = |json| {
+            serde_json::from_str::<Format>(json)
+                .unwrap_err()
+                .to_string()
+        };
+        let unknown = says(r#""o\u001brc""#);
+        let right = r"unknown format 'o\u{1b}rc', expected parquet or arrow";
+        assert!(unknown.starts_with(right), "{unknown}");
+        assert!(says(&format!("\"{}\"", "x".repeat(1000))).len() < 200);
+    }
+}

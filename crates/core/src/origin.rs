@@ -1,0 +1,263 @@
+//! The identity of a lake: what it was made by and from, and with which options.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result, escape};
+use crate::options::{Codec, Format, Layout, OnBadRow};
+
+/// Defines the content of a file that has the fields of an [`Origin`] next to its own.
+///
+/// serde can read such a file by itself (`flatten`), but keeps unknown fields in memory while it does, so
+/// a hostile file could fill it. What is defined here skips them.
+#[macro_export]
+macro_rules! with_origin {
+    (
+        $(#[$doc:meta])*
+        pub struct $content:ident {
+            $(#[$origin_doc:meta])*
+            pub origin: Origin,
+            $($(#[$attribute:meta])* pub $field:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(from = "Fields")]
+        pub struct $content {
+            $(#[$origin_doc])*
+            #[serde(flatten)]
+            pub origin: $crate::origin::Origin,
+            $($(#[$attribute])* pub $field: $type,)+
+        }
+
+        #[derive(serde::Deserialize)]
+        struct Fields {
+            tool: String,
+            version: String,
+            #[serde(default = "::tracelake_core::origin::first")]
+            format: u32,
+            #[serde(default = "::tracelake_core::origin::first")]
+            encoding: u32,
+            trace: String,
+            #[serde(default)]
+            synthetic: bool,
+            options: $crate::origin::Settings,
+            $($(#[$attribute])* $field: $type,)+
+        }
+
+        impl From<Fields> for $content {
+            fn from(fields: Fields) -> Self {
+                Self {
+                    origin: $crate::origin::Origin {
+                        tool: fields.tool,
+                        version: fields.version,
+                        format: fields.format,
+                        encoding: fields.encoding,
+                        trace: fields.trace,
+                        synthetic: fields.synthetic,
+                        options: fields.options,
+                    },
+                    $($field: fields.$field,)+
+                }
+            }
+        }
+    };
+}
+
+/// The format of manifest, plan and journal. Raised when one of their fields changes its meaning; a program refuses
+/// files of a later format.
+pub const FORMAT: u32 = 1;
+
+/// The encoding of the bytes of outputs. Raised when the same rows and options give other bytes than before, and
+/// compared in place of the program's version: a lake may be finished by any version with the same encoding. That of
+/// a trace adds the revision of its descriptions, see [`encoding_of`].
+pub const ENCODING: u32 = 2;
+
+/// The encoding of the outputs of a trace: [`ENCODING`] and the revision of the trace's descriptions, both of
+/// which only ever rise.
+#[must_use]
+pub fn encoding_of(trace: &str) -> u32 {
+    ENCODING + tracelake_schema::trace(trace).map_or(0, |trace| trace.revision)
+}
+
+/// The format and the encoding of files that were written before they were recorded.
+pub fn first() -> u32 {
+    1
+}
+
+/// The properties that two runs must share to work on the same lake.
+///
+/// ```
+/// use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
+/// use tracelake_core::origin::{Origin, Settings};
+///
+/// let settings = |compression| Settings {
+///     layout: Layout::Hive,
+///     format: Format::Parquet,
+///     compression,
+///     on_bad_row: OnBadRow::Fail,
+///     part_rows: None,
+///     row_group_rows: None,
+/// };
+/// let then = Origin::new("a-trace", settings(Codec::Zstd(3)));
+/// let now = Origin::new("a-trace", settings(Codec::Snappy));
+/// assert_eq!(then.difference(&now).unwrap(), "compression was zstd:3 and is now snappy");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// `tracelake`.
+    pub tool: String,
+    /// The version of the program that began it. Versions with the same encoding work on the same lakes.
+    pub version: String,
+    /// See [`FORMAT`].
+    #[serde(default = "first")]
+    pub format: u32,
+    /// See [`encoding_of`].
+    #[serde(default = "first")]
+    pub encoding: u32,
+    /// The name of the trace.
+    pub trace: String,
+    /// Whether `tracelake generate` made the source.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub synthetic: bool,
+    /// The options that decide the bytes of the outputs.
+    pub options: Settings,
+}
+
+/// The options that decide the bytes of the outputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// How the files of the lake are laid out.
+    pub layout: Layout,
+    /// The format of the outputs.
+    pub format: Format,
+    /// How they are compressed.
+    pub compression: Codec,
+    /// The policy for a row that can't be converted.
+    pub on_bad_row: OnBadRow,
+    /// The rows of each part of a table published in one file; `None` if the trace has no such table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_rows: Option<u64>,
+    /// The most rows in a row group, if fewer than usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_group_rows: Option<u64>,
+}
+
+impl Origin {
+    /// This version of tracelake, converting a published trace.
+    #[must_use]
+    pub fn new(trace: &str, options: Settings) -> Self {
+        Self {
+            tool: "tracelake".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            encoding: encoding_of(trace),
+            trace: trace.to_owned(),
+            synthetic: false,
+            options,
+        }
+    }
+
+    /// Describes the first difference to the origin of another run: `compression was zstd:3 and is
+    /// now snappy`.
+    #[must_use]
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        self.named()
+            .into_iter()
+            .zip(now.named())
+            .find(|((_, then), (_, now))| then != now)
+            .map(|((name, then), (_, now))| format!("{name} was {then} and is now {now}"))
+    }
+
+    /// This origin with the policy under which rows were rejected.
+    #[must_use]
+    pub fn rejecting(&self) -> Self {
+        let mut origin = self.clone();
+        origin.options.on_bad_row = OnBadRow::Reject;
+        origin
+    }
+
+    /// Like [`Self::difference`], but ignores the policy for bad rows: a part without rejected rows has the same
+    /// bytes under either policy.
+    #[must_use]
+    pub fn difference_but_policy(&self, now: &Self) -> Option<String> {
+        let mut then = self.clone();
+        then.options.on_bad_row = now.options.on_bad_row;
+        then.difference(now)
+    }
+
+    /// The error if a later program wrote this.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if its format is newer than this program's.
+    pub fn check_format(&self) -> Result<()> {
+        check_format(self.format, &self.version)
+    }
+
+    /// Every field that must agree, with its name. A new field doesn't compile until it is listed here.
+    fn named(&self) -> [(&'static str, String); 10] {
+        let Self {
+            tool,
+            version: _,
+            format: _,
+            encoding,
+            trace,
+            synthetic,
+            options,
+        } = self;
+        let Settings {
+            layout,
+            format,
+            compression,
+            on_bad_row,
+            part_rows,
+            row_group_rows,
+        } = options;
+        let rows = |rows: &Option<u64>, other: &str| {
+            rows.map_or_else(|| other.to_owned(), |rows| rows.to_string())
+        };
+        let source = if *synthetic { "synthetic" } else { "published" };
+        [
+            ("part-rows", rows(part_rows, "none")),
+            ("row-group-rows", rows(row_group_rows, "the default")),
+            ("tool", tool.clone()),
+            ("encoding", encoding.to_string()),
+            ("trace", trace.clone()),
+            ("source", source.to_owned()),
+            ("layout", layout.to_string()),
+            ("format", format.to_string()),
+            ("compression", compression.to_string()),
+            ("on-bad-row", on_bad_row.to_string()),
+        ]
+    }
+}
+
+/// The format and the version that a file names, whatever else is in it.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    version: String,
+    #[serde(default = "first")]
+    format: u32,
+}
+
+/// Explains why a file whose digest is right can't be read: by its format, if a later program wrote it.
+pub fn unreadable(what: &str, json: impl Read, error: serde_json::Error) -> Error {
+    let named = serde_json::from_reader::<_, Named>(json).ok();
+    let newer = named.and_then(|named| check_format(named.format, &named.version).err());
+    newer.unwrap_or_else(|| {
+        Error::new(ErrorKind::Refused, format!("not {what}: {error}")).because(error)
+    })
+}
+
+fn check_format(format: u32, version: &str) -> Result<()> {
+    if format <= FORMAT {
+        return Ok(());
+    }
+    let version = escape(version.as_bytes(), 40);
+    let reason = format!(
+        "tracelake {version} wrote it, in format {format}; this program reads up to {FORMAT}"
+    );
+    Err(Error::new(ErrorKind::Refused, reason).hint("use that version or a later one"))
+}

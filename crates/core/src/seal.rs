@@ -1,0 +1,128 @@
+//! Digests that small files carry of themselves, so that a flipped bit is found before it is believed.
+//!
+//! A document (manifest, plan) ends in a line with the digest of every byte before that line, and a closing
+//! brace: `head -n -2 manifest.json | sha256sum` checks it by hand. A line of a journal ends in the digest
+//! of what is before it in the line.
+
+use sha2::{Digest, Sha256};
+pub use tracelake_schema::digest::hex;
+
+/// The length in bytes of the two lines that end a document.
+pub const END_BYTES: u64 = "  \"sha256\": \"\"\n}\n".len() as u64 + HEX_BYTES as u64;
+
+/// The length of a SHA-256 in hexadecimal.
+const HEX_BYTES: usize = 64;
+
+/// Ends a document with the digest of `body`: a JSON object up to the comma and the newline after its last
+/// field.
+///
+/// ```
+/// use tracelake_core::seal;
+/// let document = seal::document(b"{\n  \"rows\": 1,\n".to_vec());
+/// assert!(seal::is_whole(&document));
+/// assert!(!seal::is_whole(&document.to_ascii_uppercase()));
+/// ```
+#[must_use]
+pub fn document(mut body: Vec<u8>) -> Vec<u8> {
+    let end = end(&Sha256::digest(&body));
+    body.extend(end.into_bytes());
+    body
+}
+
+/// Turns a JSON object as serde_json prints it, over several lines, into a document.
+///
+/// # Panics
+/// If `json` doesn't end in a line with a closing brace.
+#[must_use]
+pub fn pretty(mut json: Vec<u8>) -> Vec<u8> {
+    assert!(json.ends_with(b"\n}"), "an object over several lines");
+    json.truncate(json.len() - "\n}".len());
+    json.extend(b",\n");
+    document(json)
+}
+
+/// Whether a document has the digest of its content.
+#[must_use]
+pub fn is_whole(document: &[u8]) -> bool {
+    let end_bytes = usize::try_from(END_BYTES).expect("a few dozen");
+    let Some((body, found)) = document
+        .len()
+        .checked_sub(end_bytes)
+        .map(|at| document.split_at(at))
+    else {
+        return false;
+    };
+    found == end(&Sha256::digest(body)).as_bytes()
+}
+
+/// The end of a document: the digest of everything before it.
+pub fn end(digest: &[u8]) -> String {
+    format!("  \"sha256\": \"{}\"\n}}\n", hex(digest))
+}
+
+/// The SHA-256 of these bytes, in lower-case hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Between the content of a line and its digest.
+const BEFORE_DIGEST: &[u8] = b",\"sha256\":\"";
+const AFTER_DIGEST: &[u8] = b"\"}\n";
+
+/// A line of a journal: a JSON object in one line, with the digest of what is before it as the last field.
+///
+/// # Panics
+/// If `json` is not an object.
+#[must_use]
+pub fn line(mut json: Vec<u8>) -> Vec<u8> {
+    assert_eq!(json.pop(), Some(b'}'), "a JSON object");
+    let digest = sha256(&json);
+    json.extend(BEFORE_DIGEST);
+    json.extend(digest.into_bytes());
+    json.extend(AFTER_DIGEST);
+    json
+}
+
+/// The JSON object in a line of a journal; `None` if the line doesn't have the digest of its content.
+#[must_use]
+pub fn content(line: &[u8]) -> Option<Vec<u8>> {
+    let rest = line.strip_suffix(AFTER_DIGEST)?;
+    let (rest, digest) = rest.split_at_checked(rest.len().checked_sub(HEX_BYTES)?)?;
+    let content = rest.strip_suffix(BEFORE_DIGEST)?;
+    let is_right = digest == sha256(content).as_bytes();
+    is_right.then(|| [content, b"}"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flip_of_a_line_is_found() {
+        let json = br#"{"part":{"rows":17}}"#;
+        let sealed = line(json.to_vec());
+        assert_eq!(content(&sealed).as_deref(), Some(&json[..]));
+        for at in 0..sealed.len() {
+            for bit in 0..8 {
+                let mut flipped = sealed.clone();
+                flipped[at] ^= 1 << bit;
+                assert_eq!(content(&flipped), None, "bit {bit} of byte {at}");
+            }
+        }
+        assert_eq!(content(json), None);
+        assert_eq!(content(b""), None);
+    }
+
+    #[test]
+    fn every_flip_of_a_document_is_found() {
+        let sealed = pretty(b"{\n  \"rows\": 17\n}".to_vec());
+        assert!(is_whole(&sealed));
+        for at in 0..sealed.len() {
+            let mut flipped = sealed.clone();
+            flipped[at] ^= 1;
+            assert!(!is_whole(&flipped), "byte {at}");
+        }
+        assert!(!is_whole(b""));
+    }
+}

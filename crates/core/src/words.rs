@@ -1,0 +1,80 @@
+//! How numbers and arguments are written for people.
+
+use std::fmt;
+
+pub use tracelake_schema::render::group_digits;
+
+/// A number with its noun, which takes an s unless the number is one.
+///
+/// ```
+/// use tracelake_core::words::several;
+/// assert_eq!(several(1, "part"), "1 part");
+/// assert_eq!(several(2_000, "row"), "2,000 rows");
+/// ```
+#[must_use]
+pub fn several(number: u64, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", group_digits(number))
+}
+
+/// How many ranges a message lists at most: it stays a message, whatever a file or a manifest says.
+const RANGES: usize = 20;
+
+/// Ranges of numbers, from the first to the last of each; no more than 20 of them are listed.
+///
+/// ```
+/// use tracelake_core::words::ranges;
+/// assert_eq!(ranges([(0, 2), (5, 5)]), "0-2, 5");
+/// assert!(ranges((0..99).map(|n| (2 * n, 2 * n))).ends_with("36, 38, and 79 more"));
+/// ```
+#[must_use]
+pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
+    let mut ranges = ranges.into_iter();
+    let listed = ranges.by_ref().take(RANGES);
+    let listed = listed.map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let mut text = listed.collect::<Vec<_>>().join(", ");
+    let more = ranges.count() as u64;
+    if more > 0 {
+        text += &format!(", and {} more", group_digits(more));
+    }
+    text
+}
+
+/// Joins ascending numbers; consecutive ones make a range.
+///
+/// ```
+/// assert_eq!(tracelake_core::words::numbers(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+/// ```
+#[must_use]
+pub fn numbers(numbers: &[u32]) -> String {
+    let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    ranges(runs.filter_map(|run| Some((*run.first()?, *run.last()?))))
+}
+
+/// An argument of a command as people can type it into a shell: in quotes if it needs them.
+///
+/// ```
+/// use tracelake_core::words::for_shell;
+/// assert_eq!(for_shell("s3://bucket/my-lake"), "s3://bucket/my-lake");
+/// assert_eq!(for_shell("Anna's lake"), r"'Anna'\''s lake'");
+/// ```
+#[must_use]
+pub fn for_shell(argument: impl fmt::Display) -> String {
+    let argument = argument.to_string();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
+    match !argument.is_empty() && argument.bytes().all(is_plain) {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    }
+}
+
+/// Tables with their numbers of parts, such as `job_events (2 parts), task_usage (1 part)`.
+#[must_use]
+pub fn tables<'a>(tables: impl IntoIterator<Item = (&'a str, usize)>) -> String {
+    let tables = tables.into_iter();
+    let tables = tables.map(|(name, parts)| format!("{name} ({})", several(parts as u64, "part")));
+    tables.collect::<Vec<_>>().join(", ")
+}

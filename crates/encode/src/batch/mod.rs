@@ -1,0 +1,147 @@
+//! Records and rows of cells to Arrow record batches of a fixed number of rows. Memory only.
+
+mod cells;
+mod fields;
+
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::coalesce::BatchCoalescer;
+use tracelake_core::field_order::FieldOrder;
+
+use crate::cell::Row;
+use crate::reject::Reject;
+use crate::rows::CHUNK_BYTES;
+use crate::split::Records;
+pub(crate) use cells::{array, record_batch};
+use fields::chunk_rows;
+
+/// Rows in a batch, unless they take more than 32 MiB; those of task_usage take about 10 MB.
+pub const BATCH_ROWS: usize = 1 << 16;
+
+/// The most bytes of values in a batch. Only rows of more than 512 bytes reach it.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// Builds record batches from the records or the cells of one table.
+///
+/// A batch has as many rows as requested, or fewer if these would take more than 32 MiB. Where it ends
+/// depends on the text alone.
+///
+/// # Memory
+/// At most 32 MiB of values, and as much again while a batch is put together.
+pub struct BatchBuilder {
+    schema: SchemaRef,
+    coalescer: BatchCoalescer,
+    /// Bytes of values since the last full batch.
+    bytes: usize,
+    /// The index of the column that orders rows in time.
+    time: Option<usize>,
+    range: Option<(i64, i64)>,
+    rows: u64,
+    mapped: u64,
+}
+
+impl BatchBuilder {
+    /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
+    pub(crate) fn new(time: Option<usize>, schema: &SchemaRef, batch_rows: usize) -> Self {
+        Self {
+            schema: schema.clone(),
+            coalescer: BatchCoalescer::new(schema.clone(), batch_rows.max(1)),
+            bytes: 0,
+            time,
+            range: None,
+            rows: 0,
+            mapped: 0,
+        }
+    }
+
+    /// Whether a batch should be taken with [`BatchBuilder::finish`] before more rows are pushed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.coalescer.has_completed_batch()
+            || (self.coalescer.get_buffered_rows() > 0 && self.bytes + CHUNK_BYTES > BATCH_BYTES)
+    }
+
+    /// Adds the good records of a chunk; returns the others, in the order of the file.
+    ///
+    /// # Errors
+    /// When the files lack a mandatory column.
+    pub(crate) fn push(
+        &mut self,
+        order: &FieldOrder,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>, ArrowError> {
+        let read = chunk_rows(order, &self.schema, chunk, records)?;
+        self.mapped += read.mapped;
+        self.add(read.batch)?;
+        Ok(read.rejects)
+    }
+
+    /// Adds rows of cells.
+    ///
+    /// # Errors
+    /// When a mandatory cell is NULL, which the readers of cells reject.
+    pub(crate) fn push_rows(&mut self, rows: &[Row]) -> Result<(), ArrowError> {
+        self.mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
+        let batch = record_batch(&self.schema, rows)?;
+        self.add(batch)
+    }
+
+    fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
+        let times = self.time.map(|time| batch.column(time));
+        if let Some(times) = times.and_then(|times| times.as_primitive_opt::<Int64Type>())
+            && let Some((first, last)) = range_of(times)
+        {
+            let (low, high) = self.range.unwrap_or((first, last));
+            self.range = Some((low.min(first), high.max(last)));
+        }
+        self.rows += batch.num_rows() as u64;
+        let bytes = bytes(&batch)?;
+        self.coalescer.push_batch(batch)?;
+        // The rest of a chunk takes at most as much as the whole chunk.
+        let is_begun = !self.coalescer.has_completed_batch();
+        self.bytes = if is_begun { self.bytes + bytes } else { bytes };
+        Ok(())
+    }
+
+    /// Takes the next full batch, or else the rows that are left; `None` if there are none.
+    ///
+    /// # Errors
+    /// When the texts of one column take more than 2 GiB, which the limits above rule out.
+    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        if !self.coalescer.has_completed_batch() {
+            self.coalescer.finish_buffered_batch()?;
+            self.bytes = 0;
+        }
+        Ok(self.coalescer.next_completed_batch())
+    }
+
+    /// Rows that were added.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Values that were spelled differently and mapped to a sentinel.
+    pub(crate) fn sentinels_mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// The smallest and the largest value of the time column.
+    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+        self.range
+    }
+}
+
+/// The smallest and the largest number, without NULLs.
+pub fn range_of(values: &Int64Array) -> Option<(i64, i64)> {
+    let pairs = values.iter().flatten().map(|value| (value, value));
+    pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+}
+
+/// The bytes that the values of a batch take.
+fn bytes(batch: &RecordBatch) -> Result<usize, ArrowError> {
+    let columns = batch.columns().iter();
+    columns
+        .map(|column| column.to_data().get_slice_memory_size())
+        .sum()
+}

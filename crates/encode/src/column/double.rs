@@ -1,0 +1,86 @@
+//! Floats, DOUBLE.
+
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use tracelake_core::fault::Fault;
+
+use super::cache::FloatCache;
+use super::kind::{Number, PhysicalKind, number_kind, statistics};
+use super::min_max::MinMax;
+use crate::value;
+
+/// DOUBLE: floats, none of them NaN, which the format of the fields doesn't have.
+pub(super) struct Double;
+
+impl Double {
+    fn bounds(bounds: &MinMax<Number>) -> (f64, f64) {
+        (
+            lower_bound(to_float(bounds.min)),
+            upper_bound(to_float(bounds.max)),
+        )
+    }
+}
+
+/// The smallest value as a bound. Of the two zeros the format asks for -0, since readers may take them for equal.
+pub(crate) fn lower_bound(min: f64) -> f64 {
+    if min == 0.0 { -0.0 } else { min }
+}
+
+/// The largest value as a bound. Of the two zeros the format asks for +0, since readers may take them for equal.
+pub(crate) fn upper_bound(max: f64) -> f64 {
+    if max == 0.0 { 0.0 } else { max }
+}
+
+impl PhysicalKind for Double {
+    number_kind!();
+    type Cache = FloatCache;
+
+    fn parse(field: &[u8]) -> Result<Number, Fault> {
+        value::float(field).map(from_float)
+    }
+
+    fn encode_plain(value: &Number, out: &mut Vec<u8>) {
+        out.extend_from_slice(&to_float(*value).to_le_bytes());
+    }
+
+    fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
+        statistics!(Statistics::Double, bounds.map(Self::bounds), nulls)
+    }
+
+    fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (min, max) = Self::bounds(bounds);
+        Some((min.to_le_bytes().into(), max.to_le_bytes().into()))
+    }
+}
+
+/// A float as an integer: equal only for equal bits, and in the order of the floats, where -0 comes
+/// before 0.
+pub(super) fn from_float(value: f64) -> Number {
+    flip(value.to_bits().cast_signed())
+}
+
+/// The float that [`from_float`] made an integer of.
+pub(super) fn to_float(number: Number) -> f64 {
+    f64::from_bits(flip(number).cast_unsigned())
+}
+
+/// Inverts all bits but the sign of a negative number; it undoes itself.
+fn flip(bits: i64) -> i64 {
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn floats_keep_their_bits_and_their_order(a in any::<f64>(), b in any::<f64>()) {
+            prop_assert_eq!(to_float(from_float(a)).to_bits(), a.to_bits());
+            if a < b {
+                prop_assert!(from_float(a) < from_float(b));
+            }
+            prop_assert!(from_float(-0.0) < from_float(0.0));
+        }
+    }
+}

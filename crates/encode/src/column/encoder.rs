@@ -1,0 +1,358 @@
+//! The encoder of one column, for every physical kind.
+
+use parquet::basic::Encoding;
+use parquet::bloom_filter::Sbbf;
+use parquet::schema::types::ColumnDescPtr;
+use tracelake_core::fault::Fault;
+use tracelake_core::options::Codec;
+use tracelake_schema::{Column, Kind};
+
+use super::choice::{self, Body, Candidate, ChunkEncoding};
+use super::chunk::{ChunkBuilder, EncodedChunk, PageFacts};
+use super::compress::Redundancy;
+use super::dictionary::{Dictionary, ValueList};
+use super::found::Found;
+use super::kind::{FieldCache, PhysicalKind};
+use super::min_max::MinMax;
+use super::page::PageBuffer;
+use super::{Result, SourceField, is_id, page_rows};
+
+/// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
+pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
+
+/// A PLAIN page ends after the chunk of text that brings its values to this many bytes; a boolean counts as
+/// one byte.
+pub(super) const PLAIN_PAGE_BYTES: usize = 256 << 10;
+
+/// A measured integer, such as a time, becomes PLAIN after a chunk of text of its first page if it has at least
+/// this many values, and hardly any of them repeats.
+pub(super) const UNREPEATED_ROWS: usize = 1024;
+/// At most one value in this many repeats another one.
+pub(super) const UNREPEATED_BUT_ONE_IN: usize = 16;
+
+/// Ids that repeat fewer times on average have no bloom filter: it would be large compared with its rows.
+const BLOOM_FILTER_REPEATS: u64 = 32;
+
+/// A field that wasn't found, parsed.
+pub(super) struct Unknown<K: PhysicalKind> {
+    pub(super) record: usize,
+    pub(super) parsed: K::Parsed,
+    /// Whether it has another spelling than its value, a sentinel.
+    pub(super) is_mapped: bool,
+}
+
+/// One column of a table.
+///
+/// # Memory
+/// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
+/// 1 MiB with some 4 MiB to look it up.
+pub(super) struct Encoder<K: PhysicalKind> {
+    pub(super) column: &'static Column,
+    pub(super) field: Option<SourceField>,
+    descriptor: ColumnDescPtr,
+    codec: Codec,
+    pub(super) cache: K::Cache,
+    pub(super) dictionary: Dictionary<K::Values>,
+    pub(super) encoding: ChunkEncoding,
+    /// How many values of the dictionary, from the first one on, the finished pages may use.
+    indexed_values: usize,
+    pub(super) page: PageBuffer<K>,
+    chunk: ChunkBuilder<K>,
+    /// The results of the look-ups in a chunk of text, and those of parsing the rest.
+    pub(super) found: Vec<Found>,
+    pub(super) unknown: Vec<Unknown<K>>,
+    pub(super) faults: Vec<(usize, Fault)>,
+    /// Of all finished column chunks.
+    min_max: Option<MinMax<K::Value>>,
+    pub(super) sentinels_mapped: u64,
+}
+
+impl<K: PhysicalKind> Encoder<K> {
+    pub(super) fn new(
+        column: &'static Column,
+        field: Option<SourceField>,
+        descriptor: ColumnDescPtr,
+        codec: Codec,
+    ) -> Self {
+        Self {
+            column,
+            field,
+            descriptor,
+            codec,
+            cache: K::Cache::default(),
+            dictionary: Dictionary::new(),
+            encoding: Self::first_encoding(),
+            indexed_values: 0,
+            page: PageBuffer::new(),
+            chunk: ChunkBuilder::new(),
+            found: Vec::new(),
+            unknown: Vec::new(),
+            faults: Vec::new(),
+            min_max: None,
+            sentinels_mapped: 0,
+        }
+    }
+
+    fn first_encoding() -> ChunkEncoding {
+        if K::HAS_DICTIONARY {
+            ChunkEncoding::Undecided
+        } else {
+            ChunkEncoding::Plain
+        }
+    }
+
+    /// The index of a value whose field wasn't found, or not before the chunk of text at hand.
+    pub(super) fn intern(
+        &mut self,
+        unknown: &Unknown<K>,
+        text: &[u8],
+        field: (usize, usize),
+    ) -> Found {
+        // Another spelling is counted each time, so it is never remembered.
+        if !unknown.is_mapped {
+            let found = self.cache.find(text, field);
+            if found != Found::UNKNOWN {
+                return found;
+            }
+        }
+        let value = K::value(&unknown.parsed, || &text[field.0..field.1]);
+        let index = self.dictionary.intern(value);
+        if !unknown.is_mapped {
+            self.cache.insert(text, field, index, self.dictionary.len());
+        }
+        Found::at(index)
+    }
+
+    /// Writes all later values of the column chunk PLAIN.
+    fn start_plain(&mut self) {
+        self.encoding = ChunkEncoding::Plain;
+        self.dictionary.release();
+        self.cache.release();
+    }
+
+    /// Whether hardly anything has repeated in enough rows of a measured integer.
+    fn is_unrepeated(&self) -> bool {
+        let values = self.page.values();
+        self.encoding == ChunkEncoding::Undecided
+            && self.chunk.is_empty()
+            && self.column.kind == Kind::Integer
+            && !is_id(self.column)
+            && values >= UNREPEATED_ROWS
+            && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
+    }
+
+    /// Ends what is full after a chunk of text.
+    pub(super) fn end_what_is_full(&mut self) -> Result<()> {
+        if self.is_unrepeated() {
+            let values = self.dictionary.values();
+            self.page.make_plain(|index| values.get(index as usize));
+            self.start_plain();
+        }
+        let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
+        let is_page_full = self.page.rows() >= page_rows(self.column)
+            || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
+        // NULLs alone take no room, and say nothing about how to encode what follows them.
+        if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
+            self.end_page()?;
+        }
+        // Unless the page chose PLAIN.
+        if is_dictionary_full && self.encoding != ChunkEncoding::Plain {
+            self.end_dictionary(self.dictionary.len())?;
+            self.start_plain();
+        }
+        Ok(())
+    }
+
+    /// Encodes and compresses the page so far. Returns the body of the whole dictionary if choosing an
+    /// encoding made it.
+    fn end_page(&mut self) -> Result<Option<Body>> {
+        if self.page.rows() == 0 {
+            return Ok(None);
+        }
+        let mut dictionary = None;
+        let mut raw = Vec::new();
+        if !self.column.mandatory {
+            self.page.encode_levels(&mut raw);
+        }
+        let known =
+            u32::try_from(self.dictionary.len()).expect("a row group has at most 2^20 rows");
+        let is_known = self
+            .page
+            .indices()
+            .iter()
+            .fold(true, |all, &index| all & (index < known));
+        assert!(is_known, "only what has an index was added to the page");
+        let min_max = self.page_min_max();
+        let is_ascending = self.page_is_ascending();
+        let mut encoding = Encoding::PLAIN;
+        let body = if self.page.values() == 0 {
+            self.body(raw, Redundancy::Matches)?
+        } else {
+            match self.encoding {
+                ChunkEncoding::Dictionary(width) if !self.is_mostly_new() => {
+                    encoding = Encoding::RLE_DICTIONARY;
+                    self.indexed_values = self.dictionary.len();
+                    let redundancy =
+                        width.encode(self.page.indices(), self.indexed_values, &mut raw);
+                    self.body(raw, redundancy)?
+                }
+                ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
+                    let chosen = self.smallest_page(&raw)?;
+                    if self.chunk.storage().is_none() {
+                        self.chunk.decide(chosen.storage());
+                    }
+                    if chosen.encoding == ChunkEncoding::Plain {
+                        self.end_dictionary(self.indexed_values)?;
+                        self.start_plain();
+                    } else {
+                        encoding = Encoding::RLE_DICTIONARY;
+                        if chosen.is_telling() {
+                            self.encoding = chosen.encoding;
+                        }
+                        if self.indexed_values == 0 {
+                            dictionary = chosen.dictionary;
+                        }
+                        self.indexed_values = self.dictionary.len();
+                    }
+                    chosen.page
+                }
+                ChunkEncoding::Plain => {
+                    self.page.encode_plain(&mut raw);
+                    self.body(raw, Redundancy::Matches)?
+                }
+            }
+        };
+        let facts = PageFacts {
+            rows: self.page.rows(),
+            nulls: self.page.nulls(),
+            encoding,
+            is_ascending: is_ascending && self.page.nulls() == 0,
+            min_max,
+        };
+        self.chunk.add_page(body, facts)?;
+        self.page.clear();
+        Ok(dictionary)
+    }
+
+    /// Whether hardly any value of the page was in the dictionary before: then PLAIN may be smaller from
+    /// now on, as for the times after those of the rows that open a file.
+    fn is_mostly_new(&self) -> bool {
+        let new = self.dictionary.len() - self.indexed_values;
+        new * K::TRY_PLAIN_BELOW_REPEATS >= self.page.values()
+    }
+
+    /// The page in the smallest encoding.
+    fn smallest_page(&self, levels: &[u8]) -> Result<Candidate> {
+        let (indices, id) = (self.page.indices(), is_id(self.column));
+        Ok(choice::smallest::<K>(
+            levels,
+            indices,
+            &self.dictionary,
+            self.indexed_values,
+            id,
+            self.codec,
+        )?)
+    }
+
+    /// The body of a page whose encoding leaves no choice; the first one decides about compression.
+    fn body(&mut self, raw: Vec<u8>, redundancy: Redundancy) -> Result<Body> {
+        let body = Body::new(raw, redundancy, self.chunk.storage(), self.codec)?;
+        if self.chunk.storage().is_none() {
+            self.chunk.decide(body.storage());
+        }
+        Ok(body)
+    }
+
+    /// Encodes and compresses the first values of the dictionary, which finished pages use.
+    fn end_dictionary(&mut self, values: usize) -> Result<()> {
+        if values == 0 {
+            return Ok(());
+        }
+        let storage = self.chunk.storage();
+        let body =
+            choice::encode_dictionary::<K>(&self.dictionary, 0..values, storage, self.codec)?;
+        self.chunk.add_dictionary(body, values)
+    }
+
+    /// The bounds of the page so far.
+    fn page_min_max(&self) -> Option<MinMax<K::Value>> {
+        if self.encoding == ChunkEncoding::Plain || self.page.values() == 0 {
+            return self.page.plain_min_max().cloned();
+        }
+        let value = |index: u32| self.dictionary.values().get(index as usize);
+        let indices = self.page.indices();
+        let (low, high) = self.dictionary.bounds()?;
+        // All values of the dictionary came with the first page, and most pages have its bounds.
+        if self.chunk.is_empty() || indices.contains(&low) && indices.contains(&high) {
+            let (min, max) = (value(low).to_owned(), value(high).to_owned());
+            return Some(MinMax { min, max });
+        }
+        let mut is_used = vec![false; self.dictionary.len()];
+        for &index in indices {
+            is_used[index as usize] = true;
+        }
+        let mut min_max = None;
+        for (index, _) in (0..).zip(is_used).filter(|(_, is_used)| *is_used) {
+            MinMax::add(&mut min_max, value(index));
+        }
+        min_max
+    }
+
+    /// Whether the values of the page so far never descend. Only rows that are ordered by a time are said to be sorted.
+    fn page_is_ascending(&self) -> bool {
+        if self.column.kind != Kind::Integer || is_id(self.column) {
+            return false;
+        }
+        if self.encoding == ChunkEncoding::Plain {
+            return self.page.plain_is_ascending();
+        }
+        let value = |index: &u32| self.dictionary.values().get(*index as usize);
+        let indices = self.page.indices();
+        indices.is_sorted_by(|one, next| value(one) <= value(next))
+    }
+
+    /// A bloom filter of an id, if all its values are in the dictionary and it repeats enough.
+    fn bloom_filter(&self, rows: u64) -> Option<Sbbf> {
+        let values = self.dictionary.len() as u64;
+        let repeats = values > 0 && values * BLOOM_FILTER_REPEATS <= rows;
+        let filter = repeats && is_id(self.column) && self.encoding != ChunkEncoding::Plain;
+        filter
+            .then(|| K::bloom_filter(self.dictionary.values()))
+            .flatten()
+    }
+
+    /// See [`ColumnEncoder::finish`](super::ColumnEncoder::finish).
+    pub(super) fn finish(&mut self) -> Result<EncodedChunk> {
+        let dictionary = self.end_page()?;
+        match dictionary {
+            // A column chunk of one page, as in every small part, compresses its dictionary once.
+            Some(dictionary) => self.chunk.add_dictionary(dictionary, self.indexed_values)?,
+            None if self.encoding == ChunkEncoding::Plain => {}
+            None => self.end_dictionary(self.indexed_values)?,
+        }
+        let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
+        if let Some(min_max) = chunk.min_max() {
+            MinMax::merge(&mut self.min_max, &min_max);
+        }
+        let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
+        encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
+        self.encoding = Self::first_encoding();
+        self.indexed_values = 0;
+        self.cache.clear();
+        self.dictionary.clear();
+        Ok(encoded)
+    }
+
+    /// See [`ColumnEncoder::bytes`](super::ColumnEncoder::bytes).
+    pub(super) fn bytes(&self) -> usize {
+        self.chunk.uncompressed()
+            + self.dictionary.plain_bytes()
+            + self.page.plain_bytes()
+            + size_of_val(self.page.indices())
+    }
+
+    /// The smallest and the largest integer of all finished column chunks.
+    pub(super) fn integers(&self) -> Option<(i64, i64)> {
+        self.min_max.as_ref().and_then(K::integers)
+    }
+}

@@ -1,0 +1,190 @@
+//! The phases of a chunk of text in one column: its fields are looked up and parsed, then appended.
+
+use std::ops::Range;
+
+use tracelake_core::fault::Fault;
+use tracelake_schema::Column;
+
+use super::choice::ChunkEncoding;
+use super::chunk::EncodedChunk;
+use super::encoder::{Encoder, Unknown};
+use super::found::Found;
+use super::kind::{FieldCache, PhysicalKind};
+use super::{Append, ColumnEncoder, LookUp, Result, sentinel};
+use crate::split::Records;
+
+/// The fields of one column in a chunk of text, on their way into its page.
+///
+/// Its holder sees only the trait of the current phase: first [`LookUp`], then [`Append`].
+pub(super) struct ColumnFields<'a, K: PhysicalKind> {
+    encoder: &'a mut Encoder<K>,
+    text: &'a [u8],
+    records: &'a Records,
+    /// Whether each field so far has an index.
+    all_found: bool,
+}
+
+impl<'a, K: PhysicalKind> ColumnFields<'a, K> {
+    pub(super) fn new(encoder: &'a mut Encoder<K>, text: &'a [u8], records: &'a Records) -> Self {
+        Self {
+            encoder,
+            text,
+            records,
+            all_found: true,
+        }
+    }
+}
+
+impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
+    fn start<'a>(&'a mut self, text: &'a [u8], records: &'a Records) -> Box<dyn LookUp<'a> + 'a> {
+        self.found.clear();
+        self.unknown.clear();
+        self.faults.clear();
+        Box::new(ColumnFields::new(self, text, records))
+    }
+
+    fn finish(&mut self) -> Result<EncodedChunk> {
+        Encoder::finish(self)
+    }
+
+    fn bytes(&self) -> usize {
+        Encoder::bytes(self)
+    }
+
+    fn sentinels_mapped(&self) -> u64 {
+        self.sentinels_mapped
+    }
+
+    fn integers(&self) -> Option<(i64, i64)> {
+        Encoder::integers(self)
+    }
+}
+
+impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
+    fn look_up(&mut self, range: Range<usize>) {
+        let encoder = &mut *self.encoder;
+        let before = encoder.found.len();
+        debug_assert_eq!(before, range.start, "records are looked up in order");
+        encoder.found.resize(before + range.len(), Found::UNKNOWN);
+        let found = &mut encoder.found[before..];
+        let Some(field) = encoder.field else {
+            found.fill(Found::NULL);
+            self.all_found = false;
+            return;
+        };
+        let fields = self.records.column(field.position, range.clone());
+        if encoder.encoding != ChunkEncoding::Plain {
+            encoder
+                .cache
+                .find_all(self.text, fields, &encoder.dictionary, found);
+        }
+        let unknown = found
+            .iter()
+            .fold(false, |any, found| any | (*found == Found::UNKNOWN));
+        self.all_found &= !unknown;
+        if unknown && !field.mandatory {
+            let fields = self.records.column(field.position, range);
+            for (found, (start, end)) in found.iter_mut().zip(fields.iter()) {
+                if start == end {
+                    *found = Found::NULL;
+                }
+            }
+        }
+    }
+
+    fn parse(self: Box<Self>) -> Box<dyn Append + 'a> {
+        let Encoder {
+            column,
+            field,
+            found,
+            unknown,
+            faults,
+            ..
+        } = &mut *self.encoder;
+        let Some(field) = field.filter(|_| !self.all_found) else {
+            return self;
+        };
+        for (record, _) in found
+            .iter()
+            .enumerate()
+            .filter(|(_, found)| **found == Found::UNKNOWN)
+        {
+            let (start, end) = self.records.field(record, field.position);
+            match parse::<K>(column, &self.text[start..end]) {
+                Ok((parsed, is_mapped)) => unknown.push(Unknown {
+                    record,
+                    parsed,
+                    is_mapped,
+                }),
+                Err(fault) => faults.push((record, fault)),
+            }
+        }
+        self
+    }
+}
+
+impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
+    fn faults(&self) -> &[(usize, Fault)] {
+        &self.encoder.faults
+    }
+
+    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()> {
+        let Self {
+            encoder,
+            text,
+            records,
+            all_found,
+        } = *self;
+        let unknown = std::mem::take(&mut encoder.unknown);
+        for unknown in &unknown {
+            if faulty.binary_search(&unknown.record).is_ok() {
+                continue;
+            }
+            encoder.sentinels_mapped += u64::from(unknown.is_mapped);
+            let field = encoder.field.expect("only a field can be unknown");
+            let field = || records.field(unknown.record, field.position);
+            if encoder.encoding == ChunkEncoding::Plain {
+                let bytes = || {
+                    let (start, end) = field();
+                    &text[start..end]
+                };
+                encoder.page.add_plain(K::value(&unknown.parsed, bytes));
+            } else {
+                encoder.found[unknown.record] = encoder.intern(unknown, text, field());
+            }
+        }
+        encoder.unknown = unknown;
+        let found = &mut encoder.found;
+        let mut record = 0;
+        if !faulty.is_empty() {
+            found.retain(|_| {
+                record += 1;
+                faulty.binary_search(&(record - 1)).is_err()
+            });
+        }
+        if all_found {
+            encoder.page.add_indices(found);
+        } else {
+            encoder.page.add_rows(found);
+        }
+        encoder.end_what_is_full()
+    }
+}
+
+/// Parses a field; says whether it is another spelling of a sentinel.
+#[inline(always)]
+fn parse<K: PhysicalKind>(
+    column: &'static Column,
+    field: &[u8],
+) -> std::result::Result<(K::Parsed, bool), Fault> {
+    if field.is_empty() {
+        return Err(Fault::Empty);
+    }
+    K::parse(field)
+        .map(|parsed| (parsed, false))
+        .or_else(|fault| {
+            let sentinel = sentinel(column, field, fault).ok_or(fault)?;
+            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
+            Ok((parsed, true))
+        })
+}

@@ -1,0 +1,433 @@
+//! JSON lines to cells: each line is an object with the columns as its keys. Pure.
+//!
+//! serde_json finds the text of each value. The column decides what it means: numbers are read from
+//! their text, as in CSV.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use tracelake_core::fault::Fault;
+use tracelake_schema::{Column, Kind};
+
+use crate::cell::{Cell, NamedCells, Row, null, number};
+use crate::reject::Reject;
+
+/// Reads a line, without its ending.
+///
+/// Integers, codes and floats may be numbers or strings. A missing value is NULL, as is `null`. The
+/// columns bound the depth of the recursion.
+pub fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject> {
+    let text = str::from_utf8(line).map_err(|error| {
+        let start = error.valid_up_to();
+        let byte = line[start];
+        Reject::new(start..line.len(), Fault::NotUtf8 { byte })
+    })?;
+    let mut reader = JsonReader { text, mapped: 0 };
+    let cells = reader.object(text, columns, Reject::in_column)?;
+    Ok(Row {
+        cells,
+        mapped: reader.mapped,
+    })
+}
+
+struct JsonReader<'a> {
+    text: &'a str,
+    mapped: u64,
+}
+
+impl<'a> JsonReader<'a> {
+    fn object(
+        &mut self,
+        text: &'a str,
+        columns: &'static [Column],
+        within: fn(Reject, &'static Column) -> Reject,
+    ) -> Result<Vec<Cell>, Reject> {
+        let Pairs(pairs) = self.parse(text, Fault::NotStruct)?;
+        let mut named = NamedCells::new(columns);
+        for (key, value) in pairs {
+            let bad = |fault| Reject::new(self.range_of(key.get()), fault);
+            let name = string(key.get()).map_err(bad)?;
+            let (index, column) = named.column(name.as_ref()).map_err(bad)?;
+            let cell = self.value(value.get(), column);
+            named.put(index, cell.map_err(|reject| within(reject, column))?);
+        }
+        named
+            .finish()
+            .map_err(|(column, fault)| within(Reject::new(self.range_of(text), fault), column))
+    }
+
+    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
+        let bad = |fault| Reject::new(self.range_of(text), fault);
+        if text == "null" {
+            return null(column).map_err(bad);
+        }
+        let is_string = text.starts_with('"');
+        match column.kind {
+            Kind::Struct => {
+                let cells = self.object(text, column.fields, Reject::in_struct_field);
+                cells.map(Cell::Struct)
+            }
+            Kind::List => {
+                let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
+                let [column, ..] = column.fields else {
+                    return Err(Reject::new(self.range_of(text), Fault::NotList));
+                };
+                let items = items.into_iter().enumerate();
+                let cells = items.map(|(at, item)| {
+                    self.value(item.get(), column)
+                        .map_err(|reject| reject.in_item(at))
+                });
+                cells.collect::<Result<_, _>>().map(Cell::List)
+            }
+            Kind::Text if is_string => string(text)
+                .map(|text| Cell::Text(text.into_owned()))
+                .map_err(bad),
+            Kind::Text => Err(bad(Fault::NotText)),
+            Kind::Boolean => match text {
+                "true" => Ok(Cell::Boolean(true)),
+                "false" => Ok(Cell::Boolean(false)),
+                _ => Err(bad(Fault::NotTruth)),
+            },
+            Kind::Integer | Kind::Code | Kind::Float => {
+                let range = self.range_of(text);
+                let bad = |fault| Reject::new(range.clone(), fault);
+                if is_string {
+                    let text = string(text).map_err(bad)?;
+                    number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
+                } else {
+                    number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
+                }
+            }
+        }
+    }
+
+    /// Parses one level of JSON; returns the fault `other` if the value is of another type.
+    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Reject> {
+        serde_json::from_str(text).map_err(|error| {
+            let range = self.range_of(text);
+            if error.is_data() {
+                return Reject::new(range, other);
+            }
+            // Show the whole word: serde_json fails in the middle of one that isn't JSON.
+            let at = error.column().saturating_sub(1).min(text.len());
+            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+            let word = text.as_bytes()[..at]
+                .iter()
+                .rev()
+                .take_while(|byte| is_word(byte));
+            let at = range.start + at - word.count();
+            Reject::new(at..range.end, Fault::NotJson)
+        })
+    }
+
+    /// The range of a part of the line in it.
+    fn range_of(&self, part: &str) -> Range<usize> {
+        let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
+        let start = start.min(self.text.len());
+        start..(start + part.len()).min(self.text.len())
+    }
+}
+
+/// The text of a JSON string, unescaped.
+fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'));
+    match inner {
+        Some(inner) if !inner.contains('\\') => Ok(inner.into()),
+        // Half of a surrogate pair is valid JSON, but not text.
+        _ => match serde_json::from_str::<String>(json) {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(Fault::NotText),
+        },
+    }
+}
+
+/// The unparsed names and values of an object.
+struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Pairs<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cell::tests::{TABLE, described};
+
+    fn read(line: &str) -> Result<Row, Reject> {
+        row(line.as_bytes(), TABLE.columns)
+    }
+
+    #[track_caller]
+    fn bad(line: &str) -> (String, String, Fault) {
+        described(read(line).unwrap_err(), line.as_bytes())
+    }
+
+    #[test]
+    fn values_may_be_strings_or_numbers() {
+        let line = r#" {"user":"a\u00e9\n","time":"18446744073709551615","event":"-3","share":"1e-5",
+            "usage":{"memory":0.1},"done":false,"after":["1",2],
+            "rules":[{"relation":null,"name":""}]} "#;
+        let row = read(line).unwrap();
+        assert_eq!(row.mapped, 1);
+        let rule = Cell::Struct(vec![Cell::Text(String::new()), Cell::Null]);
+        assert_eq!(
+            row.cells,
+            [
+                Cell::Integer(i64::MAX),
+                Cell::Code(-3),
+                Cell::Float(1e-5),
+                Cell::Boolean(false),
+                Cell::Text("aé\n".to_owned()),
+                Cell::Struct(vec![Cell::Null, Cell::Float(0.1)]),
+                Cell::List(vec![rule]),
+                Cell::List(vec![Cell::Integer(1), Cell::Integer(2)]),
+            ]
+        );
+        let row = read(r#"{"time":0,"usage":null}"#).unwrap();
+        assert_eq!(row.cells[0], Cell::Integer(0));
+        assert!(row.cells[1..].iter().all(|cell| *cell == Cell::Null));
+    }
+
+    #[test]
+    fn a_fault_names_its_column_and_its_place() {
+        let cases = [
+            ("time", r#"{"time":%}"#, "1.0", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "1e3", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "\"+5\"", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "\" 5\"", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "\"\"", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "true", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "[1]", Fault::NotInteger),
+            ("time", r#"{"time":%}"#, "null", Fault::Absent),
+            (
+                "time",
+                r#"{"time":%}"#,
+                "9223372036854775808",
+                Fault::OutOfRange { bits: 64 },
+            ),
+            (
+                "event",
+                r#"{"time":1,"event":%}"#,
+                "2147483648",
+                Fault::OutOfRange { bits: 32 },
+            ),
+            (
+                "share",
+                r#"{"share":%,"time":1}"#,
+                "\"NaN\"",
+                Fault::NotNumber,
+            ),
+            (
+                "share",
+                r#"{"share":%,"time":1}"#,
+                "\"-Infinity\"",
+                Fault::NotNumber,
+            ),
+            ("share", r#"{"share":%,"time":1}"#, "1e999", Fault::Overflow),
+            ("share", r#"{"share":%,"time":1}"#, "{}", Fault::NotNumber),
+            ("done", r#"{"done":%,"time":1}"#, "1", Fault::NotTruth),
+            (
+                "done",
+                r#"{"done":%,"time":1}"#,
+                "\"true\"",
+                Fault::NotTruth,
+            ),
+            ("user", r#"{"user":%,"time":1}"#, "1", Fault::NotText),
+            (
+                "user",
+                r#"{"user":%,"time":1}"#,
+                "\"\\ud800\"",
+                Fault::NotText,
+            ),
+            ("usage", r#"{"usage":%,"time":1}"#, "[]", Fault::NotStruct),
+            (
+                "usage",
+                r#"{"usage":%,"time":1}"#,
+                "\"{}\"",
+                Fault::NotStruct,
+            ),
+            (
+                "usage",
+                r#"{"usage":{%:1},"time":1}"#,
+                "\"gpus\"",
+                Fault::UnknownKey,
+            ),
+            (
+                "usage.cpus",
+                r#"{"usage":{"cpus":%}}"#,
+                "\"x\"",
+                Fault::NotNumber,
+            ),
+            (
+                "usage",
+                r#"{"usage":{"cpus":1,%:2}}"#,
+                "\"cpus\"",
+                Fault::DoubleKey,
+            ),
+            ("rules", r#"{"rules":%,"time":1}"#, "{}", Fault::NotList),
+            (
+                "rules[1].name",
+                r#"{"rules":[{"name":""},%],"time":1}"#,
+                "{}",
+                Fault::Absent,
+            ),
+            (
+                "rules[0]",
+                r#"{"rules":[%],"time":1}"#,
+                "null",
+                Fault::Absent,
+            ),
+            (
+                "after[2]",
+                r#"{"after":[1,2,%],"time":1}"#,
+                "\"x\"",
+                Fault::NotInteger,
+            ),
+            ("", r#"{"time":1,%:2}"#, "\"x\"", Fault::UnknownKey),
+            ("", r#"{"time":1,%:2}"#, "\"\\u0074ime\"", Fault::DoubleKey),
+            ("time", "%", "{}", Fault::Absent),
+            ("", "%", "[]", Fault::NotStruct),
+            ("", "%", "5", Fault::NotStruct),
+            ("", r#"{"time":1}%"#, "x", Fault::NotJson),
+            ("", r#"{"time":%}"#, "01}", Fault::NotJson),
+        ];
+        for (path, line, field, fault) in cases {
+            let line = line.replace('%', field);
+            let (found, shown, why) = bad(&line);
+            assert_eq!((found.as_str(), why), (path, fault), "{line}");
+            if fault != Fault::NotJson {
+                assert_eq!(shown, field, "{line}");
+            }
+        }
+        let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", TABLE.columns).unwrap_err();
+        assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
+        assert_eq!(broken.field().start, 18);
+    }
+
+    #[test]
+    fn no_depth_takes_the_stack() {
+        for (open, close) in [("[", "]"), ("{\"usage\":", "}")] {
+            let deep = open.repeat(100_000) + "1" + &close.repeat(100_000);
+            for line in [
+                deep.clone(),
+                format!("{{\"time\":{deep}}}"),
+                open.repeat(100_000),
+            ] {
+                assert!(read(&line).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_of_a_line_is_a_fault() {
+        let line = r#"{"time":"1","usage":{"cpus":1.5},"rules":[{"name":"é"}],"user":"\u00e9"}"#;
+        assert!(read(line).is_ok());
+        for end in 0..line.len() {
+            assert!(
+                row(&line.as_bytes()[..end], TABLE.columns).is_err(),
+                "{end}"
+            );
+        }
+    }
+
+    /// A cell of a column with the text of its JSON, written by serde_json.
+    fn cell(column: &'static Column) -> BoxedStrategy<(Cell, serde_json::Value)> {
+        let filled = match column.kind {
+            Kind::Integer => (any::<i64>(), any::<bool>())
+                .prop_map(|(value, text)| {
+                    let json = if text {
+                        value.to_string().into()
+                    } else {
+                        value.into()
+                    };
+                    (Cell::Integer(value), json)
+                })
+                .boxed(),
+            Kind::Code => any::<i32>()
+                .prop_map(|value| (Cell::Code(value), value.to_string().into()))
+                .boxed(),
+            Kind::Float => any::<f64>()
+                .prop_filter("no number of JSON", |value| value.is_finite())
+                .prop_map(|value| (Cell::Float(value), value.into()))
+                .boxed(),
+            Kind::Boolean => any::<bool>()
+                .prop_map(|value| (Cell::Boolean(value), value.into()))
+                .boxed(),
+            Kind::Text => any::<String>()
+                .prop_map(|value| (Cell::Text(value.clone()), value.into()))
+                .boxed(),
+            Kind::Struct => object(column.fields)
+                .prop_map(|(cells, json)| (Cell::Struct(cells), json))
+                .boxed(),
+            Kind::List => prop::collection::vec(cell(&column.fields[0]), 0..4)
+                .prop_map(|items| {
+                    let (cells, json): (Vec<Cell>, Vec<_>) = items.into_iter().unzip();
+                    (Cell::List(cells), json.into())
+                })
+                .boxed(),
+        };
+        if column.mandatory {
+            filled
+        } else {
+            prop_oneof![4 => filled, 1 => Just((Cell::Null, serde_json::Value::Null))].boxed()
+        }
+    }
+
+    /// The cells of some columns, and an object of them in which some nulls are left out.
+    fn object(columns: &'static [Column]) -> BoxedStrategy<(Vec<Cell>, serde_json::Value)> {
+        let cells: Vec<_> = columns.iter().map(cell).collect();
+        (cells, any::<bool>(), any::<bool>())
+            .prop_map(|(cells, leave_out, reverse)| {
+                let (cells, values): (Vec<Cell>, Vec<_>) = cells.into_iter().unzip();
+                let names = columns.iter().map(|column| column.content.to_owned());
+                let mut named: Vec<(String, serde_json::Value)> = names.zip(values).collect();
+                named.retain(|(_, value)| !(leave_out && value.is_null()));
+                if reverse {
+                    named.reverse();
+                }
+                (cells, named.into_iter().collect())
+            })
+            .boxed()
+    }
+
+    proptest! {
+        #[test]
+        fn any_row_comes_back((cells, json) in object(TABLE.columns)) {
+            let row = read(&json.to_string()).unwrap();
+            prop_assert_eq!(&row.cells, &cells);
+            // NaN is not among them, but there are two zeros.
+            prop_assert_eq!(format!("{:?}", row.cells), format!("{cells:?}"));
+        }
+
+        #[test]
+        fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
+            if let Err(reject) = row(&line, TABLE.columns) {
+                prop_assert!(line.get(reject.field()).is_some());
+            }
+        }
+    }
+}

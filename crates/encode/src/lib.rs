@@ -1,0 +1,35 @@
+//! Rows to Parquet and Arrow files, in memory: [`split`] finds records and fields, [`value`] parses them, and
+//! [`output`] collects them in row groups or record batches. Tables with structs and lists take the way of
+//! [`json`], [`quoted`] and [`cell`].
+//!
+//! The value of a plain field passes through these hands: `split::Records` has its offsets, `column::LookUp` finds it
+//! in the dictionary of its row group or parses it, `column::page` holds its index, `column::encode` packs the
+//! indices of a page, and `parquet_file` writes the column chunk.
+//!
+//! ```
+//! use tracelake_core::line_ending::LineEnding;
+//! use tracelake_encode::split::Records;
+//! use tracelake_encode::value;
+//!
+//! let text = b"600000000,,3418309\n600000000,,3418314\n";
+//! let mut records = Records::default();
+//! records.split(text, 3, LineEnding::Lf);
+//! let (start, end) = records.field(1, 2);
+//! assert_eq!(value::integer(&text[start..end]), Ok(3_418_314));
+//! ```
+
+pub mod arrow_file;
+pub mod batch;
+pub mod cell;
+mod column;
+pub mod json;
+mod nested;
+pub mod output;
+mod parquet_file;
+mod parquet_footer;
+pub mod quoted;
+pub mod reject;
+mod rows;
+pub mod split;
+pub mod thrift;
+pub mod value;

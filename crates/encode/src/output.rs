@@ -1,0 +1,341 @@
+//! Rows to one output file, in the format that was asked for.
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::{Codec, Format};
+use tracelake_schema::Table;
+
+use crate::arrow_file::{self, ArrowFile};
+use crate::batch::{BATCH_ROWS, BatchBuilder};
+use crate::cell::Row;
+use crate::parquet_file::{self, ColumnChunks, ParquetFile, RowGroup};
+use crate::reject::Reject;
+use crate::rows::ROW_GROUP_ROWS;
+use crate::split::Records;
+use crate::{nested, rows};
+
+/// A format with one of its codecs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encoding {
+    format: Format,
+    codec: Codec,
+    row_group_rows: usize,
+}
+
+/// The fewest rows that may be asked for in a row group: as many as most pages have, and more than a chunk of text has.
+pub const FEWEST_ROW_GROUP_ROWS: usize = 1 << 16;
+
+impl Encoding {
+    /// Parquet with zstd.
+    pub const DEFAULT: Self = Self {
+        format: Format::Parquet,
+        codec: Codec::DEFAULT,
+        row_group_rows: ROW_GROUP_ROWS,
+    };
+
+    /// Combines a format with a codec.
+    ///
+    /// ```
+    /// use tracelake_core::options::{Codec, Format};
+    /// use tracelake_encode::output::Encoding;
+    /// assert!(Encoding::new(Format::Parquet, Codec::Snappy).is_ok());
+    /// assert!(Encoding::new(Format::Arrow, Codec::Snappy).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the format does not have the codec.
+    pub fn new(format: Format, codec: Codec) -> Result<Self> {
+        if (format, codec) == (Format::Arrow, Codec::Snappy) {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "Arrow files cannot be compressed with snappy",
+            )
+            .hint("pass --compression zstd, zstd:LEVEL or none"));
+        }
+        Ok(Self {
+            format,
+            codec,
+            ..Self::DEFAULT
+        })
+    }
+
+    /// Limits row groups to this many rows.
+    ///
+    /// ```
+    /// use tracelake_encode::output::Encoding;
+    /// assert!(Encoding::DEFAULT.with_row_group_rows(100_000).is_ok());
+    /// assert!(Encoding::DEFAULT.with_row_group_rows(0).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the format has no row groups, or the number isn't within
+    /// [`FEWEST_ROW_GROUP_ROWS`] and 1,048,576.
+    pub fn with_row_group_rows(self, rows: usize) -> Result<Self> {
+        if self.format == Format::Arrow {
+            return Err(
+                Error::new(ErrorKind::Usage, "Arrow files have no row groups")
+                    .hint("leave --row-group-rows out"),
+            );
+        }
+        if !(FEWEST_ROW_GROUP_ROWS..=ROW_GROUP_ROWS).contains(&rows) {
+            let reason = format!("a row group can't have at most {rows} rows");
+            return Err(Error::new(ErrorKind::Usage, reason).hint(format!(
+                "pass {FEWEST_ROW_GROUP_ROWS} to {ROW_GROUP_ROWS} rows"
+            )));
+        }
+        Ok(Self {
+            row_group_rows: rows,
+            ..self
+        })
+    }
+
+    /// The most rows in a row group, if fewer than usual were asked for.
+    #[must_use]
+    pub fn row_group_rows(self) -> Option<u64> {
+        (self.row_group_rows < ROW_GROUP_ROWS).then_some(self.row_group_rows as u64)
+    }
+
+    /// The format.
+    #[must_use]
+    pub const fn format(self) -> Format {
+        self.format
+    }
+
+    /// The codec.
+    #[must_use]
+    pub const fn codec(self) -> Codec {
+        self.codec
+    }
+}
+
+/// A piece that is written to an output file at once.
+pub enum Block {
+    /// A row group of a Parquet file, encoded.
+    RowGroup(RowGroup),
+    /// A record batch of an Arrow file.
+    Batch(RecordBatch),
+}
+
+impl Block {
+    /// The batch that [`BlockBuilder::batches`] made.
+    ///
+    /// # Panics
+    /// When it is a row group.
+    pub fn into_batch(self) -> RecordBatch {
+        match self {
+            Self::Batch(batch) => batch,
+            Self::RowGroup(_) => unreachable!("a builder of batches makes no row groups"),
+        }
+    }
+}
+
+/// One output file that is being written.
+pub enum OutputFile<W: Write + Send> {
+    /// A Parquet file.
+    Parquet(ParquetFile<W>),
+    /// An Arrow file.
+    Arrow(ArrowFile<W>),
+}
+
+impl<W: Write + Send> OutputFile<W> {
+    /// Starts a file of a table.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn create(
+        out: W,
+        table: &'static Table,
+        schema: &SchemaRef,
+        Encoding { format, codec, .. }: Encoding,
+    ) -> Result<Self> {
+        Ok(match format {
+            Format::Parquet => Self::Parquet(ParquetFile::create(out, table, schema, codec)?),
+            Format::Arrow => Self::Arrow(ArrowFile::create(out, schema, codec)?),
+        })
+    }
+
+    /// Appends a block.
+    ///
+    /// # Errors
+    /// When the output fails.
+    ///
+    /// # Panics
+    /// When the block is of another format.
+    pub fn write(&mut self, block: Block) -> Result<()> {
+        match (self, block) {
+            (Self::Parquet(file), Block::RowGroup(row_group)) => file.write(row_group),
+            (Self::Arrow(file), Block::Batch(batch)) => file.write(&batch),
+            _ => unreachable!("BlockBuilder makes the blocks of the file that it was made for"),
+        }
+    }
+
+    /// Writes the footer and returns the output.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn finish(self) -> Result<W> {
+        match self {
+            Self::Parquet(file) => file.finish(),
+            Self::Arrow(file) => file.finish(),
+        }
+    }
+}
+
+/// Builds the blocks of a file from the rows of one table.
+pub enum BlockBuilder {
+    /// Fields that have one value each, to row groups.
+    Fields(rows::RowGroupBuilder),
+    /// Cells, to row groups.
+    Cells(nested::NestedRowGroupBuilder),
+    /// Either, to record batches.
+    Batches(BatchBuilder),
+}
+
+impl BlockBuilder {
+    /// Prepares for records of plain fields.
+    pub fn of_fields<W: Write + Send>(
+        order: &FieldOrder,
+        schema: &SchemaRef,
+        file: &OutputFile<W>,
+        encoding: Encoding,
+    ) -> Self {
+        match file {
+            OutputFile::Parquet(file) => Self::Fields(rows::RowGroupBuilder::new(
+                order,
+                file.schema(),
+                encoding.codec,
+                encoding.row_group_rows,
+            )),
+            OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
+        }
+    }
+
+    /// Prepares for rows of cells.
+    pub fn of_cells<W: Write + Send>(
+        table: &'static Table,
+        schema: &SchemaRef,
+        file: &OutputFile<W>,
+        encoding: Encoding,
+    ) -> Self {
+        match file {
+            OutputFile::Parquet(file) => Self::Cells(nested::NestedRowGroupBuilder::new(
+                table,
+                schema,
+                file.factory(),
+                encoding.row_group_rows,
+            )),
+            OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
+        }
+    }
+
+    /// Prepares for fields or cells, to become batches of `batch_rows` rows.
+    pub fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
+        Self::Batches(BatchBuilder::new(table.time, schema, batch_rows))
+    }
+
+    /// Whether a block should be taken with [`BlockBuilder::finish`] before `rows` more rows are pushed.
+    pub fn is_full(&self, rows: usize) -> bool {
+        match self {
+            Self::Fields(fields) => fields.is_full(rows),
+            Self::Cells(cells) => cells.is_full(rows),
+            Self::Batches(batches) => batches.is_full(),
+        }
+    }
+
+    /// Adds the good records of a chunk; returns the others, in the order of the file.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    ///
+    /// # Panics
+    /// When it was made for cells.
+    pub fn push_fields(
+        &mut self,
+        order: &FieldOrder,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>> {
+        match self {
+            Self::Fields(fields) => fields.push(chunk, records).map_err(encode_parquet),
+            Self::Batches(batches) => batches.push(order, chunk, records).map_err(encode_arrow),
+            Self::Cells(_) => unreachable!("a table has fields or cells, not both"),
+        }
+    }
+
+    /// Adds rows of cells.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    ///
+    /// # Panics
+    /// When it was made for fields.
+    pub fn push_cells(&mut self, rows: &[Row]) -> Result<()> {
+        match self {
+            Self::Cells(cells) => cells.push(rows).map_err(encode_parquet),
+            Self::Batches(batches) => batches.push_rows(rows).map_err(encode_arrow),
+            Self::Fields(_) => unreachable!("a table has fields or cells, not both"),
+        }
+    }
+
+    /// Makes a block of the rows since the last one; `None` if there are none.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub fn finish(&mut self) -> Result<Option<Block>> {
+        let row_group = |chunks, is_sorted| Block::RowGroup(RowGroup { chunks, is_sorted });
+        Ok(match self {
+            Self::Fields(fields) => {
+                let chunks = fields.finish().map_err(encode_parquet)?;
+                chunks.map(|chunks| {
+                    let is_sorted = fields.are_sorted(&chunks);
+                    row_group(ColumnChunks::Plain(chunks), is_sorted)
+                })
+            }
+            Self::Cells(cells) => {
+                let is_sorted = cells.are_sorted();
+                let chunks = cells.finish().map_err(encode_parquet)?;
+                chunks.map(|chunks| row_group(ColumnChunks::Nested(chunks), is_sorted))
+            }
+            Self::Batches(batches) => batches.finish().map_err(encode_arrow)?.map(Block::Batch),
+        })
+    }
+
+    /// Good rows that were pushed.
+    pub fn pushed(&self) -> u64 {
+        match self {
+            Self::Fields(fields) => fields.pushed(),
+            Self::Cells(cells) => cells.pushed(),
+            Self::Batches(batches) => batches.rows(),
+        }
+    }
+
+    /// Values of good rows that were spelled differently and mapped to a sentinel.
+    pub fn sentinels_mapped(&self) -> u64 {
+        match self {
+            Self::Fields(fields) => fields.sentinels_mapped(),
+            Self::Cells(cells) => cells.sentinels_mapped(),
+            Self::Batches(batches) => batches.sentinels_mapped(),
+        }
+    }
+
+    /// The smallest and the largest value of the column that orders the rows of `table` in time.
+    pub fn time(&self, table: &Table) -> Option<(i64, i64)> {
+        match self {
+            Self::Fields(fields) => fields.integers(table.time?),
+            Self::Cells(cells) => cells.time(),
+            Self::Batches(batches) => batches.time(),
+        }
+    }
+}
+
+fn encode_parquet(error: parquet::errors::ParquetError) -> Error {
+    parquet_file::wrap(error, "encode")
+}
+
+fn encode_arrow(error: arrow_schema::ArrowError) -> Error {
+    arrow_file::wrap(error, "encode")
+}

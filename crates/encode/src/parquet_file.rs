@@ -1,0 +1,267 @@
+//! Row groups to one Parquet file: schema, footer and its key-values.
+//!
+//! The file has only what every reader reads: pages V1, PLAIN and dictionary encodings, statistics
+//! and page index. It has no clock and no host name.
+
+use std::io::{self, BufWriter, Write};
+
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory};
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::basic::{BoundaryOrder, Type};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnIndexBuilder, KeyValue, SortingColumn};
+use parquet::file::page_index::column_index::{ColumnIndexMetaData, PrimitiveColumnIndex};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::Codec;
+use tracelake_schema::Table;
+
+use crate::column::{
+    EncodedChunk, ID_PAGE_ROWS, PAGE_ROWS, compression, is_id, lower_bound, upper_bound,
+};
+use crate::parquet_footer::amend;
+
+/// How many bytes are written to the disk at once.
+const WRITE_BYTES: usize = 32 << 10;
+
+/// The column chunks of a row group, from one of the two encoders.
+pub(crate) enum ColumnChunks {
+    Plain(Vec<EncodedChunk>),
+    Nested(Vec<ArrowColumnChunk>),
+}
+
+/// A row group.
+pub struct RowGroup {
+    pub(crate) chunks: ColumnChunks,
+    /// Whether its rows are in the order of the table's time.
+    pub(crate) is_sorted: bool,
+}
+
+/// A Parquet file that is being written.
+pub struct ParquetFile<W: Write + Send> {
+    writer: SerializedFileWriter<HeldEnd<W>>,
+    schema: SchemaRef,
+    /// Whether the rows of each row group are in the order of the table's time.
+    is_sorted: Vec<bool>,
+}
+
+impl<W: Write + Send> ParquetFile<W> {
+    /// Starts a file of a table.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub(crate) fn create(
+        out: W,
+        table: &'static Table,
+        schema: &SchemaRef,
+        codec: Codec,
+    ) -> Result<Self> {
+        let failed = |error| wrap(error, "start");
+        let descriptor = ArrowSchemaConverter::new()
+            .convert(schema)
+            .map_err(failed)?;
+        let mut properties = properties(table, &descriptor, codec);
+        add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+        let root = descriptor.root_schema_ptr();
+        // The Parquet crate writes 8 KiB at a time.
+        let out = HeldEnd {
+            out: BufWriter::with_capacity(WRITE_BYTES, out),
+            end: None,
+        };
+        let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
+        Ok(Self {
+            writer,
+            schema: schema.clone(),
+            is_sorted: Vec::new(),
+        })
+    }
+
+    /// The Parquet schema.
+    pub(crate) fn schema(&self) -> &SchemaDescriptor {
+        self.writer.schema_descr()
+    }
+
+    /// Makes writers that turn Arrow arrays into column chunks, with the settings of this file.
+    pub(crate) fn factory(&self) -> ArrowRowGroupWriterFactory {
+        ArrowRowGroupWriterFactory::new(&self.writer, self.schema.clone())
+    }
+
+    /// Appends a row group.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub(crate) fn write(&mut self, row_group: RowGroup) -> Result<()> {
+        self.is_sorted.push(row_group.is_sorted);
+        let write = || {
+            let mut group = self.writer.next_row_group()?;
+            match row_group.chunks {
+                ColumnChunks::Plain(chunks) => {
+                    for chunk in chunks {
+                        group.append_column(&chunk, chunk.close.clone())?;
+                    }
+                }
+                ColumnChunks::Nested(chunks) => {
+                    for mut chunk in chunks {
+                        correct(chunk.close_mut())?;
+                        chunk.append_to_row_group(&mut group)?;
+                    }
+                }
+            }
+            group.close()
+        };
+        write().map(|_| ()).map_err(|error| wrap(error, "write"))
+    }
+
+    /// Writes the footer and returns the output.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub(crate) fn finish(mut self) -> Result<W> {
+        self.writer.inner_mut().end = Some(Vec::new());
+        let out = self.writer.into_inner();
+        let HeldEnd { mut out, end } = out.map_err(|error| wrap(error, "finish"))?;
+        let mut end = end.expect("the end is held");
+        amend(&mut end, &self.is_sorted).expect("the crate writes a footer that can be read");
+        let failed = |error| Error::disk("finish a Parquet file", error);
+        out.write_all(&end).map_err(failed)?;
+        out.into_inner().map_err(|error| failed(error.into_error()))
+    }
+}
+
+/// An output whose end is held back, so that the footer can be amended.
+struct HeldEnd<W: Write> {
+    out: BufWriter<W>,
+    /// The bytes written since the end began.
+    end: Option<Vec<u8>>,
+}
+
+impl<W: Write> Write for HeldEnd<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.end {
+            Some(end) => end.write(bytes),
+            None => self.out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Corrects what the crate says about a column chunk. Its statistics lose the deprecated bounds, and zeros as bounds
+/// of floats get their signs. A column of lists loses its page index: the crate compares NULLs with rows there, and may
+/// call a page empty that has values.
+fn correct(close: &mut ColumnCloseResult) -> parquet::errors::Result<()> {
+    let metadata = &close.metadata;
+    if metadata.column_descr().max_rep_level() > 0 {
+        close.column_index = None;
+    }
+    if let Some(index @ ColumnIndexMetaData::DOUBLE(floats)) = &close.column_index {
+        close.column_index = Some(with_signed_zeros(index, floats)?);
+    }
+    let Some(statistics) = metadata.statistics() else {
+        return Ok(());
+    };
+    macro_rules! without_old_bounds {
+        ($statistics:expr, $($kind:ident)*) => {
+            match $statistics {
+                $(Statistics::$kind(statistics) => {
+                    Statistics::$kind(statistics.with_backwards_compatible_min_max(false))
+                })*
+            }
+        };
+    }
+    let statistics = match statistics {
+        Statistics::Double(stated) => {
+            let (min, max) = (stated.min_opt(), stated.max_opt());
+            let (min, max) = (min.copied().map(lower_bound), max.copied().map(upper_bound));
+            let nulls = stated.null_count_opt();
+            Statistics::Double(ValueStatistics::new(min, max, None, nulls, false))
+        }
+        other => without_old_bounds!(
+            other.clone(),
+            Boolean Int32 Int64 Int96 Float Double ByteArray FixedLenByteArray
+        ),
+    };
+    let builder = metadata.clone().into_builder();
+    close.metadata = builder.set_statistics(statistics).build()?;
+    Ok(())
+}
+
+/// The page index of a column of floats, in which zeros as bounds have the signs that they need.
+fn with_signed_zeros(
+    index: &ColumnIndexMetaData,
+    floats: &PrimitiveColumnIndex<f64>,
+) -> parquet::errors::Result<ColumnIndexMetaData> {
+    let bytes = |bound: Option<f64>| bound.map_or_else(Vec::new, |it| it.to_le_bytes().into());
+    let mut builder = ColumnIndexBuilder::new(Type::DOUBLE);
+    let bounds = floats.min_values_iter().zip(floats.max_values_iter());
+    for (page, (min, max)) in bounds.enumerate() {
+        builder.append(
+            index.is_null_page(page),
+            bytes(min.copied().map(lower_bound)),
+            bytes(max.copied().map(upper_bound)),
+            index.null_count(page).unwrap_or_default(),
+            None,
+        );
+    }
+    let order = index.get_boundary_order();
+    builder.set_boundary_order(order.unwrap_or(BoundaryOrder::UNORDERED));
+    builder.build()
+}
+
+/// The settings of the crate's writer. All row groups are said to be sorted by time; see [`amend`].
+fn properties(table: &'static Table, schema: &SchemaDescriptor, codec: Codec) -> WriterProperties {
+    let time = table
+        .time
+        .map(|time| ColumnPath::from(table.columns[time].name));
+    let leaf = schema
+        .columns()
+        .iter()
+        .position(|leaf| Some(leaf.path()) == time.as_ref());
+    let sorting = leaf
+        .and_then(|leaf| i32::try_from(leaf).ok())
+        .map(|column_idx| {
+            vec![SortingColumn {
+                column_idx,
+                descending: false,
+                nulls_first: false,
+            }]
+        });
+    // Spark reads column comments from its own key and nowhere else.
+    let spark = KeyValue::new(
+        tracelake_schema::arrow::SPARK_KEY.to_owned(),
+        tracelake_schema::arrow::spark_schema_json(table),
+    );
+    // Plain columns come encoded; they need only the first two of these.
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_key_value_metadata(Some(vec![spark]))
+        .set_sorting_columns(sorting)
+        .set_compression(compression(codec))
+        .set_data_page_row_count_limit(PAGE_ROWS);
+    for column in table.columns.iter().filter(|column| is_id(column)) {
+        let path = ColumnPath::from(column.name);
+        builder = builder.set_column_data_page_row_count_limit(path, ID_PAGE_ROWS);
+    }
+    builder.build()
+}
+
+/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code, and one of a bucket
+/// stays what it is.
+pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
+    let doing = format!("{doing} a Parquet file");
+    let error = match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(disk) => return Error::disk(&doing, *disk),
+            Err(source) => ParquetError::External(source),
+        },
+        error => error,
+    };
+    Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
+}

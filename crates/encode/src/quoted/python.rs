@@ -1,0 +1,235 @@
+//! Structs and lists as Python and numpy print them, to cells.
+
+use tracelake_core::fault::Fault;
+use tracelake_schema::{Column, Kind};
+
+use crate::cell::{Cell, NamedCells, null, number};
+use crate::reject::Reject;
+
+/// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
+/// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
+pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Reject> {
+    let mut reader = PythonReader {
+        text,
+        at: 0,
+        mapped,
+    };
+    reader.space();
+    let cell = reader.value(column)?;
+    reader.space();
+    if reader.at < text.len() {
+        return Err(reader.unexpected());
+    }
+    Ok(cell)
+}
+
+struct PythonReader<'a, 'b> {
+    text: &'a str,
+    at: usize,
+    mapped: &'b mut u64,
+}
+
+impl<'a> PythonReader<'a, '_> {
+    fn value(&mut self, column: &'static Column) -> Result<Cell, Reject> {
+        let start = self.at;
+        let next = self.peek();
+        match (column.kind, next) {
+            (Kind::Struct, Some(b'{')) => self.named(column.fields).map(Cell::Struct),
+            (Kind::List, Some(b'[')) => match column.fields {
+                [item, ..] => self.items(item).map(Cell::List),
+                [] => Err(self.unexpected()),
+            },
+            (Kind::Text, Some(b'\'' | b'"')) => self.string().map(Cell::Text),
+            _ => {
+                let word = self.word();
+                let end = if word.is_empty() {
+                    self.text.len()
+                } else {
+                    self.at
+                };
+                let read = match (column.kind, word) {
+                    (_, "None") => null(column),
+                    (_, word) if word.starts_with("...") => Err(Fault::Elided),
+                    (Kind::Struct, _) => Err(Fault::NotStruct),
+                    (Kind::List, _) => Err(Fault::NotList),
+                    (Kind::Text, _) => Err(Fault::NotText),
+                    (Kind::Boolean, "True") => Ok(Cell::Boolean(true)),
+                    (Kind::Boolean, "False") => Ok(Cell::Boolean(false)),
+                    (Kind::Boolean, _) => Err(Fault::NotTruth),
+                    (_, "") if next.is_none() => Err(Fault::NotPython),
+                    (_, word) => number(column, word.as_bytes(), self.mapped),
+                };
+                read.map_err(|fault| Reject::new(start..end, fault))
+            }
+        }
+    }
+
+    /// Reads `{'name': value, ...}`.
+    fn named(&mut self, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
+        let start = self.at;
+        self.at += 1;
+        let mut named = NamedCells::new(columns);
+        self.space();
+        while self.peek() != Some(b'}') {
+            let key = self.at;
+            if !matches!(self.peek(), Some(b'\'' | b'"')) {
+                return Err(self.unexpected());
+            }
+            let name = self.string()?;
+            let found = named.column(&name);
+            let (index, column) = found.map_err(|fault| Reject::new(key..self.at, fault))?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            let cell = self
+                .value(column)
+                .map_err(|reject| reject.in_struct_field(column))?;
+            named.put(index, cell);
+            self.space();
+            if self.peek() != Some(b'}') {
+                self.expect(b',')?;
+                self.space();
+                if self.peek() == Some(b'}') {
+                    return Err(self.unexpected());
+                }
+            }
+        }
+        self.at += 1;
+        named
+            .finish()
+            .map_err(|(column, fault)| Reject::new(start..self.at, fault).in_struct_field(column))
+    }
+
+    /// Reads `[value, ...]`, or `[value ...]` as numpy prints it. All items have the same separator.
+    fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Reject> {
+        self.at += 1;
+        let mut items = Vec::new();
+        let mut commas = None;
+        self.space();
+        while self.peek() != Some(b']') {
+            let item = self
+                .value(column)
+                .map_err(|reject| reject.in_item(items.len()))?;
+            items.push(item);
+            let end = self.at;
+            self.space();
+            if self.peek() == Some(b']') {
+                break;
+            }
+            let comma = self.peek() == Some(b',');
+            if *commas.get_or_insert(comma) != comma || (!comma && self.at == end) {
+                return Err(self.unexpected());
+            }
+            if comma {
+                self.at += 1;
+                self.space();
+                if self.peek() == Some(b']') {
+                    return Err(self.unexpected());
+                }
+            }
+        }
+        self.at += 1;
+        Ok(items)
+    }
+
+    /// Reads a string in single or double quotes, with the escapes that Python prints.
+    fn string(&mut self) -> Result<String, Reject> {
+        let start = self.at;
+        let rest = &self.text[start..];
+        let mut characters = rest.char_indices();
+        let Some((_, quote)) = characters.next() else {
+            return Err(self.unexpected());
+        };
+        let mut string = String::new();
+        while let Some((at, character)) = characters.next() {
+            match character {
+                '\\' => {
+                    let digits = match characters.next() {
+                        Some((_, same @ ('\\' | '\'' | '"'))) => {
+                            string.push(same);
+                            continue;
+                        }
+                        Some((_, 'n')) => {
+                            string.push('\n');
+                            continue;
+                        }
+                        Some((_, 'r')) => {
+                            string.push('\r');
+                            continue;
+                        }
+                        Some((_, 't')) => {
+                            string.push('\t');
+                            continue;
+                        }
+                        Some((_, 'x')) => 2,
+                        Some((_, 'u')) => 4,
+                        Some((_, 'U')) => 8,
+                        _ => 0,
+                    };
+                    let number = rest.get(at + 2..at + 2 + digits);
+                    let number =
+                        number.filter(|number| number.bytes().all(|byte| byte.is_ascii_hexdigit()));
+                    let number = number.and_then(|number| u32::from_str_radix(number, 16).ok());
+                    let Some(character) = number.and_then(char::from_u32) else {
+                        self.at = start + at;
+                        return Err(self.unexpected());
+                    };
+                    string.push(character);
+                    characters.nth(digits - 1);
+                }
+                character if character == quote => {
+                    self.at = start + at + 1;
+                    return Ok(string);
+                }
+                character if character.is_control() => {
+                    self.at = start + at;
+                    return Err(self.unexpected());
+                }
+                character => string.push(character),
+            }
+        }
+        Err(self.unexpected())
+    }
+
+    /// The text before the next space or delimiter.
+    fn word(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let ends = |byte: u8| is_space(byte) || b"[]{}:,'\"".contains(&byte);
+        let end = rest.bytes().position(ends).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn space(&mut self) {
+        while self.peek().is_some_and(is_space) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Reject> {
+        if self.peek() != Some(byte) {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The reject for text that can't come next.
+    fn unexpected(&self) -> Reject {
+        let rest = &self.text[self.at..];
+        let fault = if rest.starts_with("...") {
+            Fault::Elided
+        } else {
+            Fault::NotPython
+        };
+        Reject::new(self.at..self.text.len(), fault)
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}

@@ -1,0 +1,200 @@
+//! Records to column chunks, column by column, and to rejects. Memory only.
+
+use parquet::errors::ParquetError;
+use parquet::schema::types::SchemaDescriptor;
+use rayon::prelude::*;
+use tracelake_core::fault::Fault;
+use tracelake_core::field_order::{Field, FieldOrder};
+use tracelake_core::options::Codec;
+use tracelake_schema::Column;
+
+use crate::column::{self, Append, ColumnEncoder, EncodedChunk, SourceField};
+use crate::reject::Reject;
+use crate::split::Records;
+
+/// The most rows in a row group.
+pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
+pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
+
+/// The most bytes that a chunk of text adds to them. A chunk can be one line of 1 MiB. An empty field, one byte
+/// with its comma, takes eight in an Arrow array; a digit, two bytes, takes twelve with its index.
+pub(crate) const CHUNK_BYTES: usize = 8 << 20;
+
+/// Records that are looked up in one column before the next one: their text stays in the first-level
+/// cache.
+const TILE: usize = 128;
+
+/// Columns that one thread takes at a time.
+const GROUP: usize = 3;
+
+/// Builds row groups from the records of one table.
+///
+/// The columns are independent, so idle threads take some of them; the result doesn't depend on it.
+///
+/// # Memory
+/// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
+pub struct RowGroupBuilder {
+    fields: Vec<Field>,
+    /// In the order of the table.
+    columns: Vec<Box<dyn ColumnEncoder>>,
+    /// The index of the column that orders rows in time.
+    time: Option<usize>,
+    /// The most rows in a row group.
+    most_rows: usize,
+    /// Good rows since the last row group, and before.
+    rows: usize,
+    before: u64,
+}
+
+impl RowGroupBuilder {
+    /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
+    pub(crate) fn new(
+        order: &FieldOrder,
+        schema: &SchemaDescriptor,
+        codec: Codec,
+        most_rows: usize,
+    ) -> Self {
+        let column = |(index, column): (usize, &'static Column)| {
+            let mut fields = order.fields.iter().enumerate();
+            let field = fields.find(|(_, field)| field.index == index);
+            let field = field.map(|(position, field)| SourceField {
+                position,
+                mandatory: field.mandatory,
+            });
+            column::encoder(column, field, schema.column(index), codec)
+        };
+        let columns = order.table.columns.iter().enumerate().map(column);
+        Self {
+            fields: order.fields.clone(),
+            columns: columns.collect(),
+            time: order.table.time,
+            most_rows,
+            rows: 0,
+            before: 0,
+        }
+    }
+
+    /// Whether a row group should end before `records` more rows are pushed.
+    pub(crate) fn is_full(&self, records: usize) -> bool {
+        let bytes: usize = self.columns.iter().map(|column| column.bytes()).sum();
+        self.rows > 0
+            && (self.rows + records > self.most_rows || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
+    }
+
+    /// Takes the well-formed records of a chunk and returns the rejects among all of its records,
+    /// in order; if a row has several faulty fields, the first is named.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn push<'a>(
+        &'a mut self,
+        chunk: &'a [u8],
+        records: &'a Records,
+    ) -> Result<Vec<Reject>, ParquetError> {
+        let groups = self.columns.par_chunks_mut(GROUP);
+        let groups: Vec<_> = groups.map(|group| look_up(group, chunk, records)).collect();
+        let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
+        let (rejects, faulty) = rejects(&self.fields, faults_of, records);
+        groups.into_par_iter().try_for_each(|group| {
+            let mut columns = group.into_iter();
+            columns.try_for_each(|column| column.append(&faulty))
+        })?;
+        self.rows += records.len() - faulty.len();
+        Ok(rejects)
+    }
+
+    /// Makes a row group of the good rows since the last one, and starts over; `None` if there
+    /// are none.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<EncodedChunk>>, ParquetError> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        self.before += std::mem::take(&mut self.rows) as u64;
+        let columns = self.columns.par_iter_mut();
+        let chunks = columns.map(|column| column.finish());
+        Ok(Some(chunks.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether the rows of a row group are in the order of the table's time.
+    pub(crate) fn are_sorted(&self, chunks: &[EncodedChunk]) -> bool {
+        self.time.is_some_and(|time| chunks[time].is_ascending)
+    }
+
+    /// Good rows since the beginning.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.before + self.rows as u64
+    }
+
+    /// How many values were mapped to a sentinel because they were spelled differently.
+    pub(crate) fn sentinels_mapped(&self) -> u64 {
+        self.columns
+            .iter()
+            .map(|column| column.sentinels_mapped())
+            .sum()
+    }
+
+    /// The smallest and the largest value of an integer column in all row groups made so far.
+    pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
+        self.columns[column].integers()
+    }
+}
+
+/// Looks up and parses the fields of some columns.
+fn look_up<'a>(
+    columns: &'a mut [Box<dyn ColumnEncoder>],
+    chunk: &'a [u8],
+    records: &'a Records,
+) -> Vec<Box<dyn Append + 'a>> {
+    let columns = columns.iter_mut();
+    let mut columns: Vec<_> = columns.map(|column| column.start(chunk, records)).collect();
+    for start in (0..records.len()).step_by(TILE) {
+        let tile = start..records.len().min(start + TILE);
+        for column in &mut columns {
+            column.look_up(tile.clone());
+        }
+    }
+    columns.into_iter().map(|column| column.parse()).collect()
+}
+
+/// Lists the rejects of a chunk in order, and the numbers of the well-formed records among them.
+/// `faults_of` returns the faults of a column, each with the number of its record.
+pub(crate) fn rejects<'a>(
+    fields: &[Field],
+    faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
+    records: &Records,
+) -> (Vec<Reject>, Vec<usize>) {
+    let mut faults = Vec::new();
+    for (position, field) in fields.iter().enumerate() {
+        let found = faults_of(field.index).iter();
+        faults.extend(found.map(|&(record, fault)| (record, position, fault)));
+    }
+    // By row, then by field in the order of the file.
+    faults.sort_by_key(|&(record, position, _)| (record, position));
+    faults.dedup_by_key(|&mut (record, ..)| record);
+    // Both lists are in the order of the file, so merging them gives each record its line.
+    let mut malformed = records.malformed().iter().peekable();
+    let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
+    let mut faulty = Vec::with_capacity(faults.len());
+    for (record, position, fault) in faults {
+        let mut line = record + rejects.len() - faulty.len();
+        while let Some(before) = malformed.next_if(|before| before.line() <= line) {
+            rejects.push(before.clone());
+            line += 1;
+        }
+        let (row_start, row_end) = records.record(record);
+        let (start, end) = records.field(record, position);
+        let reject = Reject::new(start - row_start..end - row_start, fault)
+            .in_column(fields[position].column)
+            .in_row(row_start..row_end)
+            .in_line(line);
+        rejects.push(reject);
+        faulty.push(record);
+    }
+    rejects.extend(malformed.cloned());
+    (rejects, faulty)
+}

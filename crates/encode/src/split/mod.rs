@@ -1,0 +1,448 @@
+//! A chunk of whole lines to the offsets of its records and fields. Pure: no I/O.
+
+mod masks;
+
+use std::ops::Range;
+
+use tracelake_core::fault::Fault;
+use tracelake_core::line_ending::LineEnding;
+
+use crate::reject::Reject;
+use masks::BLOCK;
+
+/// The records of one chunk, as offsets into it; reused from chunk to chunk.
+///
+/// # Memory
+/// `4 × (fields + 1)` bytes per well-formed record, and 56 bytes per malformed one.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Fields in a record, at least 1.
+    fields: usize,
+    /// For each well-formed record the offset before its start, which wraps at the start of the chunk,
+    /// and the end of each field: a field is between two neighbouring offsets.
+    offsets: Offsets,
+    /// Well-formed records.
+    count: usize,
+    /// Records of the wrong shape, in order.
+    malformed: Vec<Reject>,
+}
+
+impl Records {
+    /// Splits a chunk of records that end with newlines; ignores bytes after the last newline.
+    ///
+    /// # Panics
+    /// When `chunk` is 4 GiB or longer, or `fields` is 0.
+    pub fn split(&mut self, chunk: &[u8], fields: usize, ending: LineEnding) {
+        assert!(
+            u32::try_from(chunk.len()).is_ok(),
+            "a chunk is shorter than 4 GiB"
+        );
+        assert!(fields > 0, "a record has a field");
+        self.begin(fields);
+        #[cfg(target_arch = "x86_64")]
+        if self.split_wide(chunk, ending) {
+            return;
+        }
+        self.split_blocks(chunk, ending, masks::masks, masks::positions);
+    }
+
+    fn begin(&mut self, fields: usize) {
+        self.fields = fields;
+        self.count = 0;
+        self.offsets.used = 0;
+        self.offsets.push(u32::MAX);
+        self.malformed.clear();
+    }
+
+    /// Splits a chunk block by block. `masks` finds the separators of a block and the newlines among them,
+    /// `positions` turns bits into positions, as the functions of [`masks`] do.
+    #[inline(always)]
+    fn split_blocks(
+        &mut self,
+        chunk: &[u8],
+        ending: LineEnding,
+        masks: impl Fn(&[u8; BLOCK]) -> (u32, u32),
+        positions: impl Fn(u32, u32, &mut [u32; BLOCK]),
+    ) {
+        let (blocks, rest) = chunk.as_chunks::<BLOCK>();
+        // The rest is padded with bytes that separate nothing.
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        for (number, block) in blocks.iter().chain([&last]).enumerate() {
+            let at = number * BLOCK;
+            let (mut separators, mut newlines) = masks(block);
+            while newlines != 0 {
+                // The bits up to the first newline.
+                let line = newlines ^ (newlines - 1);
+                self.offsets.append(separators & line, at, &positions);
+                self.end_record(chunk, at + newlines.trailing_zeros() as usize, ending);
+                separators &= !line;
+                newlines &= !line;
+            }
+            self.offsets.append(separators, at, &positions);
+        }
+        // Without its newline, the last record is incomplete.
+        self.offsets.used = self.count * (self.fields + 1);
+    }
+
+    /// Ends the record before the newline at `newline`; its offsets are the last ones.
+    fn end_record(&mut self, chunk: &[u8], newline: usize, ending: LineEnding) {
+        let before = self.count * (self.fields + 1);
+        let found = self.offsets.used - before - 1;
+        let start = self.offsets.all()[before].wrapping_add(1) as usize;
+        let carriage_return = newline > start && chunk[newline - 1] == b'\r';
+        let end = newline - usize::from(carriage_return);
+        let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
+            Some(Fault::LineEnding)
+        } else if start == end {
+            Some(Fault::BlankLine)
+        } else if found != self.fields {
+            Some(Fault::FieldCount {
+                found: offset(found),
+                expected: offset(self.fields),
+            })
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            self.offsets.used = before;
+            // A carriage return that isn't part of the ending is part of the row.
+            let end = if ending == LineEnding::Lf {
+                newline
+            } else {
+                end
+            };
+            self.push_malformed(start..end, fault);
+        } else {
+            self.offsets.room[before + self.fields] = offset(end);
+            self.count += 1;
+        }
+        self.offsets.push(offset(newline));
+    }
+
+    /// Adds a record of the wrong shape; not inlined, because most chunks have none.
+    #[cold]
+    fn push_malformed(&mut self, record: Range<usize>, fault: Fault) {
+        let line = self.count + self.malformed.len();
+        let reject = Reject::of_shape(record, fault).in_line(line);
+        self.malformed.push(reject);
+    }
+
+    /// Makes the first record of the chunk malformed, unless it already is.
+    pub fn refuse_first(&mut self, fault: Fault) {
+        let is_malformed = self
+            .malformed
+            .first()
+            .is_some_and(|first| first.line() == 0);
+        if self.is_empty() || is_malformed {
+            return;
+        }
+        let (start, end) = self.record(0);
+        self.offsets.room.drain(..=self.fields);
+        self.offsets.used -= self.fields + 1;
+        self.count -= 1;
+        self.malformed
+            .insert(0, Reject::of_shape(start..end, fault));
+    }
+
+    /// The number of well-formed records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no well-formed record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Records of the wrong shape, in order.
+    #[must_use]
+    pub fn malformed(&self) -> &[Reject] {
+        &self.malformed
+    }
+
+    /// One column of some of the well-formed records.
+    pub fn column(&self, field: usize, records: Range<usize>) -> FieldOffsets<'_> {
+        let step = self.fields + 1;
+        FieldOffsets {
+            offsets: &self.offsets.all()[records.start * step..records.end * step],
+            step,
+            field,
+        }
+    }
+
+    /// The start and end of a field of well-formed record `index`.
+    #[must_use]
+    #[inline(always)]
+    pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
+        between(&self.offsets.all()[index * (self.fields + 1) + field..])
+    }
+
+    /// The start and end of well-formed record `index`, without its line ending.
+    #[must_use]
+    pub fn record(&self, index: usize) -> (usize, usize) {
+        (self.field(index, 0).0, self.field(index, self.fields - 1).1)
+    }
+}
+
+/// Offsets into a chunk.
+#[derive(Debug, Default)]
+struct Offsets {
+    /// Longer than what is used: reused room isn't cleared.
+    room: Vec<u32>,
+    used: usize,
+}
+
+impl Offsets {
+    /// The offsets in use; the rest of the room may be from another chunk.
+    #[inline(always)]
+    fn all(&self) -> &[u32] {
+        &self.room[..self.used]
+    }
+
+    #[inline(always)]
+    fn push(&mut self, offset: u32) {
+        self.next_block()[0] = offset;
+        self.used += 1;
+    }
+
+    /// Appends the positions of the bits of a mask; the lowest one is at `at`.
+    #[inline(always)]
+    fn append(&mut self, mask: u32, at: usize, positions: impl Fn(u32, u32, &mut [u32; BLOCK])) {
+        positions(mask, offset(at), self.next_block());
+        self.used += mask.count_ones() as usize;
+    }
+
+    /// Room for as many offsets as a block can have.
+    #[inline(always)]
+    fn next_block(&mut self) -> &mut [u32; BLOCK] {
+        if self.room.len() < self.used + BLOCK {
+            self.grow();
+        }
+        let room = self.room[self.used..].first_chunk_mut();
+        room.expect("there is room for a block")
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.room.resize((self.used + BLOCK) * 2, 0);
+    }
+}
+
+/// The fields of one column in some records, as offsets into their chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldOffsets<'a> {
+    /// `step` of them for each record, as in [`Records`].
+    pub(crate) offsets: &'a [u32],
+    pub(crate) step: usize,
+    /// The position of the field in a record.
+    pub(crate) field: usize,
+}
+
+impl<'a> FieldOffsets<'a> {
+    /// Where the field starts and ends in each record.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, usize)> + 'a {
+        let field = self.field;
+        let records = self.offsets.chunks_exact(self.step);
+        records.map(move |offsets| between(&offsets[field..]))
+    }
+
+    /// Where the field starts and ends in one record.
+    pub(crate) fn get(self, record: usize) -> (usize, usize) {
+        between(&self.offsets[record * self.step + self.field..])
+    }
+
+    /// These offsets without the first records.
+    #[must_use]
+    pub(crate) fn after(self, records: usize) -> Self {
+        Self {
+            offsets: &self.offsets[records * self.step..],
+            ..self
+        }
+    }
+}
+
+/// The start and end of the field between the first two of some offsets, see [`Records`].
+#[inline(always)]
+fn between(offsets: &[u32]) -> (usize, usize) {
+    (offsets[0].wrapping_add(1) as usize, offsets[1] as usize)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "split asserts that a chunk is below 4 GiB"
+)]
+fn offset(at: usize) -> u32 {
+    at as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tracelake_core::instructions::plainly;
+
+    fn fields<'a>(chunk: &'a [u8], records: &Records, record: usize) -> Vec<&'a [u8]> {
+        (0..records.fields)
+            .map(|field| {
+                let (start, end) = records.field(record, field);
+                &chunk[start..end]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn splits_records_and_keeps_malformed_ones_apart() {
+        let chunk = b"a,b\n\nc\nd,\nx,y,z\n,\ncut,";
+        let mut records = Records::default();
+        records.split(chunk, 2, LineEnding::Lf);
+        assert_eq!(records.len(), 3);
+        assert_eq!(fields(chunk, &records, 1), [&b"d"[..], b""]);
+        assert_eq!(fields(chunk, &records, 2), [&b""[..], b""]);
+        let malformed: Vec<_> = records
+            .malformed()
+            .iter()
+            .map(|reject| (reject.line(), reject.fault))
+            .collect();
+        let count = |found| Fault::FieldCount { found, expected: 2 };
+        assert_eq!(
+            malformed,
+            [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]
+        );
+    }
+
+    #[test]
+    fn the_first_record_can_be_refused() {
+        let chunk = b"a,b\nc,d\n\n";
+        let mut records = Records::default();
+        records.split(chunk, 2, LineEnding::Lf);
+        for _ in 0..2 {
+            records.refuse_first(Fault::ByteOrderMark);
+            assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
+            let malformed: Vec<_> = records.malformed().iter().map(Reject::line).collect();
+            assert_eq!(malformed, [0, 2]);
+        }
+    }
+
+    #[test]
+    fn line_endings_never_mix() {
+        let chunk = b"a,b\r\nc,d\ne,f\r\n";
+        let mut records = Records::default();
+        assert_eq!(LineEnding::of(chunk), LineEnding::CrLf);
+        records.split(chunk, 2, LineEnding::CrLf);
+        assert_eq!(fields(chunk, &records, 1), [&b"e"[..], b"f"]);
+        assert_eq!(records.malformed()[0].fault, Fault::LineEnding);
+        records.split(chunk, 2, LineEnding::Lf);
+        assert_eq!((records.len(), records.malformed().len()), (1, 2));
+    }
+
+    /// A line that is blank but for a carriage return is blank, and that of another ending is part of the row.
+    #[test]
+    fn malformed_rows_are_those_of_the_lines() {
+        let chunk = b"\n\r\na\na,b\r\na\r\n";
+        let lines: Vec<&[u8]> = chunk.split_inclusive(|&byte| byte == b'\n').collect();
+        let malformed = |ending| {
+            let mut records = Records::default();
+            records.split(chunk, 2, ending);
+            let mut rejects = Vec::new();
+            for reject in records.malformed() {
+                let (row, fault) = (&chunk[reject.row()], reject.fault);
+                if !matches!(fault, Fault::FieldCount { .. }) {
+                    assert_eq!(ending.body(lines[reject.line()]), (row, Some(fault)));
+                }
+                rejects.push((row, fault));
+            }
+            rejects
+        };
+        let count = Fault::FieldCount {
+            found: 1,
+            expected: 2,
+        };
+        let (blank, other) = (Fault::BlankLine, Fault::LineEnding);
+        assert_eq!(
+            malformed(LineEnding::Lf),
+            [
+                (&b""[..], blank),
+                (b"\r", blank),
+                (b"a", count),
+                (b"a,b\r", other),
+                (b"a\r", other)
+            ]
+        );
+        assert_eq!(
+            malformed(LineEnding::CrLf),
+            [
+                (&b""[..], blank),
+                (b"", blank),
+                (b"a", other),
+                (b"a", count)
+            ]
+        );
+    }
+
+    fn chunks() -> impl Strategy<Value = Vec<u8>> {
+        let line = "[a,]{0,9}|[a-z]{0,40}(,[0-9]{0,30}){2}\r?|,{30,70}";
+        let lines = prop::collection::vec(line, 0..40);
+        lines.prop_map(|lines| lines.join("\n").into_bytes())
+    }
+
+    fn endings() -> impl Strategy<Value = LineEnding> {
+        prop_oneof![Just(LineEnding::Lf), Just(LineEnding::CrLf)]
+    }
+
+    fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
+        let (mut split, mut plain) = (Records::default(), Records::default());
+        plain.begin(3);
+        plain.split_blocks(chunk, ending, masks::plain, masks::positions);
+        split.split(chunk, 3, ending);
+        prop_assert_eq!(split.count, plain.count);
+        prop_assert_eq!(split.offsets.all(), plain.offsets.all());
+        prop_assert_eq!(&split.malformed, &plain.malformed);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        #[cfg_attr(not(avx512_vbmi2), ignore = "needs a processor with AVX-512 and VBMI2")]
+        fn splitting_with_avx_512_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+            equals_the_plain_twin(&chunk, ending)?;
+        }
+
+        #[test]
+        #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
+        fn splitting_with_sse2_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+            plainly(|| equals_the_plain_twin(&chunk, ending))?;
+        }
+
+        /// The plain twin: split on newlines, then on commas.
+        #[test]
+        fn equals_splitting_by_hand(chunk in "[a,
+    ]{0,200}") {
+            let mut records = Records::default();
+            records.split(chunk.as_bytes(), 3, LineEnding::Lf);
+            let whole = chunk.rfind('\n').map_or("", |end| &chunk[..=end]);
+            let lines: Vec<&str> = whole.split_terminator('\n').collect();
+            let good: Vec<Vec<&str>> = lines
+                .iter()
+                .map(|line| line.split(',').collect())
+                .filter(|fields: &Vec<&str>| fields.len() == 3)
+                .collect();
+            prop_assert_eq!(records.len(), good.len());
+            prop_assert_eq!(records.len() + records.malformed().len(), lines.len());
+            for malformed in records.malformed() {
+                prop_assert_eq!(lines[malformed.line()], &chunk[malformed.row()]);
+            }
+            for (index, expected) in good.iter().enumerate() {
+                let found: Vec<&str> = fields(chunk.as_bytes(), &records, index)
+                    .into_iter()
+                    .map(|field| std::str::from_utf8(field).unwrap())
+                    .collect();
+                prop_assert_eq!(&found, expected);
+                let (start, end) = records.record(index);
+                prop_assert_eq!(&chunk[start..end], expected.join(","));
+            }
+        }
+    }
+}

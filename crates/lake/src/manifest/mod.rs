@@ -1,0 +1,355 @@
+//! The manifest, a lake's record of itself: its origin, its parts, and the counting law they keep.
+//!
+//! A manifest carries a digest of itself; see [`seal`].
+
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufReader, Read, Seek};
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::origin::unreadable;
+use tracelake_core::part_key::{CellName, PartKey, read_cell};
+use tracelake_core::seal;
+use tracelake_core::with_origin;
+use tracelake_schema::Table;
+
+/// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
+/// traces. A run checks it before it starts work, so nothing is written that can't be read back.
+pub const MOST_BYTES: u64 = 256 << 20;
+
+/// The most bytes one part takes in a manifest or a journal, apart from its three paths.
+const PART_BYTES: u64 = 1_050;
+
+/// The directory of the rejects files, relative to the lake.
+pub const REJECTS: &str = "_tracelake/rejects";
+
+with_origin! {
+    /// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
+    /// path, so the same input gives the same bytes.
+    pub struct Manifest {
+        /// The program that made the lake, and the options.
+        pub origin: Origin,
+        /// The tables, in the order of the trace.
+        pub tables: Vec<TableFacts>,
+    }
+}
+
+/// One table of a lake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableFacts {
+    /// Its name.
+    pub name: String,
+    /// The SHA-256 of the names, types and nullability in its Arrow schema.
+    pub schema_fingerprint: String,
+    /// Rows in all outputs.
+    pub rows: u64,
+    /// Its parts, in the order of their cells and file numbers.
+    pub parts: Vec<PartFacts>,
+}
+
+impl TableFacts {
+    /// Rows in all sources.
+    #[must_use]
+    pub fn rows_in(&self) -> u64 {
+        let rows = self.parts.iter().map(|part| part.rows_in);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// The table of each cell by itself; in a lake without cells, all of it, which isn't copied.
+    #[must_use]
+    pub fn by_cell(&self) -> BTreeMap<Option<CellName>, Cow<'_, Self>> {
+        let mut cells: BTreeMap<Option<CellName>, Cow<'_, Self>> = BTreeMap::new();
+        if !self.parts.is_empty() && self.parts.iter().all(|part| part.cell.is_none()) {
+            cells.insert(None, Cow::Borrowed(self));
+            return cells;
+        }
+        for part in &self.parts {
+            let facts = cells.entry(part.cell).or_insert_with(|| {
+                Cow::Owned(Self {
+                    name: self.name.clone(),
+                    schema_fingerprint: self.schema_fingerprint.clone(),
+                    rows: 0,
+                    parts: Vec::new(),
+                })
+            });
+            let facts = facts.to_mut();
+            facts.rows = facts.rows.saturating_add(part.rows_out);
+            facts.parts.push(part.clone());
+        }
+        cells
+    }
+
+    /// The cell of the parts, if they are of one.
+    #[must_use]
+    pub fn cell(&self) -> Option<CellName> {
+        self.parts.first().and_then(|part| part.cell)
+    }
+
+    /// Whether the lake has every published part, so that [`TableFacts::rows_in`] can be compared with
+    /// a published count. The parts are of one cell, or of none: see [`TableFacts::by_cell`].
+    #[must_use]
+    pub fn is_whole(&self, table: &Table) -> bool {
+        let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
+        let cut = self.parts.iter().find_map(|part| part.of);
+        let parts = cut.unwrap_or_else(|| table.parts_in(self.cell()));
+        !numbers.is_empty() && numbers.into_iter().eq(0..parts)
+    }
+
+    /// How many more rows were read than published, negative if some are missing. `None` without a
+    /// published count, or if the lake doesn't have all parts.
+    #[must_use]
+    pub fn more_than_published(&self, table: &Table) -> Option<i64> {
+        let published = table.published_in(self.cell());
+        let published = published.filter(|_| self.is_whole(table))?;
+        let more = i128::from(self.rows_in()) - i128::from(published.rows);
+        // A manifest may say anything.
+        Some(i64::try_from(more).unwrap_or(i64::MAX))
+    }
+}
+
+/// One part of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartFacts {
+    /// The cell, in a lake that is partitioned by cell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_cell"
+    )]
+    pub cell: Option<CellName>,
+    /// The number in the names of the source and of the output.
+    pub file_number: u32,
+    /// The input file; the path is relative to SRC, or to the directory of the cell. If the file wasn't
+    /// read to its end, size and digest are those of the bytes read.
+    pub source: FileFacts,
+    /// How many parts its source was cut into, if one file holds the whole table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
+    /// Rows in the source.
+    pub rows_in: u64,
+    /// Rows in the output.
+    pub rows_out: u64,
+    /// Rows written to the rejects file.
+    pub rows_rejected: u64,
+    /// Values that were mapped to a sentinel because the file spells it in another way.
+    pub sentinels_mapped: u64,
+    /// The smallest value of the table's time column, sentinels included.
+    pub time_min: Option<i64>,
+    /// The largest value of the table's time column, sentinels included.
+    pub time_max: Option<i64>,
+    /// Derived tables only: rows of the input table from which no row was derived. The source of such a
+    /// part is a file of the lake, and `rows_in` counts the rows derived from it.
+    #[serde(default, rename = "left_out", skip_serializing_if = "Option::is_none")]
+    pub rows_not_derived: Option<u64>,
+    /// The output file; the path is relative to OUT.
+    pub output: FileFacts,
+    /// The rejects file, if any row was rejected; the path is relative to OUT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<FileFacts>,
+}
+
+impl PartFacts {
+    /// The cell and the file number.
+    #[must_use]
+    pub fn key(&self) -> PartKey {
+        PartKey {
+            cell: self.cell,
+            file_number: self.file_number,
+        }
+    }
+
+    /// How many bytes of the source its digest covers: all (`u64::MAX`), unless the source is cut into
+    /// parts and wasn't read to its end.
+    #[must_use]
+    pub fn digested(&self, is_cut: bool) -> u64 {
+        if is_cut && self.of.is_none() {
+            self.source.bytes
+        } else {
+            u64::MAX
+        }
+    }
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileFacts {
+    /// A relative path with forward slashes.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// Whether a path names a file below a directory: relative, without `..` and without control characters.
+pub fn is_relative(path: &str) -> bool {
+    !path.is_empty() && !path.chars().any(char::is_control) && stays_below(path)
+}
+
+/// Whether a relative path stays below its directory. Symbolic links aren't followed.
+pub(crate) fn stays_below(path: &str) -> bool {
+    let is_name = |component| matches!(component, Component::Normal(_));
+    Path::new(path).components().all(is_name)
+}
+
+impl Manifest {
+    /// Reads a manifest and checks its digest.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if the content doesn't match the digest, or there is none;
+    /// [`ErrorKind::Refused`] if the digest is right but the content isn't that of a manifest, or has
+    /// options that only another version knows;
+    /// [`ErrorKind::Failed`] if the file can't be read.
+    ///
+    /// # Memory
+    /// The facts of the parts; the file is read in a stream.
+    pub fn read(mut file: impl Read + Seek) -> Result<Self> {
+        let failed = |error| Error::disk("read", error);
+        let damaged = |reason: &str| Error::new(ErrorKind::Corrupt, reason);
+        let bytes = file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let body = bytes.checked_sub(seal::END_BYTES);
+        let body = body.ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        let mut content = file.by_ref().take(body);
+        loop {
+            match content.read(&mut buffer).map_err(failed)? {
+                0 => break,
+                read => digest.update(&buffer[..read]),
+            }
+        }
+        let mut found = Vec::new();
+        file.read_to_end(&mut found).map_err(failed)?;
+        if found != seal::end(&digest.finalize()).into_bytes() {
+            return Err(damaged(
+                "the manifest is damaged: its content doesn't match the digest at its end",
+            ));
+        }
+        file.rewind().map_err(failed)?;
+        let read = serde_json::from_reader::<_, Self>(BufReader::new(&mut file));
+        let manifest = match read {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                file.rewind().map_err(failed)?;
+                let hint = "use the version of tracelake that made it";
+                return Err(unreadable("a manifest", BufReader::new(file), error).or_hint(hint));
+            }
+        };
+        manifest.origin.check_format()?;
+        Ok(manifest)
+    }
+
+    /// Checks the counting law, `rows_in = rows_out + rows_rejected`, per part and in total.
+    ///
+    /// # Errors
+    /// Names the first part or table that breaks it.
+    pub fn check_counts(&self) -> Result<()> {
+        for table in &self.tables {
+            let mut rows = 0_u128;
+            for part in &table.parts {
+                if part.rows_out.checked_add(part.rows_rejected) != Some(part.rows_in) {
+                    let reason = format!(
+                        "{} rows in, but {} out and {} rejected",
+                        part.rows_in, part.rows_out, part.rows_rejected
+                    );
+                    return Err(Error::new(ErrorKind::Failed, reason)
+                        .at(&part.output.path)
+                        .field(table.name.clone()));
+                }
+                rows += u128::from(part.rows_out);
+            }
+            if rows != u128::from(table.rows) {
+                let reason = format!("{} rows, but {rows} in its parts", table.rows);
+                return Err(Error::new(ErrorKind::Failed, reason).field(table.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of all tables.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let rows = self.tables.iter().map(|table| table.rows);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// The rejected rows of all tables.
+    #[must_use]
+    pub fn rows_rejected(&self) -> u64 {
+        let rows = self.parts().map(|(_, part)| part.rows_rejected);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// The cells of the lake; [`None`] is that of parts without one.
+    #[must_use]
+    pub fn cells(&self) -> BTreeSet<Option<CellName>> {
+        self.parts().map(|(_, part)| part.cell).collect()
+    }
+
+    /// All parts in order, each with the name of its table.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, &PartFacts)> {
+        self.tables.iter().flat_map(|table| {
+            table
+                .parts
+                .iter()
+                .map(move |part| (table.name.as_str(), part))
+        })
+    }
+
+    /// All files of the lake except the manifest.
+    pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
+        self.parts()
+            .flat_map(|(_, part)| std::iter::once(&part.output).chain(&part.rejects))
+    }
+
+    /// The bytes of `manifest.json`, its digest included.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
+        let json =
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
+        let json = seal::pretty(json);
+        check_bytes(json.len() as u64)?;
+        Ok(json)
+    }
+}
+
+/// The most bytes that a part with these paths takes in a manifest or a journal.
+#[must_use]
+pub fn most_bytes(paths: [&str; 3]) -> u64 {
+    // A control character becomes six bytes, such as \u001b.
+    let escaped = |path: &str| -> usize {
+        path.bytes()
+            .map(|byte| match byte {
+                b'"' | b'\\' => 2,
+                0..=0x1f => 6,
+                _ => 1,
+            })
+            .sum()
+    };
+    paths.into_iter().fold(PART_BYTES, |bytes, path| {
+        bytes.saturating_add(escaped(path) as u64)
+    })
+}
+
+/// Checks that a manifest of this size can be read back.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it can't.
+pub fn check_bytes(bytes: u64) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!(
+        "too many parts: the manifest could take {bytes} bytes, and at most {MOST_BYTES} are read"
+    );
+    Err(Error::new(ErrorKind::Refused, reason)
+        .hint("select tables or parts, pass a larger --part-rows, or make several lakes"))
+}

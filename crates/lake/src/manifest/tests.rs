@@ -1,0 +1,240 @@
+//! The counting law, and what is believed of a manifest.
+
+#![cfg(test)]
+
+use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
+use tracelake_core::origin::{Origin, Settings};
+use tracelake_schema::{Confidence, Published};
+
+use super::*;
+
+fn file(path: &str) -> FileFacts {
+    FileFacts {
+        path: path.into(),
+        bytes: 1,
+        sha256: "00".into(),
+    }
+}
+
+fn read(json: &[u8]) -> Result<Manifest> {
+    Manifest::read(std::io::Cursor::new(json))
+}
+
+fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
+    let options = Settings {
+        layout: Layout::Hive,
+        format: Format::Parquet,
+        compression: Codec::Zstd(3),
+        on_bad_row: OnBadRow::Fail,
+        part_rows: None,
+        row_group_rows: None,
+    };
+    let part = PartFacts {
+        cell: None,
+        file_number: 7,
+        source: file("jobs/part-7.csv.gz"),
+        of: None,
+        rows_not_derived: None,
+        rows_in: 10,
+        rows_out: 9,
+        rows_rejected,
+        sentinels_mapped: 0,
+        time_min: Some(0),
+        time_max: None,
+        output: file("jobs/part-7.parquet"),
+        rejects: None,
+    };
+    let tables = vec![TableFacts {
+        name: "jobs".into(),
+        schema_fingerprint: "ff".into(),
+        rows,
+        parts: vec![part],
+    }];
+    Manifest {
+        origin: Origin::new("some-trace", options),
+        tables,
+    }
+}
+
+#[test]
+fn the_counting_law_holds_per_part_and_in_total() {
+    assert!(manifest(1, 9).check_counts().is_ok());
+    assert!(
+        manifest(0, 9)
+            .check_counts()
+            .unwrap_err()
+            .to_string()
+            .contains("10 rows in")
+    );
+    assert!(
+        manifest(1, 8)
+            .check_counts()
+            .unwrap_err()
+            .to_string()
+            .contains("9 in its parts")
+    );
+}
+
+#[test]
+fn a_whole_table_is_compared_with_its_published_count() {
+    let mut table = tracelake_schema::TRACES[0].tables[0];
+    let mut facts = manifest(1, 9).tables.remove(0);
+    let mut part = facts.parts.remove(0);
+    table.parts = 2;
+    table.published = Some(Published {
+        rows: 19,
+        confidence: Confidence::Reported,
+        source: "somebody",
+    });
+    assert_eq!(facts.more_than_published(&table), None);
+    for (number, more) in [(1, None), (1, None), (0, Some(11)), (2, None)] {
+        part.file_number = number;
+        facts.parts.push(part.clone());
+        assert_eq!(facts.more_than_published(&table), more, "{number}");
+    }
+    facts.parts.drain(2..);
+    facts.parts[0].file_number = 0;
+    assert_eq!(facts.more_than_published(&table), Some(1));
+    facts.parts[0].rows_in = 9;
+    assert_eq!(facts.more_than_published(&table), Some(0));
+    facts.parts[0].rows_in = 3;
+    assert_eq!(facts.more_than_published(&table), Some(-6));
+    facts.parts[0].rows_in = u64::MAX;
+    assert_eq!(facts.more_than_published(&table), Some(i64::MAX));
+    table.published = None;
+    assert!(facts.is_whole(&table));
+    assert_eq!(facts.more_than_published(&table), None);
+}
+
+#[test]
+fn reads_what_it_writes() {
+    let mut manifest = manifest(1, 9);
+    let json = manifest.to_json().unwrap();
+    assert_eq!(read(&json).unwrap(), manifest);
+    manifest.origin.synthetic = true;
+    let json = manifest.to_json().unwrap();
+    assert_eq!(read(&json).unwrap(), manifest);
+    assert!(
+        String::from_utf8(json)
+            .unwrap()
+            .contains("\"synthetic\": true")
+    );
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let json = manifest(1, 9).to_json().unwrap();
+    for at in 0..json.len() {
+        for bit in 0..8 {
+            let mut flipped = json.clone();
+            flipped[at] ^= 1 << bit;
+            let error = read(&flipped).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit} of byte {at}");
+        }
+        read(&json[..at]).unwrap_err();
+        let longer = [&json[..at], b" ", &json[at..]].concat();
+        read(&longer).unwrap_err();
+    }
+    read(&[&json[..], b"\n"].concat()).unwrap_err();
+}
+
+#[test]
+fn a_manifest_without_a_digest_is_not_believed() {
+    let json = serde_json::to_vec_pretty(&manifest(1, 9)).unwrap();
+    let error = read(&json).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    let manifest = manifest(1, 9);
+    let json = String::from_utf8(serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
+    let json = json.replacen('{', "{\n  \"later\": [{}],", 1);
+    let body = json.strip_suffix("\n}").unwrap().to_owned() + ",\n";
+    assert_eq!(read(&seal::document(body.into_bytes())).unwrap(), manifest);
+}
+
+/// As another version may write them.
+#[test]
+fn unknown_options_are_refused_by_name() {
+    let json = String::from_utf8(manifest(1, 9).to_json().unwrap()).unwrap();
+    let (body, _) = json.split_at(json.len() - usize::try_from(seal::END_BYTES).unwrap());
+    for (known, unknown, says) in [
+        (
+            "hive",
+            "heap",
+            "unknown layout 'heap', expected hive or flat",
+        ),
+        (
+            "parquet",
+            "orc",
+            "unknown format 'orc', expected parquet or arrow",
+        ),
+        ("zstd:3", "lz4", "unknown compression 'lz4', expected zstd"),
+        (
+            "fail",
+            "skip",
+            "unknown on-bad-row 'skip', expected fail or reject",
+        ),
+    ] {
+        let body = body.replacen(&format!("\"{known}\""), &format!("\"{unknown}\""), 1);
+        let error = read(&seal::document(body.into_bytes())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let message = error.to_string();
+        assert!(
+            message.starts_with(&format!("not a manifest: {says}")),
+            "{message}"
+        );
+        assert!(
+            message.contains("use the version of tracelake that made it"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn the_bound_of_a_part_holds_for_the_longest_facts() {
+    let mut manifest = manifest(1, 9);
+    let empty = manifest.to_json().unwrap().len() as u64;
+    let path = "a\u{1}\"\\é".repeat(9);
+    let file = FileFacts {
+        path: path.clone(),
+        bytes: u64::MAX,
+        sha256: "0".repeat(64),
+    };
+    manifest.tables[0].parts.push(PartFacts {
+        cell: Some("a"),
+        file_number: u32::MAX,
+        source: file.clone(),
+        of: Some(u32::MAX),
+        rows_in: u64::MAX,
+        rows_out: u64::MAX,
+        rows_rejected: u64::MAX,
+        sentinels_mapped: u64::MAX,
+        time_min: Some(i64::MIN),
+        time_max: Some(i64::MIN),
+        rows_not_derived: Some(u64::MAX),
+        output: file.clone(),
+        rejects: Some(file),
+    });
+    let more = manifest.to_json().unwrap().len() as u64 - empty;
+    let most = most_bytes([&path; 3]);
+    assert!(more <= most && most <= more + 300, "{more} {most}");
+    check_bytes(MOST_BYTES).unwrap();
+    assert_eq!(
+        check_bytes(MOST_BYTES + 1).unwrap_err().kind(),
+        ErrorKind::Refused
+    );
+}
+
+#[test]
+fn names_what_differs() {
+    let then = manifest(1, 9).origin;
+    let mut now = then.clone();
+    now.options.compression = Codec::Snappy;
+    assert_eq!(
+        then.difference(&now).unwrap(),
+        "compression was zstd:3 and is now snappy"
+    );
+    assert_eq!(then.difference(&then), None);
+}

@@ -1,0 +1,592 @@
+//! `_tracelake/plan.json`: what the workers of one lake agree on before any of them writes.
+//!
+//! The first worker writes it, and every other one compares it with its own. It is plain data with
+//! relative paths, so workers may see the source and the lake under different roots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use std::fmt;
+use std::iter;
+
+use serde::{Deserialize, Serialize};
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::origin::unreadable;
+use tracelake_core::part_key::{CellName, PartKey, read_cell};
+use tracelake_core::seal;
+use tracelake_core::with_origin;
+use tracelake_core::words;
+
+use crate::manifest::{PartFacts, is_relative};
+
+/// The most shards that a plan may have; a manifest can't have as many parts.
+pub const MOST_SHARDS: u32 = 1_000_000;
+
+/// The largest plan, in bytes: as many parts with the paths of published traces as a manifest can have. In
+/// memory, a plan of short strings takes eight times as much.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+with_origin! {
+    /// The content of `_tracelake/plan.json`.
+    pub struct PlanFile {
+        /// The program that makes the lake, and the options. `on_bad_row` is that of the first worker: it
+        /// doesn't matter until a row is rejected.
+        pub origin: Origin,
+        /// The SHA-256 of the finished manifest that the plan adds to, if it adds to one; in a bucket,
+        /// `base-<digest>.json` has a copy of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub base: Option<String>,
+        /// How many shards there are; 1 if a run without `--shard` put the plan.
+        pub shards: u32,
+        /// The most rows that may be rejected in the whole lake, as the first worker was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_rejects: Option<u64>,
+        /// The tables to convert, with the order of the fields in their files.
+        pub tables: Vec<PlannedTable>,
+        /// The parts that are files.
+        pub parts: Vec<PlannedPart>,
+        /// The files that are cut into parts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub streams: Vec<PlannedStream>,
+        /// The tables to derive.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub derived: Vec<PlannedDerived>,
+    }
+}
+
+/// A table to convert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTable {
+    /// Its name.
+    pub name: String,
+    /// The columns in the order of the fields in its files.
+    pub fields: Vec<String>,
+}
+
+/// A part that is a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPart {
+    /// Its table.
+    pub table: String,
+    /// Its cell, in a lake that is partitioned by cell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_cell"
+    )]
+    pub cell: Option<CellName>,
+    /// Its file number.
+    pub file_number: u32,
+    /// The shard that converts it, from 0.
+    pub shard: u32,
+    /// Its file.
+    pub source: PlannedSource,
+}
+
+impl PlannedPart {
+    /// Its cell and its file number.
+    #[must_use]
+    pub fn key(&self) -> PartKey {
+        PartKey {
+            cell: self.cell,
+            file_number: self.file_number,
+        }
+    }
+}
+
+/// A file that is cut into parts: the work of one shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedStream {
+    /// The tables that it holds or, if it is an archive, may hold.
+    pub tables: Vec<String>,
+    /// The file numbers to convert, as ranges; absent for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<(u32, u32)>>,
+    /// The shard that converts it, from 0.
+    pub shard: u32,
+    /// The file.
+    pub source: PlannedSource,
+}
+
+/// A file of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedSource {
+    /// Its path relative to SRC, or to the directory of its cell.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The store's ETag of its content, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// A table to derive, each part of it in the shard of the part that it is derived from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedDerived {
+    /// Its name.
+    pub table: String,
+    /// The table that it is derived from.
+    pub from: String,
+}
+
+/// Checks that a plan of this size can be read back.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it can't.
+pub fn check_bytes(bytes: u64) -> Result<()> {
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    let reason = format!("the plan has {bytes} bytes, and at most {MOST_BYTES} are read");
+    Err(Error::new(ErrorKind::Refused, reason)
+        .hint("select tables or parts, or make several lakes"))
+}
+
+impl PlanFile {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, has more than [`MOST_SHARDS`] shards or none,
+    /// or a later version wrote it.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        check_bytes(json.len() as u64)?;
+        if !seal::is_whole(json) {
+            let reason = "the plan is damaged: its content doesn't match the digest at its end";
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .hint("if nothing else works on this lake, run convert again with --take-over"));
+        }
+        let plan: Self = serde_json::from_slice(json).map_err(|error| {
+            unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
+        })?;
+        plan.origin.check_format()?;
+        plan.check_streams()?;
+        plan.check_shards()?;
+        let parts = plan.parts.iter().map(|part| &part.source);
+        let mut sources = parts.chain(plan.streams.iter().map(|stream| &stream.source));
+        if let Some(source) = sources.find(|source| !is_relative(&source.path)) {
+            let shown = escape(source.path.as_bytes(), 200);
+            let reason = format!("not a plan: {shown} is a path that leads out of the source");
+            return Err(Error::new(ErrorKind::Refused, reason));
+        }
+        if let Some(base) = &plan.base
+            && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                "not a plan: base is no SHA-256",
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// Checks the number of shards, and that each file is in one of them.
+    fn check_shards(&self) -> Result<()> {
+        let refused = |reason| Err(Error::new(ErrorKind::Refused, reason));
+        if !(1..=MOST_SHARDS).contains(&self.shards) {
+            return refused(format!(
+                "not a plan: it has {} shards, and a plan has 1 to {MOST_SHARDS}",
+                self.shards
+            ));
+        }
+        let parts = self.parts.iter().map(|part| part.shard);
+        let mut shards = parts.chain(self.streams.iter().map(|stream| stream.shard));
+        match shards.find(|shard| *shard >= self.shards) {
+            Some(shard) => refused(format!(
+                "not a plan: a file is in shard {shard}, and the last one is {}",
+                self.shards - 1
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that no file is cut into parts twice.
+    fn check_streams(&self) -> Result<()> {
+        let mut known = BTreeSet::new();
+        let mut paths = self.streams.iter().map(|stream| &stream.source.path);
+        match paths.find(|path| !known.insert(*path)) {
+            None => Ok(()),
+            Some(twice) => {
+                let twice = tracelake_core::error::escape(twice.as_bytes(), 200);
+                let reason = format!("not a plan: it has {twice} twice");
+                Err(Error::new(ErrorKind::Refused, reason))
+            }
+        }
+    }
+
+    /// The bytes of `plan.json`.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        seal::pretty(
+            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON"),
+        )
+    }
+
+    /// How many files a shard reads, and their size in bytes.
+    #[must_use]
+    pub fn share(&self, shard: u32) -> (u64, u64) {
+        let parts = self.parts.iter().map(|part| (part.shard, &part.source));
+        let streams = self.streams.iter().map(|file| (file.shard, &file.source));
+        let files = parts.chain(streams).filter(|(of, _)| *of == shard);
+        files.fold((0, 0), |(files, bytes), (_, source)| {
+            (files + 1, source.bytes.saturating_add(bytes))
+        })
+    }
+
+    /// Which shard makes which part, for many questions.
+    #[must_use]
+    pub fn assignment(&self) -> Assignment<'_> {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| ((&part.table[..], part.key()), part));
+        Assignment {
+            parts: parts.collect(),
+            plan: self,
+        }
+    }
+
+    /// A table and those that are derived from it.
+    pub fn with_derived<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
+        let derived = self.derived.iter();
+        let derived = derived.filter(move |derived| derived.from == table);
+        iter::once(table).chain(derived.map(|derived| &derived.table[..]))
+    }
+
+    /// A planned file that has another size than the one from which a part was made, with its table.
+    #[must_use]
+    pub fn changed_source(&self, made: &[(String, PartFacts)]) -> Option<(&str, &str)> {
+        let made = made.iter();
+        let made: BTreeMap<(&str, PartKey), &PartFacts> = made
+            .map(|(table, facts)| ((&table[..], facts.key()), facts))
+            .collect();
+        let mut parts = self.parts.iter();
+        parts.find_map(|part| {
+            let facts = made.get(&(&part.table[..], part.key()))?;
+            let same =
+                (&facts.source.path, facts.source.bytes) == (&part.source.path, part.source.bytes);
+            (!same).then_some((&part.source.path[..], &part.table[..]))
+        })
+    }
+
+    /// The file that is cut into the parts of a table.
+    #[must_use]
+    pub fn stream_of(&self, table: &str) -> Option<&PlannedStream> {
+        let mut streams = self.streams.iter();
+        streams.find(|stream| stream.tables.iter().any(|name| name == table))
+    }
+
+    /// The first difference to another worker's plan: `shards was 4 and is now 3`. What doesn't decide
+    /// the lake, such as `on_bad_row`, `max_rejects` and `base`, is left out, and so is the number of shards
+    /// where one of the two is a run without shards.
+    #[must_use]
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        let Self {
+            origin,
+            base: _,
+            shards,
+            max_rejects: _,
+            tables,
+            parts,
+            streams,
+            derived,
+        } = self;
+        if let Some(difference) = origin.difference_but_policy(&now.origin) {
+            return Some(difference);
+        }
+        if *shards != now.shards && *shards != 1 && now.shards != 1 {
+            return Some(format!("shards was {shards} and is now {}", now.shards));
+        }
+        let parts_differ = first_difference(parts, &now.parts, |part| {
+            (format!("{} {}", part.table, part.key()), &part.source)
+        });
+        let streams_differ = first_difference(streams, &now.streams, |stream| {
+            (stream.source.path.clone(), &stream.source)
+        });
+        if let Some(difference) = parts_differ.or(streams_differ) {
+            return Some(difference);
+        }
+        // The shard of each follows from its size and the number of shards.
+        let selected = |streams: &[PlannedStream]| -> Vec<_> {
+            let streams = streams.iter();
+            streams
+                .map(|stream| (stream.tables.clone(), stream.selected.clone()))
+                .collect()
+        };
+        let same = (tables, derived) == (&now.tables, &now.derived)
+            && selected(streams) == selected(&now.streams);
+        (!same).then(|| "the tables, their fields, --parts or --derive changed".to_owned())
+    }
+}
+
+/// The tables for people, with the number of their parts: `job_events (2 parts) in 4 shards`.
+impl fmt::Display for PlanFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts_of = |name: &str| self.parts.iter().filter(|part| part.table == name).count();
+        let whole = self.streams.iter().flat_map(|stream| &stream.tables);
+        let whole = whole.map(String::as_str).collect::<Vec<_>>().join(", ");
+        let cut = self
+            .tables
+            .iter()
+            .map(|table| (&table.name[..], parts_of(&table.name)));
+        let cut = words::tables(cut.filter(|(_, parts)| *parts > 0));
+        let separator = if whole.is_empty() || cut.is_empty() {
+            ""
+        } else {
+            ", "
+        };
+        write!(f, "{cut}{separator}{whole}")?;
+        match self.shards {
+            1 => Ok(()),
+            shards => write!(f, " in {shards} shards"),
+        }
+    }
+}
+
+/// Which shard makes which part.
+#[derive(Debug)]
+pub struct Assignment<'a> {
+    parts: BTreeMap<(&'a str, PartKey), &'a PlannedPart>,
+    plan: &'a PlanFile,
+}
+
+impl Assignment<'_> {
+    /// The shard that makes a part; `None` if the plan doesn't have it.
+    #[must_use]
+    pub fn shard_of(&self, table: &str, key: PartKey) -> Option<u32> {
+        let mut derived = self.plan.derived.iter();
+        if let Some(derived) = derived.find(|derived| derived.table == table) {
+            // If an earlier plan made the part it's derived from, it's assigned by its number.
+            let shard = self.shard_of_read(&derived.from, key);
+            return Some(shard.unwrap_or(key.file_number % self.plan.shards.max(1)));
+        }
+        self.shard_of_read(table, key)
+    }
+
+    /// Whether a shard makes a part, or derives another one from it.
+    #[must_use]
+    pub fn is_for(&self, shard: u32, table: &str, key: PartKey) -> bool {
+        let mut tables = self.plan.with_derived(table);
+        tables.any(|table| self.shard_of(table, key) == Some(shard))
+    }
+
+    /// The shard that makes a part from a file of the source.
+    fn shard_of_read(&self, table: &str, key: PartKey) -> Option<u32> {
+        if let Some(part) = self.parts.get(&(table, key)) {
+            return Some(part.shard);
+        }
+        let stream = self.plan.stream_of(table)?;
+        stream.selects(key).then_some(stream.shard)
+    }
+
+    /// The file of a part that is a file.
+    #[must_use]
+    pub fn source_of(&self, table: &str, key: PartKey) -> Option<&PlannedSource> {
+        let part = self.parts.get(&(table, key))?;
+        Some(&part.source)
+    }
+
+    /// The shard that converts a file that is cut into parts.
+    #[must_use]
+    pub fn shard_of_stream(&self, source: &str) -> Option<u32> {
+        let mut streams = self.plan.streams.iter();
+        let stream = streams.find(|stream| stream.source.path == source)?;
+        Some(stream.shard)
+    }
+}
+
+impl PlannedStream {
+    /// The parts to convert with a number below `most`.
+    pub fn selected_below(&self, most: u32) -> impl Iterator<Item = PartKey> {
+        let all = || vec![(0, u32::MAX)];
+        let ranges = self.selected.clone().unwrap_or_else(all).into_iter();
+        let numbers = ranges.flat_map(move |(first, last)| first..last.saturating_add(1).min(most));
+        numbers.map(PartKey::from)
+    }
+
+    /// Whether a part is to be converted.
+    #[must_use]
+    pub fn selects(&self, key: PartKey) -> bool {
+        let number = key.file_number;
+        let selects = |ranges: &Vec<(u32, u32)>| {
+            let mut ranges = ranges.iter();
+            ranges.any(|(first, last)| (*first..=*last).contains(&number))
+        };
+        // A table published in one file has no cells.
+        key.cell.is_none() && self.selected.as_ref().is_none_or(selects)
+    }
+}
+
+/// The first of two lists of files that is only in one of them, or differs.
+fn first_difference<T>(
+    then: &[T],
+    now: &[T],
+    named: impl Fn(&T) -> (String, &PlannedSource),
+) -> Option<String> {
+    let lists = |list: &[T]| list.iter().map(|one| named(one).0).collect::<Vec<_>>();
+    let (names, names_now) = (lists(then), lists(now));
+    let known: BTreeSet<&String> = names.iter().collect();
+    let known_now: BTreeSet<&String> = names_now.iter().collect();
+    if let Some(gone) = names.iter().find(|name| !known_now.contains(name)) {
+        return Some(format!("{gone} is in that plan, but not in this run"));
+    }
+    if let Some(new) = names_now.iter().find(|name| !known.contains(name)) {
+        return Some(format!("{new} is in this run, but not in that plan"));
+    }
+    let mut pairs = then.iter().zip(now);
+    pairs.find_map(|(then, now)| {
+        let ((name, then), (_, now)) = (named(then), named(now));
+        if then.path != now.path {
+            return Some(format!(
+                "the file of {name} was {} and is now {}",
+                then.path, now.path
+            ));
+        }
+        if then.bytes != now.bytes {
+            let (then, now) = (then.bytes, now.bytes);
+            return Some(format!("{name} had {then} bytes and has now {now}"));
+        }
+        (then.etag != now.etag).then(|| format!("{name} has changed since it was planned"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_core::origin::FORMAT;
+
+    use super::*;
+    use crate::manifest;
+
+    /// A plan with fields that only another version knows.
+    fn plan(compression: &str) -> Result<PlanFile> {
+        let json = r#"{
+  "tool": "tracelake", "version": "9.0.0", "format": FORMAT, "trace": "some-trace", "later": [[]],
+  "options": {"layout": "hive", "format": "parquet", "compression": "CODEC", "on_bad_row": "fail"},
+  "shards": 4, "tables": [], "parts": [],
+  "derived": [{"table": "edges", "from": "edges"}],
+"#;
+        let format = if compression == "later" {
+            FORMAT + 1
+        } else {
+            FORMAT
+        };
+        let json = json.replace("FORMAT", &format.to_string());
+        PlanFile::from_json(&seal::document(json.replace("CODEC", compression).into()))
+    }
+
+    #[test]
+    fn a_plan_of_another_version_is_refused_by_the_option() {
+        let read = plan("zstd").unwrap();
+        assert_eq!(PlanFile::from_json(&read.to_json()).unwrap(), read);
+        let error = plan("lz4").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = "not a plan: unknown compression 'lz4', expected zstd";
+        assert!(error.to_string().starts_with(says), "{error}");
+    }
+
+    #[test]
+    fn a_plan_in_a_newer_format_is_refused_by_its_version() {
+        let error = plan("later").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = format!("tracelake 9.0.0 wrote it, in format {}", FORMAT + 1);
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+
+    #[test]
+    fn every_flip_of_a_plan_is_refused() {
+        let json = plan("zstd").unwrap().to_json();
+        for at in 0..json.len() {
+            let mut flipped = json.clone();
+            flipped[at] ^= 4;
+            let error = PlanFile::from_json(&flipped).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_derived_from_itself_has_a_shard() {
+        let plan = plan("zstd").unwrap();
+        assert_eq!(plan.assignment().shard_of("edges", 7.into()), Some(3));
+    }
+
+    #[test]
+    fn the_size_of_a_plan_has_a_limit() {
+        check_bytes(MOST_BYTES).unwrap();
+        let bytes = usize::try_from(MOST_BYTES).unwrap() + 1;
+        let error = PlanFile::from_json(&vec![b' '; bytes]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let says = format!("the plan has {bytes} bytes");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+
+    /// As many parts as a manifest can have: their paths are as long as published ones.
+    #[test]
+    fn a_plan_has_room_for_the_parts_of_a_manifest() {
+        let part = PlannedPart {
+            table: "collection_events".to_owned(),
+            cell: None,
+            file_number: 123_456,
+            shard: 123_456,
+            source: PlannedSource {
+                path: "collection_events/part-123456-of-250000.csv.gz".to_owned(),
+                bytes: 1_000_000_000,
+                etag: Some("\"d41d8cd98f00b204e9800998ecf8427e-1234\"".to_owned()),
+            },
+        };
+        let output = "collection_events/file_number=123456/part-123456-of-250000.parquet";
+        let rejects = "_tracelake/rejects/collection_events/part-123456-of-250000.ndjson";
+        let in_manifest = manifest::most_bytes([&part.source.path, output, rejects]);
+        let mut plan = plan("zstd").unwrap();
+        let empty = plan.to_json().len();
+        plan.parts = vec![part];
+        let in_plan = (plan.to_json().len() - empty) as u64;
+        assert!(manifest::MOST_BYTES / in_manifest * in_plan <= MOST_BYTES);
+    }
+
+    #[test]
+    fn a_file_is_cut_into_parts_once() {
+        let stream = |path: &str| PlannedStream {
+            tables: Vec::new(),
+            selected: None,
+            shard: 0,
+            source: PlannedSource {
+                path: path.to_owned(),
+                bytes: 1,
+                etag: None,
+            },
+        };
+        let mut plan = plan("zstd").unwrap();
+        for (paths, is_plan) in [(["a", "b"], true), (["a", "a"], false)] {
+            plan.streams = paths.map(stream).to_vec();
+            assert_eq!(PlanFile::from_json(&plan.to_json()).is_ok(), is_plan);
+        }
+    }
+
+    #[test]
+    fn the_number_of_shards_has_a_limit() {
+        let mut plan = plan("zstd").unwrap();
+        for (shards, is_plan) in [
+            (0, false),
+            (1, true),
+            (MOST_SHARDS, true),
+            (MOST_SHARDS + 1, false),
+            (u32::MAX, false),
+        ] {
+            plan.shards = shards;
+            let read = PlanFile::from_json(&plan.to_json());
+            assert_eq!(read.is_ok(), is_plan, "{shards}");
+        }
+        plan.shards = 4;
+        let path = "a".to_owned();
+        for (shard, is_plan) in [(3, true), (4, false)] {
+            plan.streams = vec![PlannedStream {
+                tables: Vec::new(),
+                selected: None,
+                shard,
+                source: PlannedSource {
+                    path: path.clone(),
+                    bytes: 1,
+                    etag: None,
+                },
+            }];
+            let read = PlanFile::from_json(&plan.to_json());
+            assert_eq!(read.is_ok(), is_plan, "shard {shard} of 4");
+        }
+    }
+}

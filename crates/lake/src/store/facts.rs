@@ -1,0 +1,539 @@
+//! A lake's progress: its finished parts, and the plan of its workers.
+//!
+//! Facts are lines in journals: `journal.ndjson` is written by a run that has the lake alone, and each
+//! worker that shares it has its own `journal-N.ndjson`. They aren't synced: a line that is lost
+//! with the machine only means that a part is converted again. A line is believed only when it has the digest
+//! of its content, and the output has the digest that it names.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::origin::{Origin, unreadable};
+use tracelake_core::seal;
+use tracelake_location::{Location, Url};
+use tracelake_source::Fingerprint;
+
+use super::bucket::{self, FACTS, LakeState, cut_name, facts_name};
+use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
+use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
+use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
+use crate::plan_file::{self, PlanFile};
+
+/// The journal of a run that has the lake alone; those of shards have a number before the dot.
+const JOURNAL: &str = "journal.ndjson";
+
+/// The progress of a lake.
+#[derive(Debug, Default)]
+pub struct LakeProgress {
+    /// Who began the lake; `None` when nothing is finished.
+    pub origin: Option<Origin>,
+    /// The finished parts, each with its table. A part that was done twice is listed twice; the later
+    /// entry counts.
+    pub parts: Vec<(String, PartFacts)>,
+    /// Files that were cut into parts, as far as that was wanted. In a finished lake there are none.
+    pub cut: Vec<CutFacts>,
+    /// The ETags that a store gave to outputs when they were made, by their paths.
+    pub etags: BTreeMap<String, String>,
+    /// The request of a run on a disk that had the lake alone: the text of a plan with one shard, which only
+    /// `inspect` reads.
+    pub asked: Option<String>,
+    /// The plan that an unfinished lake's shards have agreed on.
+    pub plan: Option<PlanFile>,
+    /// The SHA-256 of the plan, in a bucket.
+    pub plan_digest: Option<String>,
+    /// Whether there is a manifest, other than one that is about to be replaced. Facts beside it are left over,
+    /// and aren't read.
+    pub complete: bool,
+    /// How the manifest is damaged; nothing then counts as finished but what facts name.
+    pub damaged: Option<Error>,
+    /// Lines of journals that don't have the digest of their content, as after a crash of the machine. They
+    /// aren't believed.
+    pub damaged_lines: u64,
+}
+
+/// A file that was read and cut into parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutFacts {
+    /// Its path relative to SRC.
+    pub source: String,
+    /// Its size and digest; `None` if it wasn't read to its end, because no later part was selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Fingerprint>,
+    /// The file numbers that were selected, as ranges; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<(u32, u32)>>,
+    /// The tables in it, each with the number of parts seen.
+    pub tables: BTreeMap<String, u32>,
+}
+
+/// Gives the parts of files that were cut the size and the digest of the whole, and their number. Of several
+/// facts about one file, the first ones count.
+fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
+    let mut known = BTreeMap::new();
+    for cut in cut {
+        let Some(whole) = &cut.whole else { continue };
+        for (table, count) in &cut.tables {
+            known
+                .entry((&cut.source[..], &table[..]))
+                .or_insert((whole, *count));
+        }
+    }
+    for (table, facts) in parts.iter_mut().filter(|(_, facts)| facts.of.is_none()) {
+        if let Some((whole, count)) = known.get(&(&facts.source.path[..], &table[..])) {
+            facts.source.bytes = whole.bytes;
+            facts.source.sha256.clone_from(&whole.sha256);
+            facts.of = Some(*count);
+        }
+    }
+}
+
+/// A line of a journal.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum JournalLine {
+    Origin(Origin),
+    /// The request of the run: the text of a plan with one shard.
+    Asked(String),
+    Part {
+        table: String,
+        facts: Box<PartFacts>,
+        /// The ETags of the outputs in the store, by their paths. A hint, which may be missing.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        etags: BTreeMap<String, String>,
+    },
+    Cut(CutFacts),
+}
+
+impl Lake {
+    /// Reads the progress from the manifest, or else from the facts of an unfinished lake. Damaged facts
+    /// aren't believed and count as not finished.
+    ///
+    /// # Errors
+    /// As the function [`progress`].
+    pub fn progress(&self) -> Result<LakeProgress> {
+        progress(self.root())
+    }
+
+    /// Reads the progress of one shard's work; on disk, that of the whole lake.
+    ///
+    /// # Errors
+    /// As the function [`progress`].
+    pub fn progress_of(&self, plan: &PlanFile, shard: u32) -> Result<LakeProgress> {
+        let Location::Url(url) = self.root() else {
+            return self.progress();
+        };
+        completed(progress_in_bucket(self.root(), url, Err, |base| {
+            bucket::journals_of(url, plan, shard, base)
+        })?)
+    }
+
+    /// Reads the progress for a run that replaces the plan: a plan that can't be read counts as none.
+    ///
+    /// # Errors
+    /// As the function [`progress`], but for the plan.
+    pub fn progress_to_take_over(&self) -> Result<LakeProgress> {
+        progress_unless_plan(self.root(), |_| Ok(None))
+    }
+
+    /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
+    /// starts a journal with what is asked for and the parts that stay. A release goes first: it describes a lake that
+    /// will not be there any more. Only for a process that has the lake alone.
+    ///
+    /// # Errors
+    /// As [`Lake::check_release`]; when the disk fails.
+    pub fn begin(
+        &self,
+        origin: &Origin,
+        asked: Option<&PlanFile>,
+        kept: &[(String, PartFacts)],
+    ) -> Result<Journal> {
+        self.withdraw_release()?;
+        let mut lines = line(&JournalLine::Origin(origin.clone()))?;
+        let asked = asked.and_then(|asked| String::from_utf8(asked.to_json()).ok());
+        // It is only for `inspect`, so one that is too large to be read back isn't written.
+        if let Some(asked) =
+            asked.filter(|asked| plan_file::check_bytes(asked.len() as u64).is_ok())
+        {
+            lines.extend(line(&JournalLine::Asked(asked))?);
+        }
+        for (table, facts) in kept {
+            lines.extend(line(&JournalLine::Part {
+                table: table.clone(),
+                facts: Box::new(facts.clone()),
+                etags: BTreeMap::new(),
+            })?);
+        }
+        self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
+        for (number, name) in journals(&self.home(""))? {
+            if number > 0 {
+                remove_file(&self.home(&name))?;
+            }
+        }
+        remove_file(&self.home(MANIFEST))?;
+        sync_directory(&self.home(""))?;
+        let path = self.home(JOURNAL);
+        let file = OpenOptions::new().append(true).open(&path);
+        let file = file.map_err(|error| Error::io("open", &path, error))?;
+        Ok(Journal(Entries::Disk { path, file }))
+    }
+
+    /// Starts a journal beside those of other workers.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn join_in(&self, origin: &Origin) -> Result<Journal> {
+        if let Location::Url(root) = self.root() {
+            return Journal::in_bucket(root, origin);
+        }
+        let mut number = 1_u64;
+        loop {
+            let path = self.home(&format!("journal-{number}.ndjson"));
+            let file = OpenOptions::new().append(true).create_new(true).open(&path);
+            match file {
+                Ok(file) => {
+                    let mut journal = Journal(Entries::Disk { path, file });
+                    journal.write(&JournalLine::Origin(origin.clone()))?;
+                    return Ok(journal);
+                }
+                Err(error) if error.kind() == Io::AlreadyExists => number += 1,
+                Err(error) => return Err(Error::io("make", &path, error)),
+            }
+        }
+    }
+
+    /// Writes the plan that the shards of a lake on disk have in common. Only for a process that has the lake
+    /// alone, so that no other worker can write another one.
+    ///
+    /// # Errors
+    /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
+    pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
+        self.write_whole(&format!("{HOME}/{PLAN}"), &plan_bytes(plan, self.root())?)
+    }
+
+    /// Removes the plan of the shards of a lake on disk.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn remove_plan(&self) -> Result<()> {
+        remove_file(&self.home(PLAN))
+    }
+
+    /// Removes all facts on disk and then the plan, which a finished lake doesn't need.
+    pub(super) fn remove_facts(&self) -> Result<()> {
+        for (_, name) in journals(&self.home(""))? {
+            refuse_symlink(&self.home(&name))?;
+            remove_file(&self.home(&name))?;
+        }
+        refuse_symlink(&self.home(PLAN))?;
+        self.remove_plan()
+    }
+}
+
+/// The bytes of a plan.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if they are too many to be read back.
+pub fn plan_bytes(plan: &PlanFile, root: &Location) -> Result<Vec<u8>> {
+    let json = plan.to_json();
+    plan_file::check_bytes(json.len() as u64).map_err(|error| error.at(root))?;
+    Ok(json)
+}
+
+/// Reads the progress of the lake at `root`; see [`Lake::progress`].
+///
+/// # Errors
+/// As [`Lake::progress`].
+pub fn progress(root: &Location) -> Result<LakeProgress> {
+    progress_unless_plan(root, Err)
+}
+
+/// Reads the progress; a plan that can't be read is replaced by the answer to its error.
+fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakeProgress> {
+    let progress = match root {
+        Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME), damaged),
+        Location::Url(url) => progress_in_bucket(root, url, damaged, |_| bucket::journals(url)),
+    };
+    completed(progress?)
+}
+
+fn completed(mut progress: LakeProgress) -> Result<LakeProgress> {
+    complete(&progress.cut, &mut progress.parts);
+    Ok(progress)
+}
+
+/// Returns the replacement for a plan that can't be read.
+type DamagedPlan = fn(Error) -> Result<Option<PlanFile>>;
+
+fn progress_on_disk(root: &Location, home: &Path, damaged: DamagedPlan) -> Result<LakeProgress> {
+    let mut progress = LakeProgress::default();
+    match manifest_at(&Location::from(&home.join(MANIFEST)))? {
+        None => {}
+        Some(Ok(manifest)) => return Ok(LakeProgress::finished(manifest)),
+        Some(Err(error)) => progress.damaged = Some(error),
+    }
+    let place = home.join(PLAN);
+    if let Some(json) = read_if_there(&place)? {
+        let plan = PlanFile::from_json(&json).map_err(|error| error.at(place));
+        progress.plan = plan.map(Some).or_else(damaged)?;
+        progress.origin = progress.plan.as_ref().map(|plan| plan.origin.clone());
+    }
+    for (_, name) in journals(home)? {
+        if let Some(journal) = read_if_there(&home.join(name))? {
+            let read = read_journal(&journal, &mut progress);
+            let hint = "use the version of tracelake that began it, or convert with --overwrite";
+            read.map_err(|error| error.at(root).hint(hint))?;
+        }
+    }
+    Ok(progress)
+}
+
+/// Reads the progress of a lake in a bucket. The journals are read once the parts are known that the plan adds to.
+fn progress_in_bucket(
+    root: &Location,
+    url: &Url,
+    damaged: DamagedPlan,
+    journals: impl Fn(&[(String, PartFacts)]) -> Result<Vec<Vec<u8>>>,
+) -> Result<LakeProgress> {
+    let state = LakeState::of(url)?;
+    let mut progress = LakeProgress::default();
+    if let Some(finished) = state.finished() {
+        match &finished.content {
+            Ok(manifest) => progress = LakeProgress::finished(manifest.clone()),
+            Err(_) => progress.damaged = state.manifest.and_then(|found| found.content.err()),
+        }
+    }
+    if let Some(found) = state.plan {
+        progress.plan_digest = Some(found.digest);
+        progress.plan = found.content.map(Some).or_else(damaged)?;
+    }
+    if progress.complete {
+        return Ok(progress);
+    }
+    if let Some(plan) = &progress.plan {
+        progress.origin = Some(plan.origin.clone());
+        progress.parts = bucket::base_parts(url, plan)?;
+    }
+    for journal in journals(&progress.parts)? {
+        read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
+    }
+    Ok(progress)
+}
+
+impl LakeProgress {
+    /// A lake with this manifest.
+    #[must_use]
+    pub fn finished(manifest: Manifest) -> Self {
+        let parts = manifest.parts();
+        let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
+        Self {
+            parts: parts.collect(),
+            origin: Some(manifest.origin),
+            complete: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// The journals by their number; 0 is that of a run that has the lake alone.
+fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
+    let journals = names(home)?.into_iter().filter_map(|name| {
+        if name == JOURNAL {
+            return Some((0, name));
+        }
+        let number = name.strip_prefix("journal-")?.strip_suffix(".ndjson")?;
+        Some((number.parse().ok().filter(|&number| number > 0)?, name))
+    });
+    Ok(journals.collect())
+}
+
+/// Adds a journal to what is known. A line without the digest of its content is skipped, and without a first
+/// line that names the origin, the whole journal is. A journal of another origin is what `--overwrite` had not
+/// removed yet.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read, as another version
+/// may write it.
+fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
+    let mut lines = journal
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(seal::content);
+    let Some(Some(first)) = lines.next() else {
+        progress.damaged_lines += lines.count() as u64;
+        return Ok(());
+    };
+    let origin = match serde_json::from_slice(&first) {
+        Ok(JournalLine::Origin(origin)) => origin,
+        Err(error) if progress.origin.is_none() => {
+            let hint = "use the version of tracelake that began it";
+            return Err(unreadable("a journal", &first[..], error).or_hint(hint));
+        }
+        _ => return Ok(()),
+    };
+    match &progress.origin {
+        None => {
+            origin.check_format()?;
+            progress.origin = Some(origin);
+        }
+        Some(known) if known.difference_but_policy(&origin).is_some() => return Ok(()),
+        Some(_) => {}
+    }
+    for line in lines {
+        match line.as_deref().map(serde_json::from_slice) {
+            Some(Ok(JournalLine::Part {
+                table,
+                facts,
+                etags,
+            })) => {
+                progress.parts.push((table, *facts));
+                progress.etags.extend(etags);
+            }
+            Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
+            Some(Ok(JournalLine::Asked(asked))) => progress.asked = Some(asked),
+            Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
+        }
+    }
+    Ok(())
+}
+
+/// The list of the parts that one process has finished.
+#[derive(Debug)]
+pub struct Journal(Entries);
+
+#[derive(Debug)]
+enum Entries {
+    /// Lines of a file.
+    Disk { path: PathBuf, file: File },
+    /// An object for each.
+    Bucket { facts: Url, origin: Vec<u8> },
+}
+
+impl Journal {
+    fn in_bucket(root: &Url, origin: &Origin) -> Result<Self> {
+        Ok(Self(Entries::Bucket {
+            facts: root.join(HOME).join(FACTS),
+            origin: line(&JournalLine::Origin(origin.clone()))?,
+        }))
+    }
+
+    /// Notes a finished part, with what the store names the content of its outputs by.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note(
+        &mut self,
+        table: &str,
+        facts: &PartFacts,
+        etags: BTreeMap<String, String>,
+    ) -> Result<()> {
+        self.write(&JournalLine::Part {
+            table: table.to_owned(),
+            facts: Box::new(facts.clone()),
+            etags,
+        })
+    }
+
+    /// Notes a file that was cut into parts.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_cut(&mut self, facts: CutFacts) -> Result<()> {
+        self.write(&JournalLine::Cut(facts))
+    }
+
+    fn write(&mut self, one: &JournalLine) -> Result<()> {
+        let line = line(one)?;
+        match &mut self.0 {
+            Entries::Disk { path, file } => file
+                .write_all(&line)
+                .map_err(|error| Error::io("write", path, error)),
+            Entries::Bucket { facts, origin } => {
+                let name = match one {
+                    JournalLine::Origin(_) | JournalLine::Asked(_) => return Ok(()),
+                    JournalLine::Part { table, facts, .. } => facts_name(table, facts.key()),
+                    JournalLine::Cut(cut) => cut_name(&cut.source),
+                };
+                let place = facts.join(&name);
+                let journal = [&origin[..], &line].concat();
+                if place.put_new(journal.clone())? {
+                    return Ok(());
+                }
+                // Facts that aren't the same are damaged, or of a run with other settings whose plan is gone.
+                match place.read_if_there(MOST_BYTES)? {
+                    Some(found) if found == journal => Ok(()),
+                    _ => place.put(journal),
+                }
+            }
+        }
+    }
+}
+
+fn line(line: &JournalLine) -> Result<Vec<u8>> {
+    let json = serde_json::to_vec(line).map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            format!("cannot write the journal: {error}"),
+        )
+    })?;
+    Ok(seal::line(json))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn cut() -> impl Strategy<Value = CutFacts> {
+        let whole = proptest::option::of(0..9_u64);
+        let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
+        ("[xy]", whole, tables).prop_map(|(source, whole, tables)| CutFacts {
+            source,
+            whole: whole.map(|bytes| Fingerprint {
+                bytes,
+                sha256: format!("of {bytes}"),
+            }),
+            selected: None,
+            tables,
+        })
+    }
+
+    fn part() -> impl Strategy<Value = (String, PartFacts)> {
+        let of = proptest::option::of(0..9_u32);
+        ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
+            let file = |path| json!({"path": path, "bytes": 100, "sha256": ""});
+            let facts = json!({
+                "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
+                "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
+            });
+            let facts = serde_json::from_value(facts).unwrap();
+            (table, facts)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_gets_what_the_first_facts_of_its_file_say(
+            cuts in proptest::collection::vec(cut(), 0..6),
+            parts in proptest::collection::vec(part(), 0..12),
+        ) {
+            let mut completed = parts.clone();
+            complete(&cuts, &mut completed);
+            for ((table, before), (_, after)) in parts.iter().zip(&completed) {
+                let mut known = cuts.iter().filter(|cut| cut.source == before.source.path);
+                let known = known.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(table)?)));
+                let mut expected = before.clone();
+                if let (None, Some((whole, count))) = (before.of, known) {
+                    expected.source.bytes = whole.bytes;
+                    expected.source.sha256 = whole.sha256;
+                    expected.of = Some(count);
+                }
+                prop_assert_eq!(after, &expected);
+            }
+        }
+    }
+}

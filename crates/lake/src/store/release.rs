@@ -1,0 +1,209 @@
+//! The files of a release, at the top of a lake.
+//!
+//! [`SUMS`] is written last and removed first, so a lake that has it has everything that it names. While the other
+//! files are written or removed, a copy of it is in the lake's home, so whatever is there of a release is named in
+//! one of the two with its digest: a file of this name that isn't of a release is known as such and never touched.
+
+use std::fs;
+
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::seal::sha256;
+use tracelake_location::Location;
+use tracelake_source::fingerprint;
+
+use super::bucket;
+use super::disk::{read_if_there, remove_file, sync_directory};
+use super::{HOME, Lake, MANIFEST};
+use crate::manifest::FileFacts;
+
+/// The digests of all files of a released lake, as `sha256sum` writes them.
+pub const SUMS: &str = "SHA256SUMS";
+/// The dataset card.
+pub const CARD: &str = "README.md";
+/// The description as ML Commons Croissant.
+pub const CROISSANT: &str = "croissant.json";
+/// The description as a data package.
+pub const DATA_PACKAGE: &str = "datapackage.json";
+
+/// The copy of [`SUMS`] while the other files are written or removed.
+const PENDING: &str = "_tracelake/SHA256SUMS";
+
+/// The files of a release beside [`SUMS`].
+pub const RELEASE: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
+
+/// A line of [`SUMS`]. Paths of a lake have no letter that `sha256sum` would escape.
+#[must_use]
+pub fn sums_line(sha256: &str, path: &str) -> String {
+    format!("{sha256}  {path}")
+}
+
+/// The path, size and digest of the manifest on the disk.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn manifest_facts(root: &Location) -> Result<FileFacts> {
+    file_facts(root, &format!("{HOME}/{MANIFEST}"))
+}
+
+/// The path, size and digest of a file of a lake on the disk.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn file_facts(root: &Location, path: &str) -> Result<FileFacts> {
+    let found = fingerprint(root.join(path))?;
+    Ok(FileFacts {
+        path: path.to_owned(),
+        bytes: found.bytes,
+        sha256: found.sha256,
+    })
+}
+
+/// The text of [`SUMS`] where a release is there; `None` where a file of this name is not ours.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn release_sums(root: &Location) -> Result<Option<String>> {
+    sums_at(root, SUMS)
+}
+
+/// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
+fn sums_at(root: &Location, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = read_file(&root.join(name))? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let manifest = format!("{HOME}/{MANIFEST}");
+    let named = |path: &str| {
+        let end = sums_line("", path);
+        text.lines().any(|line| line.ends_with(&end))
+    };
+    let ours = RELEASE.into_iter().chain([&manifest[..]]).all(named);
+    Ok(ours.then_some(text))
+}
+
+/// The bytes of a file; `None` if there is nothing, or something else than a file.
+fn read_file(path: &Location) -> Result<Option<Vec<u8>>> {
+    match path {
+        Location::Disk(path) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
+            Ok(None)
+        }
+        Location::Disk(path) => read_if_there(path),
+        Location::Url(_) => bucket::read_if_there(path),
+    }
+}
+
+impl Lake {
+    /// Puts the files of a release of the manifest with this digest into the lake, in place of those of an earlier
+    /// one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or, in a bucket, when the lake changes
+    /// at the same time; when the disk fails.
+    pub fn put_release(&self, sums: &str, files: &[(&str, Vec<u8>)], manifest: &str) -> Result<()> {
+        self.withdraw_release()?;
+        let all = || {
+            std::iter::once((SUMS, sums.as_bytes()))
+                .chain(files.iter().map(|(name, bytes)| (*name, &bytes[..])))
+        };
+        for (name, bytes) in all() {
+            let path = self.root().join(name);
+            if path.is_there()? && read_file(&path)?.as_deref() != Some(bytes) {
+                return Err(Error::new(ErrorKind::Refused, "is not of a release")
+                    .at(path)
+                    .hint("move it away, then run the same command again"));
+            }
+        }
+        self.write_whole(PENDING, sums.as_bytes())?;
+        for (name, bytes) in files {
+            self.write_whole(name, bytes)?;
+        }
+        self.write_whole(SUMS, sums.as_bytes())?;
+        let now = read_file(&self.root().join(&format!("{HOME}/{MANIFEST}")))?;
+        if now.is_none_or(|bytes| sha256(&bytes) != manifest) {
+            // A run has added to the lake, and has missed this release.
+            self.withdraw_release()?;
+            let reason = "the lake changed while it was released";
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .at(self.root())
+                .hint("once no other run works on it, run the same command again"));
+        }
+        self.remove_release_files(&[PENDING])?;
+        if self.root().as_path().is_some() {
+            self.clear_staging()?;
+            sync_directory(&self.home(""))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a release, because the lake that they describe is about to change.
+    ///
+    /// # Errors
+    /// As [`Lake::check_release`]; when the disk fails.
+    pub(super) fn withdraw_release(&self) -> Result<()> {
+        let sums = self.sums()?;
+        let [whole, pending] = &sums;
+        if whole.is_none() && pending.is_none() {
+            return Ok(());
+        }
+        let files = self.files_in(&sums)?;
+        if let Some(whole) = whole {
+            self.write_whole(PENDING, whole.as_bytes())?;
+            self.remove_release_files(&[SUMS])?;
+        }
+        self.remove_release_files(&files)?;
+        self.remove_release_files(&[PENDING])
+    }
+
+    fn remove_release_files(&self, names: &[&str]) -> Result<()> {
+        let Some(root) = self.url() else {
+            for name in names {
+                remove_file(&self.directory().join(name))?;
+            }
+            return sync_directory(self.directory());
+        };
+        root.remove_all(
+            &names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// The digests of a release, and those of one that is being written or removed.
+    fn sums(&self) -> Result<[Option<String>; 2]> {
+        Ok([release_sums(self.root())?, sums_at(self.root(), PENDING)?])
+    }
+
+    /// Checks that the files of a release, if there is one, are as they were written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when one of them was changed since, so that work would be lost.
+    pub fn check_release(&self) -> Result<()> {
+        self.files_in(&self.sums()?).map(|_| ())
+    }
+
+    /// The existing files beside [`SUMS`] that one of these names; none where there are no digests.
+    fn files_in(&self, sums: &[Option<String>]) -> Result<Vec<&'static str>> {
+        let mut files = Vec::new();
+        if sums.iter().all(Option::is_none) {
+            return Ok(files);
+        }
+        for name in RELEASE {
+            let path = self.root().join(name);
+            let Some(bytes) = read_file(&path)? else {
+                continue;
+            };
+            let line = sums_line(&sha256(&bytes), name);
+            let mut named = sums.iter().flatten().flat_map(|sums| sums.lines());
+            if !named.any(|one| one == line) {
+                return Err(
+                    Error::new(ErrorKind::Refused, "was changed since the release")
+                        .at(path)
+                        .hint("move it away, then run the same command again"),
+                );
+            }
+            files.push(name);
+        }
+        Ok(files)
+    }
+}

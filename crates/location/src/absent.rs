@@ -1,0 +1,119 @@
+//! The server side of a build without the feature `urls`, in which no URL is ever parsed.
+
+use tracelake_core::error::{Error, ErrorKind, Result};
+
+use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+
+fn absent() -> Error {
+    Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs")
+        .hint("build it with the feature `urls`")
+}
+
+pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn has_object(_: &Url) -> bool {
+    false
+}
+
+pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn sizes(_: Vec<Url>) -> Result<Vec<Option<u64>>> {
+    Err(absent())
+}
+
+/// An object that can't be read.
+#[derive(Debug)]
+pub(super) struct Download;
+
+impl Download {
+    pub(super) fn new(_: Url) -> Self {
+        Self
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Interrupt>) -> Result<usize> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn confirm(&self, _: Option<&Interrupt>) -> Result<()> {
+        Err(absent())
+    }
+}
+
+/// An object that can't be read.
+#[derive(Debug)]
+pub(crate) struct RemoteFile;
+
+impl RemoteFile {
+    pub(super) fn open(url: &Url) -> Result<Self> {
+        Err(absent().at(url.to_string()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn len(&self) -> u64 {
+        0
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn read_at(&self, _: u64, _: u64) -> Result<bytes::Bytes> {
+        Err(absent())
+    }
+}
+
+/// An object that can't be written.
+#[derive(Debug)]
+pub(super) struct Upload;
+
+impl Upload {
+    pub(super) fn begin(url: &Url) -> Result<Self> {
+        Err(absent().at(url.to_string()))
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn write(&mut self, _: &[u8]) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn flush(&mut self) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn complete(self) -> Result<Option<String>> {
+        Err(absent())
+    }
+}
+
+pub(super) fn versions(_: Vec<Url>) -> Result<Vec<Option<Version>>> {
+    Err(absent())
+}
+
+pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn put(url: &Url, _: Vec<u8>) -> Result<()> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn put_new(url: &Url, _: Vec<u8>) -> Result<bool> {
+    Err(absent().at(url.to_string()))
+}
+
+pub(super) fn remove(_: Vec<Url>) -> Result<()> {
+    Err(absent())
+}
+
+pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Vec<u8>>> {
+    Err(absent())
+}

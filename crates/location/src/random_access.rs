@@ -1,0 +1,109 @@
+//! A file that is read at any place, and not from front to back.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tracelake_core::error::Result;
+
+use super::{Location, open_file, remote};
+
+/// A file on disk or an object, and a position in it.
+#[derive(Debug)]
+pub struct RandomAccess(Place);
+
+#[derive(Debug)]
+enum Place {
+    Disk(File),
+    Url(Arc<remote::RemoteFile>, u64),
+}
+
+impl RandomAccess {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// If there is no such file, or it can't be opened.
+    pub fn open(location: &Location) -> Result<Self> {
+        match location {
+            Location::Disk(path) => open_file(path).map(Place::Disk).map(Self),
+            Location::Url(url) => {
+                let file = Arc::new(remote::RemoteFile::open(url)?);
+                Ok(Self(Place::Url(file, 0)))
+            }
+        }
+    }
+
+    /// Its size in bytes.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn size(&self) -> io::Result<u64> {
+        match &self.0 {
+            Place::Disk(file) => Ok(file.metadata()?.len()),
+            Place::Url(file, _) => Ok(file.len()),
+        }
+    }
+
+    /// A clone; on disk, it shares the position.
+    ///
+    /// # Errors
+    /// If the system has no more file handles.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        match &self.0 {
+            Place::Disk(file) => file.try_clone().map(Place::Disk).map(Self),
+            Place::Url(file, _) => Ok(Self(Place::Url(Arc::clone(file), 0))),
+        }
+    }
+
+    /// Reads this many bytes.
+    ///
+    /// # Errors
+    /// If the file ends before, or the disk or the server fails.
+    pub fn read_at(&self, start: u64, length: usize) -> io::Result<Bytes> {
+        match &self.0 {
+            Place::Disk(file) => {
+                let mut bytes = vec![0; length];
+                let mut file = file;
+                file.seek(SeekFrom::Start(start))?;
+                file.read_exact(&mut bytes)?;
+                Ok(bytes.into())
+            }
+            Place::Url(file, _) => file.read_at(start, length as u64).map_err(io::Error::other),
+        }
+    }
+}
+
+impl Read for RandomAccess {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Place::Disk(file) => file.read(into),
+            Place::Url(file, at) => {
+                let left = file.len().saturating_sub(*at);
+                let length = left.min(into.len() as u64);
+                let bytes = file.read_at(*at, length).map_err(io::Error::other)?;
+                into[..bytes.len()].copy_from_slice(&bytes);
+                *at += length;
+                Ok(bytes.len())
+            }
+        }
+    }
+}
+
+impl Seek for RandomAccess {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.0 {
+            Place::Disk(file) => file.seek(to),
+            Place::Url(file, at) => {
+                let target = match to {
+                    SeekFrom::Start(start) => Some(start),
+                    SeekFrom::End(by) => file.len().checked_add_signed(by),
+                    SeekFrom::Current(by) => at.checked_add_signed(by),
+                };
+                let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+                *at = target.ok_or_else(outside)?;
+                Ok(*at)
+            }
+        }
+    }
+}

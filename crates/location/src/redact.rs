@@ -1,0 +1,190 @@
+//! Texts that may hold a URL, without what may be a secret in it.
+//!
+//! A text that was typed wrong follows no grammar, and a password may hold any character. So too much is
+//! taken out rather than too little.
+
+/// Names of values that are secrets, or parts of one, in the queries of stores and web servers.
+const SECRETS: &[&str] = &[
+    "x-amz-signature",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-goog-signature",
+    "x-goog-credential",
+    "awsaccesskeyid",
+    "googleaccessid",
+    "signature",
+    "sig",
+    "access_token",
+    "token",
+    "secret",
+    "password",
+    "api_key",
+    "apikey",
+];
+
+/// How a colon, slashes and an at sign are written where a URL is a value in another one.
+const ENCODED: [(&str, &str); 3] = [("%3a", ":"), ("%2f", "/"), ("%40", "@")];
+
+/// A URL, even a malformed one, without user name, password, query and fragment.
+pub(super) fn url(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
+    let rest = rest.trim_start_matches('/');
+    let (rest, query) = match rest.find(['?', '#']) {
+        // It may be in a password, so that the host isn't known.
+        Some(at) if rest[at..].contains('@') => return format!("{scheme}://…"),
+        Some(at) => (&rest[..at], format!("{}…", &rest[at..=at])),
+        None => (rest, String::new()),
+    };
+    // A password may hold slashes, so all before the last @ may be one.
+    match rest.rsplit_once('@') {
+        Some((_, rest)) => values(&format!("{scheme}://…@{rest}{query}")),
+        None => values(&format!("{scheme}://{rest}{query}")),
+    }
+}
+
+/// A text in which URLs may be, without what may be a secret.
+///
+/// ```
+/// use tracelake_location::redacted;
+/// assert_eq!(redacted("--source=https://me:secret@host/a?sig=1"), "--source=https://…@host/a?…");
+/// ```
+#[must_use]
+pub fn redacted(text: &str) -> String {
+    if let Some(colon) = text.find("://") {
+        let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        let scheme = text.as_bytes()[..colon]
+            .iter()
+            .rev()
+            .take_while(|&byte| is_scheme(byte));
+        let start = colon - scheme.count();
+        return format!("{}{}", values(&text[..start]), url(&text[start..]));
+    }
+    let mut decoded = text.to_owned();
+    for (code, character) in ENCODED {
+        decoded = decoded.replace(code, character);
+        decoded = decoded.replace(&code.to_ascii_uppercase(), character);
+    }
+    if decoded != text && (decoded.contains("://") || decoded.contains('@')) {
+        return redacted(&decoded);
+    }
+    // `user:password@host`, after the name of an option.
+    let (option, value) = match text.split_once('=').filter(|_| text.starts_with("--")) {
+        Some((option, value)) => (format!("{option}="), value),
+        None => (String::new(), text),
+    };
+    match value.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => format!("{option}…@{}", values(host)),
+        _ => values(text),
+    }
+}
+
+/// Whether a text holds a value whose name says that it is secret, such as `X-Amz-Signature=…`.
+pub(super) fn has_secret_value(text: &str) -> bool {
+    values(text) != text
+}
+
+/// Takes out the values of names that say that they are secret.
+fn values(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let bytes = lower.as_bytes();
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = SECRETS
+        .iter()
+        .filter_map(|name| value_of(&lower, name, at))
+        .min()
+    {
+        let end = bytes[found..]
+            .iter()
+            .position(|&byte| byte == b'&' || byte.is_ascii_whitespace());
+        let end = end.map_or(text.len(), |length| found + length);
+        shown.push_str(&text[at..found]);
+        if end > found {
+            shown.push('…');
+        }
+        at = end;
+    }
+    shown.push_str(&text[at..]);
+    shown
+}
+
+/// Where the first value of this name starts from `at` on; the name is a word.
+fn value_of(lower: &str, name: &str, at: usize) -> Option<usize> {
+    let mut places = lower[at..].match_indices(name).map(|(start, _)| at + start);
+    places.find_map(|start| {
+        let before = &lower[..start];
+        let begins = !before.ends_with(|character: char| character.is_ascii_alphanumeric())
+            || ["%3f", "%26"].iter().any(|code| before.ends_with(code));
+        let rest = &lower[start + name.len()..];
+        let equals = ["=", "%3d"]
+            .iter()
+            .find(|equals| rest.starts_with(*equals))?;
+        let value = start + name.len() + equals.len();
+        let is_shown = rest[equals.len()..].starts_with('…');
+        (begins && !is_shown).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arguments in which `SECRET` must not be seen, and what is left of them.
+    const CASES: &[(&str, &str)] = &[
+        ("https://user:SECRET@host/a", "https://…@host/a"),
+        ("https://user:SECRET/SECRET@host/a", "https://…@host/a"),
+        ("https://user:SE@SECRET@host/a", "https://…@host/a"),
+        ("https://user:SECRET%40SECRET@host/a", "https://…@host/a"),
+        ("https://SECRET@host/a", "https://…@host/a"),
+        ("https://host/a?X-Amz-Signature=SECRET", "https://host/a?…"),
+        ("https://host/a#access_token=SECRET", "https://host/a#…"),
+        ("https://host/a%3Fsig=SECRET", "https://host/a%3Fsig=…"),
+        ("https://host/a%3Fsig%3DSECRET", "https://host/a%3Fsig%3D…"),
+        ("https://host/a?sig=SECRET,https://h", "https://host/a?…"),
+        ("https://h/a?x,https://u:SECRET@h", "https://…"),
+        ("https://user:SECRET?SECRET@host/a", "https://…"),
+        ("https://user:SECRET#SECRET@host/a", "https://…"),
+        ("https://h/a,https://u:SECRET@h/b", "https://…@h/b"),
+        ("--source=https://u:SECRET@h/b", "--source=https://…@h/b"),
+        ("--sig=SECRET&https://h/b", "--sig=…&https://h/b"),
+        (" https://u:SECRET@h/b", " https://…@h/b"),
+        ("s3:/AKIA:SECRET@bucket/a", "…@bucket/a"),
+        ("user:SECRET@host", "…@host"),
+        ("--out=user:SECRET@host", "--out=…@host"),
+        ("X-Amz-Signature=SECRET", "X-Amz-Signature=…"),
+        (
+            "x-amz-security-token=SECRET&b=1",
+            "x-amz-security-token=…&b=1",
+        ),
+        ("a=1&Signature=SECRET", "a=1&Signature=…"),
+        ("https%3A%2F%2Fuser%3ASECRET%40host", "https://…@host"),
+        ("https://u:SECRET@h/\u{1b}[31m", "https://…@h/\u{1b}[31m"),
+    ];
+
+    #[test]
+    fn no_secret_is_left() {
+        for &(text, expected) in CASES {
+            assert_eq!(redacted(text), expected);
+            assert!(!redacted(text).contains("SECRET"), "{text}");
+            // Redacting again changes nothing.
+            assert_eq!(redacted(expected), expected);
+        }
+    }
+
+    #[test]
+    fn what_holds_no_secret_stays_as_it_is() {
+        for text in [
+            "job_events",
+            "--tables=a,b",
+            "a@b",
+            "12:30",
+            "s3://bucket/a b",
+            "https://host:8080/a%20b",
+            "design=1",
+            "tokens=2",
+            "",
+        ] {
+            assert_eq!(redacted(text), text);
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! The HTTP client: reqwest, with a server's wish for a pause respected, its refusals kept, and its answers
+//! checked.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use object_store::{ClientConfigKey, ClientOptions, HeaderMap, HeaderValue};
+use reqwest::Certificate;
+use reqwest::redirect::Policy;
+use tracelake_core::error::escape;
+
+use super::keys;
+
+/// The longest pause that a server's `Retry-After` may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long it may take to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a connection may be silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The most bytes of an error's body that are read.
+const BODY: usize = 64 << 10;
+
+/// The most bytes of a list that are read: of a thousand keys, or the five thousand of Azure.
+const LIST: usize = 64 << 20;
+
+/// How often a request may be sent on to another URL.
+const REDIRECTS: usize = 10;
+
+/// The size of an object whose server doesn't say it.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+
+/// Hosts that hand out credentials; object_store understands their refusals itself.
+const METADATA: &[&str] = &[
+    "169.254.169.254",
+    "169.254.170.2",
+    "metadata.google.internal",
+];
+
+/// Paths of a metadata service whose answer becomes a part of the next request.
+const METADATA_WORDS: &[&str] = &["/latest/api/token", "/iam/security-credentials/"];
+
+/// Makes clients for one server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Connector {
+    /// Whether it is a web server, and not a store.
+    pub(super) is_web: bool,
+    /// The user name and password of a URL, as a header.
+    pub(super) authorization: Option<HeaderValue>,
+    /// Headers of every request.
+    pub(super) headers: HeaderMap,
+    /// Whether requests may hold a secret, and must not be sent on to another host.
+    pub(super) is_signed: bool,
+    /// The certificates to trust in place of the system's.
+    pub(super) certificates: Option<Vec<Certificate>>,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allowed = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let is_plain = allowed.is_some_and(|allowed| is_truthy(&allowed));
+        let stays = self.is_signed;
+        // A large object takes its time, so there is no limit on a whole request.
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("tracelake/", env!("CARGO_PKG_VERSION")))
+            .default_headers(self.headers.clone())
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .https_only(!is_plain)
+            // By default it repeats the URL before, whose query may be a secret.
+            .referer(false)
+            .redirect(Policy::custom(move |attempt| {
+                match redirected(attempt.previous(), attempt.url(), stays) {
+                    Ok(true) => attempt.follow(),
+                    Ok(false) => attempt.stop(),
+                    Err(unusable) => attempt.error(unusable),
+                }
+            }));
+        if let Some(certificates) = &self.certificates {
+            builder = builder.tls_certs_only(certificates.iter().cloned());
+        }
+        let client = builder
+            .build()
+            .map_err(|error| object_store::Error::Generic {
+                store: "HTTP",
+                source: error.without_url().into(),
+            })?;
+        Ok(HttpClient::new(Service {
+            client: HttpClient::new(client),
+            connector: self.clone(),
+        }))
+    }
+}
+
+/// Whether an option is set, as object_store reads it.
+pub(super) fn is_truthy(text: &str) -> bool {
+    matches!(
+        &text.to_ascii_lowercase()[..],
+        "1" | "true" | "yes" | "on" | "y"
+    )
+}
+
+/// Whether to ask at the URL that a server sends a request on to. False keeps its answer.
+fn redirected(
+    previous: &[reqwest::Url],
+    next: &reqwest::Url,
+    stays: bool,
+) -> Result<bool, Unusable> {
+    if previous.len() > REDIRECTS {
+        return Err(Unusable {
+            reason: format!("redirected more than {REDIRECTS} times"),
+            hint: "check the URL: the server sends it round in circles",
+        });
+    }
+    let Some(last) = previous.last() else {
+        return Ok(true);
+    };
+    if last.scheme() == "https" && next.scheme() != "https" {
+        return Err(Unusable {
+            reason: "redirected from https to http, where anybody can change the bytes".to_owned(),
+            hint: "download the file, and name it",
+        });
+    }
+    Ok(!stays || last.origin() == next.origin())
+}
+
+#[derive(Debug)]
+struct Service {
+    client: HttpClient,
+    connector: Connector,
+}
+
+/// An answer that can't be used.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    pub(super) reason: String,
+    pub(super) hint: &'static str,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+impl From<Unusable> for HttpError {
+    fn from(unusable: Unusable) -> Self {
+        Self::new(HttpErrorKind::Unknown, unusable)
+    }
+}
+
+/// A server's response that trying again won't change.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// The status of the response, such as 403.
+    pub(super) status: u16,
+    /// The store's name for what is wrong, such as `AccessDenied`.
+    pub(super) code: Option<String>,
+    /// The region that the bucket is in, if the request went to another one.
+    pub(super) region: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}", self.status)?;
+        match &self.code {
+            Some(code) => write!(f, " {code}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[async_trait]
+impl HttpService for Service {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if let Some(authorization) = &self.connector.authorization {
+            let headers = request.headers_mut();
+            headers.insert("authorization", authorization.clone());
+        }
+        let host = request.uri().host().unwrap_or_default();
+        let is_metadata = METADATA.contains(&host);
+        let asked = Asked::of(&request);
+        let response = self.client.execute(request).await.map_err(lasting)?;
+        let status = response.status().as_u16();
+        match status {
+            200..300 => self.usable(&asked, response).await,
+            304 => Ok(response),
+            408 | 429 | 500.. => {
+                if let Some(pause) = pause(response.headers()) {
+                    tokio::time::sleep(pause).await;
+                }
+                Ok(response)
+            }
+            // object_store knows what these are, once it is known that there is a bucket.
+            404 | 409 | 412 => {
+                let (parts, body) = response.into_parts();
+                let body = start(body, BODY).await?;
+                let code = code(&parts.headers, &body);
+                match code.as_deref() {
+                    Some("NoSuchBucket" | "ContainerNotFound") => Err(refusal(status, code, None)),
+                    _ => Ok(HttpResponse::from_parts(parts, body.into())),
+                }
+            }
+            _ if is_metadata => Ok(response),
+            _ => {
+                let (parts, body) = response.into_parts();
+                let body = start(body, BODY).await?;
+                let code = code(&parts.headers, &body);
+                let region = text(&parts.headers, "x-amz-bucket-region");
+                let region = region.or_else(|| element(&body, "Region"));
+                Err(refusal(status, code, region))
+            }
+        }
+    }
+}
+
+/// An error of a certificate is one that trying again won't change.
+fn lasting(error: HttpError) -> HttpError {
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match cause.to_string().contains("invalid peer certificate") {
+        true => HttpError::new(HttpErrorKind::Unknown, error),
+        false => error,
+    }
+}
+
+/// A request, as far as its answer is checked.
+struct Asked {
+    path: String,
+    is_list: bool,
+}
+
+impl Asked {
+    fn of(request: &HttpRequest) -> Self {
+        let query = request.uri().query().unwrap_or_default();
+        let mut pairs = query.split('&');
+        Self {
+            path: request.uri().path().to_owned(),
+            is_list: request.method() == "GET"
+                && pairs.any(|pair| pair == "list-type=2" || pair == "comp=list"),
+        }
+    }
+}
+
+impl Service {
+    /// An answer that object_store can take.
+    async fn usable(
+        &self,
+        asked: &Asked,
+        response: HttpResponse,
+    ) -> Result<HttpResponse, HttpError> {
+        if METADATA_WORDS.iter().any(|path| asked.path.ends_with(path)) {
+            let (parts, body) = response.into_parts();
+            let body = start(body, BODY).await?;
+            if !body.iter().all(|byte| byte.is_ascii_graphic()) {
+                return Err(Unusable {
+                    reason: "the metadata service answers something else".to_owned(),
+                    hint: "set credentials; docs/object-stores.md lists the variables",
+                }
+                .into());
+            }
+            return Ok(HttpResponse::from_parts(parts, body.into()));
+        }
+        let is_web = self.connector.is_web;
+        if asked.is_list && !is_web {
+            let (mut parts, body) = response.into_parts();
+            let list = start(body, LIST + 1).await?;
+            if list.len() > LIST {
+                return Err(Unusable {
+                    reason: format!("sent a list of more than {LIST} bytes"),
+                    hint: "check the endpoint: a store sends a long list in pieces",
+                }
+                .into());
+            }
+            parts.headers.remove("content-length");
+            let list = match String::from_utf8(list) {
+                Ok(list) => keys::marked(&list).into_bytes(),
+                Err(error) => error.into_bytes(),
+            };
+            return Ok(HttpResponse::from_parts(parts, list.into()));
+        }
+        let (mut parts, body) = response.into_parts();
+        if is_web {
+            check_encoding(&asked.path, &parts.headers)?;
+        }
+        let size = match parts.status.as_u16() {
+            206 => Some(part_of(&parts.headers)?),
+            _ if is_web => Some(UNKNOWN),
+            _ => None,
+        };
+        if let Some(size) = size.filter(|_| !parts.headers.contains_key("content-length")) {
+            if size == UNKNOWN {
+                check_end(&parts.headers, parts.version)?;
+            }
+            parts.headers.insert("content-length", size.into());
+        }
+        Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+/// Refuses a body that is not the file itself.
+fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
+    let Some(encoding) = headers.get("content-encoding") else {
+        return Ok(());
+    };
+    let encoding = encoding.to_str().unwrap_or_default().trim();
+    // Some servers say so of a file that is gzip itself, and send it as it is.
+    let path = path.to_ascii_lowercase();
+    let is_file = [".gz", ".tgz"].iter().any(|ending| path.ends_with(ending));
+    match &encoding.to_ascii_lowercase()[..] {
+        "" | "identity" => Ok(()),
+        "gzip" | "x-gzip" if is_file => Ok(()),
+        other => Err(Unusable {
+            reason: format!(
+                "the server compresses it on the way (Content-Encoding: {})",
+                escape(other.as_bytes(), 40)
+            ),
+            hint: "download the file, decompress it if need be, and name it",
+        }),
+    }
+}
+
+/// The bytes that a partial answer has, by its `Content-Range`.
+fn part_of(headers: &HeaderMap) -> Result<u64, Unusable> {
+    let range = headers.get("content-range");
+    let range = range
+        .and_then(|range| range.to_str().ok())
+        .unwrap_or_default();
+    size_of_range(range).ok_or_else(|| Unusable {
+        reason: format!(
+            "the server sends a part of the file with a Content-Range that can't be used: '{}'",
+            escape(range.as_bytes(), 80)
+        ),
+        hint: "download the file, and name it",
+    })
+}
+
+/// The size of `bytes FIRST-LAST/TOTAL`.
+fn size_of_range(range: &str) -> Option<u64> {
+    let (range, total) = range.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let [first, last, total] = [first, last, total].map(|number| number.parse::<u64>().ok());
+    let end = last?.checked_add(1)?;
+    end.checked_sub(first?)
+        .filter(|&size| size > 0 && Some(end) <= total)
+}
+
+/// Fails if the end of an answer without a length can't be told from a connection that was cut.
+fn check_end(headers: &HeaderMap, version: reqwest::Version) -> Result<(), Unusable> {
+    let transfer = headers.get("transfer-encoding");
+    let is_chunked = transfer.is_some_and(|transfer| transfer.as_bytes().ends_with(b"chunked"));
+    if is_chunked || version >= reqwest::Version::HTTP_2 {
+        return Ok(());
+    }
+    Err(Unusable {
+        reason: "the server doesn't say where the file ends".to_owned(),
+        hint: "download the file, and name it",
+    })
+}
+
+fn refusal(status: u16, code: Option<String>, region: Option<String>) -> HttpError {
+    let refusal = Refusal {
+        status,
+        code,
+        region,
+    };
+    HttpError::new(HttpErrorKind::Unknown, refusal)
+}
+
+/// How long the server asks to wait. A date is left to the usual back-off.
+fn pause(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
+}
+
+/// The start of a body, of this size or a little more.
+async fn start(body: HttpResponseBody, most: usize) -> Result<Vec<u8>, HttpError> {
+    let mut body = Box::pin(body);
+    let mut start = Vec::new();
+    while start.len() < most {
+        let frame =
+            std::future::poll_fn(|context| http_body::Body::poll_frame(body.as_mut(), context));
+        let Some(frame) = frame.await else {
+            break;
+        };
+        if let Ok(bytes) = frame?.into_data() {
+            start.extend_from_slice(&bytes);
+        }
+    }
+    Ok(start)
+}
+
+/// The store's name for what is wrong.
+fn code(headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    text(headers, "x-ms-error-code").or_else(|| element(body, "Code"))
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    word(value)
+}
+
+/// The text of an XML element that holds a single word.
+fn element(body: &[u8], name: &str) -> Option<String> {
+    let body = std::str::from_utf8(body).ok()?;
+    let (_, rest) = body.split_once(&format!("<{name}>"))?;
+    let (value, _) = rest.split_once("</")?;
+    word(value)
+}
+
+/// A word, and nothing that could be more than one: it is shown to people.
+fn word(text: &str) -> Option<String> {
+    let is_word = (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_word.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_single_words() {
+        let body = b"<?xml?><Error><Code>NoSuchBucket</Code><Message>a b</Message></Error>";
+        assert_eq!(element(body, "Code").as_deref(), Some("NoSuchBucket"));
+        assert_eq!(element(body, "Message"), None);
+        assert_eq!(element(body, "Region"), None);
+        assert_eq!(element(b"\xff", "Code"), None);
+    }
+
+    #[test]
+    fn a_redirect_takes_no_secret_along_and_keeps_to_https() {
+        let url = |text: &str| reqwest::Url::parse(text).unwrap();
+        let step = |from: &str, to: &str, stays| {
+            redirected(&[url(from)], &url(to), stays).map_err(|unusable| unusable.reason)
+        };
+        assert_eq!(step("https://a/b", "https://c/d", false), Ok(true));
+        assert_eq!(step("http://a/b", "https://c/d", false), Ok(true));
+        assert_eq!(step("https://a/b", "https://a/d", true), Ok(true));
+        for other in ["https://c/b", "https://a:8443/b"] {
+            assert_eq!(step("https://a/b", other, true), Ok(false), "{other}");
+        }
+        for stays in [true, false] {
+            assert!(step("https://a/b", "http://a/b", stays).is_err());
+        }
+        let circle = vec![url("https://a/b"); REDIRECTS];
+        assert!(redirected(&circle, &circle[0], false).is_ok());
+        let circle = vec![url("https://a/b"); REDIRECTS + 1];
+        assert!(redirected(&circle, &circle[0], false).is_err());
+    }
+
+    #[test]
+    fn ranges_that_cannot_be_are_no_size() {
+        assert_eq!(size_of_range("bytes 0-0/10"), Some(1));
+        assert_eq!(size_of_range("bytes 3-9/10"), Some(7));
+        for range in [
+            "",
+            "0-9/10",
+            "bytes 0-9",
+            "bytes 0-9/*",
+            "bytes */10",
+            "bytes 9-3/10",
+            "bytes 0-10/10",
+            "bytes 0-18446744073709551615/18446744073709551615",
+        ] {
+            assert_eq!(size_of_range(range), None, "{range}");
+        }
+    }
+
+    #[test]
+    fn an_encoding_is_allowed_if_it_is_the_files_own() {
+        let checked = |path: &str, encoding: &'static str| {
+            let encoding = HeaderValue::from_static(encoding);
+            let headers = [("content-encoding".parse().unwrap(), encoding)];
+            check_encoding(path, &headers.into_iter().collect()).is_ok()
+        };
+        assert!(checked("/a.csv.gz", "gzip"));
+        assert!(checked("/a.tgz", "x-gzip"));
+        assert!(checked("/a.csv", "identity"));
+        assert!(!checked("/a.csv", "gzip"));
+        assert!(!checked("/a.csv.gz", "br"));
+        assert!(!checked("/SHA256SUM", "gzip"));
+        assert!(check_encoding("/a", &HeaderMap::new()).is_ok());
+    }
+
+    #[test]
+    fn pauses_are_bounded() {
+        let headers = |value: &'static str| {
+            let value = HeaderValue::from_static(value);
+            let mut headers = HeaderMap::new();
+            headers.insert("retry-after", value);
+            headers
+        };
+        assert_eq!(pause(&headers("2")), Some(Duration::from_secs(2)));
+        assert_eq!(pause(&headers("86400")), Some(LONGEST_PAUSE));
+        assert_eq!(pause(&headers("Wed, 21 Oct 2026 07:28:00 GMT")), None);
+        assert_eq!(pause(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,529 @@
+//! The bytes of an object in order: ranges that are asked for ahead, each continued where a connection
+//! was cut.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use tokio::sync::Mutex;
+use tracelake_core::error::Result;
+
+use super::super::{Interrupt, Url};
+use super::client::UNKNOWN;
+use super::explain::Failure;
+use super::pace::{Judgement, LIMITS, Limits, Pace};
+use super::store::{Object, first_byte};
+use super::{Network, Pending, network};
+
+/// The first range of an object, in bytes: enough for a small file, and to see what a file is.
+const FIRST: u64 = 256 << 10;
+
+/// The other ranges, in bytes.
+const BLOCK: u64 = 2 << 20;
+
+/// Blocks that are asked for ahead of the one being read.
+const AHEAD: usize = 3;
+
+/// How often in a row a connection may be cut without giving a byte.
+const CUTS: u32 = 8;
+
+/// How long to wait after the second cut in a row; after each further one, twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An object that is read from front to back.
+///
+/// # Memory
+/// [`super::super::OBJECT_MEMORY`]: the block being read, those asked for, and what the connections
+/// buffer.
+#[derive(Debug)]
+pub(in super::super) struct Download {
+    url: Url,
+    /// `None` before the first read.
+    opened: Option<Opened>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    network: Arc<Network>,
+    transfer: Arc<Transfer>,
+    size: u64,
+    /// The block being read, and how much of it was.
+    block: Vec<u8>,
+    read: usize,
+    /// The blocks after it, as far as they were asked for.
+    ahead: VecDeque<Pending<Vec<u8>>>,
+    /// Where the first block starts that wasn't asked for.
+    next: u64,
+    /// How many blocks to ask for ahead: one more for each that was read, so that a caller that wants only
+    /// the start of a file gets little more.
+    most_ahead: usize,
+}
+
+impl Download {
+    pub(in super::super) fn new(url: Url) -> Self {
+        Self { url, opened: None }
+    }
+
+    /// Reads some bytes; 0 at the end.
+    pub(in super::super) fn read(
+        &mut self,
+        into: &mut [u8],
+        interrupt: Option<&Interrupt>,
+    ) -> Result<usize> {
+        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
+        let opened = match &mut self.opened {
+            Some(opened) => opened,
+            None => self.opened.insert(Opened::open(&self.url, interrupt)?),
+        };
+        opened.read(into, interrupt)
+    }
+
+    /// Fails if the object isn't the one any more that was read so far.
+    pub(in super::super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+        let Some(opened) = &self.opened else {
+            return Ok(());
+        };
+        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
+        let transfer = Arc::clone(&opened.transfer);
+        let work = async move { transfer.confirm().await };
+        Pending::start(&opened.network, work).wait(interrupt)
+    }
+}
+
+impl Opened {
+    fn open(url: &Url, interrupt: Option<&Interrupt>) -> Result<Self> {
+        let network = network()?;
+        let (url, stores) = (url.clone(), Arc::clone(&network));
+        let first = Pending::start(&network, async move {
+            let object = stores.stores.open(&url).await?;
+            Transfer::begin(object).await
+        });
+        let (transfer, block, size) = first.wait(interrupt)?;
+        Ok(Self {
+            network,
+            transfer: Arc::new(transfer),
+            size,
+            next: block.len() as u64,
+            block,
+            read: 0,
+            ahead: VecDeque::new(),
+            most_ahead: 1,
+        })
+    }
+
+    fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+        while self.read == self.block.len() {
+            self.ask_ahead();
+            let Some(next) = self.ahead.front() else {
+                return Ok(0);
+            };
+            self.block = next.wait(interrupt)?;
+            self.read = 0;
+            self.ahead.pop_front();
+            if self.size == UNKNOWN && (self.block.len() as u64) < BLOCK {
+                // Nothing is in those that were asked for ahead.
+                self.size = self.next;
+                self.ahead.clear();
+            }
+            self.most_ahead = AHEAD.min(self.most_ahead + 1);
+            self.ask_ahead();
+        }
+        let bytes = into.len().min(self.block.len() - self.read);
+        into[..bytes].copy_from_slice(&self.block[self.read..self.read + bytes]);
+        self.read += bytes;
+        Ok(bytes)
+    }
+
+    fn ask_ahead(&mut self) {
+        while self.ahead.len() < self.most_ahead && self.next < self.size {
+            let range = self.next..self.size.min(self.next + BLOCK);
+            self.next = range.end;
+            let transfer = Arc::clone(&self.transfer);
+            let work = async move { transfer.block(range).await };
+            self.ahead.push_back(Pending::start(&self.network, work));
+        }
+    }
+}
+
+/// The version of an object, to compare answers.
+#[derive(Debug, Clone)]
+struct Version {
+    size: u64,
+    e_tag: Option<String>,
+    /// Seconds since 1970.
+    modified: i64,
+}
+
+impl Version {
+    fn of(meta: &ObjectMeta) -> Self {
+        Self {
+            size: meta.size,
+            e_tag: meta.e_tag.clone(),
+            modified: meta.last_modified.timestamp(),
+        }
+    }
+
+    /// Whether both are of equal bytes. Where there are tags, the time doesn't count: workers on one plan
+    /// replace outputs by equal bytes, and many stores give these the same tag.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_tagged = self.e_tag.as_deref().is_some_and(|tag| !is_weak(tag));
+        let (size, tag) = (self.size == other.size, self.e_tag == other.e_tag);
+        size && tag && (is_tagged || self.modified == other.modified)
+    }
+}
+
+/// Whether a tag stays the same for bytes that are only similar.
+fn is_weak(tag: &str) -> bool {
+    tag.starts_with("W/")
+}
+
+/// The rest of an answer.
+struct Answer {
+    /// Bytes that have arrived, but belong to the next block.
+    arrived: Bytes,
+    /// `None` if the connection was cut.
+    stream: Option<BoxStream<'static, object_store::Result<Bytes>>>,
+}
+
+impl Answer {
+    fn of(result: GetResult) -> Self {
+        Self {
+            arrived: Bytes::new(),
+            stream: Some(result.into_stream()),
+        }
+    }
+
+    /// The next bytes.
+    async fn next(&mut self) -> Next {
+        while self.arrived.is_empty() {
+            let Some(stream) = &mut self.stream else {
+                return Next::Cut;
+            };
+            self.arrived = match stream.next().await {
+                Some(Ok(bytes)) => bytes,
+                Some(Err(_)) => return Next::Cut,
+                None => return Next::End,
+            };
+        }
+        Next::Bytes(std::mem::take(&mut self.arrived))
+    }
+}
+
+/// The next piece of an answer.
+enum Next {
+    Bytes(Bytes),
+    End,
+    /// The connection was cut.
+    Cut,
+}
+
+/// An object of one version, whose blocks may be asked for in any order.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    object: Object,
+    version: Version,
+    /// The one answer of a server that doesn't give ranges, which has to be read in order.
+    whole: Option<Mutex<Whole>>,
+    limits: Limits,
+}
+
+struct Whole {
+    answer: Option<Answer>,
+    /// How far it was read.
+    at: u64,
+    /// Whether that is its end, where the server doesn't say it before.
+    has_ended: bool,
+}
+
+impl std::fmt::Debug for Whole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Whole({})", self.at)
+    }
+}
+
+impl Transfer {
+    /// Learns of an object's size and version, to read blocks of it.
+    pub(super) async fn find(object: Object) -> Result<Self> {
+        let found = object.version().await?;
+        Ok(Self {
+            version: Version::of(&found),
+            object,
+            whole: None,
+            limits: LIMITS,
+        })
+    }
+
+    /// Counts the bytes of an object whose server doesn't say how many they are, by reading it.
+    async fn count(object: Object) -> Result<u64> {
+        let (transfer, block, mut size) = Self::begin(object).await?;
+        let mut counted = block.len() as u64;
+        while size == UNKNOWN {
+            let block = transfer.block(counted..counted + BLOCK).await?;
+            counted += block.len() as u64;
+            if (block.len() as u64) < BLOCK {
+                size = counted;
+            }
+        }
+        Ok(size)
+    }
+
+    /// The size of the object.
+    pub(super) fn size(&self) -> u64 {
+        self.version.size
+    }
+
+    /// Asks for the first block, and learns of the object's size and version by that.
+    async fn begin(object: Object) -> Result<(Self, Vec<u8>, u64)> {
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
+        let (answer, has_ranges) = match object.get(first).await {
+            // An empty object has no first byte, and some servers say so of any.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => {
+                (object.get(GetOptions::new()).await, false)
+            }
+            answer => (answer, true),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => return Err(object.error("read", failure)),
+        };
+        let version = Version::of(&answer.meta);
+        let size = version.size;
+        let mut answer = Some(Answer::of(answer));
+        let empty = Whole {
+            answer: None,
+            at: 0,
+            has_ended: false,
+        };
+        let transfer = Self {
+            object,
+            version,
+            whole: (!has_ranges).then(|| Mutex::new(empty)),
+            limits: LIMITS,
+        };
+        let end = FIRST.min(size);
+        let block = transfer.fill(0..end, &mut answer).await?;
+        let at = block.len() as u64;
+        let has_ended = at < end;
+        if let Some(whole) = &transfer.whole {
+            *whole.lock().await = Whole {
+                answer,
+                at,
+                has_ended,
+            };
+        }
+        let size = if has_ended { at } else { size };
+        Ok((transfer, block, size))
+    }
+
+    pub(super) async fn block(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let Some(whole) = &self.whole else {
+            return self.fill(range, &mut None).await;
+        };
+        // The first caller gets the lock first, so the blocks are read in order.
+        let mut whole = whole.lock().await;
+        if whole.has_ended && range.start >= whole.at {
+            return Ok(Vec::new());
+        }
+        let at = whole.at;
+        let mut answer = whole.answer.take().filter(|_| at == range.start);
+        let block = self.fill(range.clone(), &mut answer).await?;
+        let at = range.start + block.len() as u64;
+        *whole = Whole {
+            answer,
+            at,
+            has_ended: at < range.end,
+        };
+        Ok(block)
+    }
+
+    /// Reads a range, from an answer that is at its start if there is one. Of an object whose size isn't
+    /// known, it may be less.
+    async fn fill(&self, range: Range<u64>, answer: &mut Option<Answer>) -> Result<Vec<u8>> {
+        let length = usize::try_from(range.end - range.start).expect("blocks fit in memory");
+        let mut block = Vec::with_capacity(length);
+        let mut cuts = 0;
+        let begun = Instant::now();
+        let mut pace = Pace::new(self.limits);
+        while block.len() < length {
+            let position = range.start + block.len() as u64;
+            let current = match answer {
+                Some(answer) => answer,
+                None => {
+                    let rest = self.continue_at(position..range.end).await;
+                    answer.insert(rest.map_err(|failure| self.object.error("read", failure))?)
+                }
+            };
+            let next = current.next().await;
+            if let Next::Bytes(mut bytes) = next {
+                cuts = 0;
+                let now = bytes.split_to(bytes.len().min(length - block.len()));
+                block.extend_from_slice(&now);
+                current.arrived = bytes;
+                self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
+                continue;
+            }
+            if let (Next::End, UNKNOWN) = (next, self.version.size) {
+                return Ok(block);
+            }
+            self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
+            // The next round asks for the rest.
+            *answer = None;
+            cuts += 1;
+            if cuts > CUTS {
+                return Err(self.object.error("read", Failure::Cut));
+            }
+            if cuts > 1 {
+                tokio::time::sleep(PAUSE * 2_u32.pow(cuts - 2)).await;
+            }
+        }
+        Ok(block)
+    }
+
+    /// Warns of a server that is slow, and fails if it is for too long.
+    fn look_at(&self, pace: &mut Pace, bytes: u64, elapsed: Duration) -> Result<()> {
+        match pace.judge(bytes, elapsed) {
+            Judgement::Fine => {}
+            Judgement::Slow => self.object.warn("less than 1 KiB arrives in a second"),
+            Judgement::TooSlow => return Err(self.object.error("read", Failure::Slow)),
+        }
+        Ok(())
+    }
+
+    /// Fails if the object isn't of this version any more.
+    async fn confirm(&self) -> Result<()> {
+        let confirmed = self.ask_again(0..1).await;
+        let confirmed = confirmed.map_err(|failure| self.object.error("read", failure));
+        confirmed.map(|_| ())
+    }
+
+    /// Asks for a range, of the same version; where there are no ranges, for everything.
+    async fn ask_again(&self, range: Range<u64>) -> std::result::Result<GetResult, Failure> {
+        let mut options = GetOptions::new();
+        if self.whole.is_none() {
+            options = options.with_range(Some(GetRange::Bounded(range)));
+        }
+        // A weak tag never matches, by the rules of HTTP; it is compared below.
+        let tag = self.version.e_tag.clone();
+        options = options.with_if_match(tag.filter(|tag| !is_weak(tag)));
+        let result = match self.object.get(options).await {
+            // An object that is gone, or has become shorter.
+            Err(Failure::Missing | Failure::NoSuchRange) => return Err(Failure::Changed),
+            result => result?,
+        };
+        match Version::of(&result.meta).is_same(&self.version) {
+            true => Ok(result),
+            false => Err(Failure::Changed),
+        }
+    }
+
+    /// Asks for the rest of a block, of the same version.
+    async fn continue_at(&self, range: Range<u64>) -> std::result::Result<Answer, Failure> {
+        let start = range.start;
+        let mut answer = Answer::of(self.ask_again(range).await?);
+        let mut left = if self.whole.is_some() { start } else { 0 };
+        while left > 0 {
+            let mut bytes = match answer.next().await {
+                Next::Bytes(bytes) => bytes,
+                Next::End if self.version.size == UNKNOWN => return Err(Failure::Changed),
+                // The next round begins again.
+                Next::End | Next::Cut => {
+                    answer.stream = None;
+                    break;
+                }
+            };
+            let skipped = left.min(bytes.len() as u64);
+            left -= skipped;
+            answer.arrived = bytes.split_off(usize::try_from(skipped).expect("within a chunk"));
+        }
+        Ok(answer)
+    }
+}
+
+impl Object {
+    /// Its size; `None` if there is no such object.
+    pub(super) async fn size(&self) -> Result<Option<u64>> {
+        let found = match self.get(first_byte()).await {
+            // An empty object has no first byte, and some servers say so of any.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
+            found => found,
+        };
+        match found {
+            Ok(found) if found.meta.size == UNKNOWN => {
+                Transfer::count(self.clone()).await.map(Some)
+            }
+            Ok(found) => Ok(Some(found.meta.size)),
+            Err(Failure::Missing) => Ok(None),
+            Err(failure) => Err(self.error("read", failure)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::layer::{Context, SubscriberExt};
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl tracing::field::Visit for Logged {
+        fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn fmt::Debug) {
+            self.0
+                .lock()
+                .expect("no thread panicked")
+                .push(format!("{value:?}"));
+        }
+    }
+
+    impl<S: tracing::Subscriber> Layer<S> for Logged {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            event.record(&mut self.clone());
+        }
+    }
+
+    /// Reads a small object under these limits; also what was logged.
+    fn read(limits: Limits) -> (Result<Vec<u8>>, Vec<String>) {
+        let logged = Logged::default();
+        let subscriber = tracing_subscriber::registry().with(logged.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let block = tracing::subscriber::with_default(subscriber, || {
+            runtime.expect("a runtime").block_on(async {
+                let url = Url::parse("s3://bucket/a").expect("a URL");
+                let object = Object::in_memory(&url, vec![7; 1000]).await;
+                let mut transfer = Transfer::find(object).await?;
+                transfer.limits = limits;
+                transfer.block(0..1000).await
+            })
+        });
+        (block, logged.0.lock().expect("no thread panicked").clone())
+    }
+
+    #[test]
+    fn a_slow_transfer_warns_and_one_that_is_slow_for_too_long_fails() {
+        let (block, logged) = read(LIMITS);
+        assert_eq!(block.unwrap(), [7; 1000]);
+        assert!(logged.is_empty(), "{logged:?}");
+
+        let (block, logged) = read(Limits::at_once(Duration::MAX));
+        assert_eq!(block.unwrap(), [7; 1000]);
+        assert_eq!(
+            logged,
+            ["s3://bucket/a: less than 1 KiB arrives in a second"]
+        );
+
+        let (block, _) = read(Limits::at_once(Duration::ZERO));
+        let error = block.unwrap_err().to_string();
+        let expected = "s3://bucket/a: cannot read: less than 1 KiB arrived in a second for five";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

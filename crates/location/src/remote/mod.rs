@@ -1,0 +1,273 @@
+//! Objects in stores and files on web servers: what is there, and their bytes.
+//!
+//! The object_store crate needs tokio. It gets one thread, begun by the first URL; everything else
+//! waits for that thread's answers, and asks while it waits whether to stop.
+
+mod client;
+mod download;
+mod environment;
+mod explain;
+mod keys;
+mod pace;
+mod random_access;
+mod store;
+mod upload;
+
+use std::future::Future;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tracelake_core::error::{Error, ErrorKind, Result};
+
+use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+use store::Stores;
+
+pub(super) use download::Download;
+pub(crate) use random_access::RemoteFile;
+pub(super) use upload::Upload;
+
+/// How long an answer is waited for before the next look at whether to stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Objects that are asked for at a time.
+const AT_A_TIME: usize = 16;
+
+/// Endings of names that a web server's files have. Any other URL may be a directory.
+const FILES: &[&str] = &[
+    ".gz", ".tgz", ".tar", ".csv", ".json", ".zip", ".xz", ".zst", ".bz2", ".parquet", ".txt",
+];
+
+/// The thread that talks to servers, and what it knows of them.
+struct Network {
+    /// The process that the thread is in; a forked process has none.
+    process: u32,
+    runtime: Handle,
+    stores: Stores,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Network({})", self.process)
+    }
+}
+
+/// The network of this process, begun when it is first asked for.
+fn network() -> Result<Arc<Network>> {
+    static NETWORK: Mutex<Option<Arc<Network>>> = Mutex::new(None);
+    let mut network = NETWORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if let Some(begun) = network.as_ref().filter(|begun| begun.process == process) {
+        return Ok(Arc::clone(begun));
+    }
+    let failed = |error: std::io::Error| {
+        let reason = format!("cannot start the thread that reads URLs: {error}");
+        Error::new(ErrorKind::Failed, reason).because(error)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let begun = Arc::new(Network {
+        process,
+        runtime: runtime.handle().clone(),
+        stores: Stores::default(),
+    });
+    std::thread::Builder::new()
+        .name("tracelake-urls".to_owned())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))
+        .map_err(failed)?;
+    // Another library of the same process may have chosen before; any choice will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(Arc::clone(network.insert(begun)))
+}
+
+/// An answer that the network's thread works on; dropping it ends the work.
+#[derive(Debug)]
+struct Pending<T> {
+    answer: Receiver<Result<T>>,
+    task: AbortHandle,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    fn start(network: &Network, work: impl Future<Output = Result<T>> + Send + 'static) -> Self {
+        let (sender, answer): (SyncSender<Result<T>>, _) = sync_channel(1);
+        let task = network.runtime.spawn(async move {
+            // Dropped work has no receiver.
+            let _ = sender.send(work.await);
+        });
+        Self {
+            answer,
+            task: task.abort_handle(),
+        }
+    }
+
+    fn wait(&self, interrupt: Option<&Interrupt>) -> Result<T> {
+        loop {
+            if let Some(interrupt) = interrupt {
+                interrupt()?;
+            }
+            match self.answer.recv_timeout(POLL) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let reason = "the thread that reads URLs has panicked";
+                    return Err(Error::new(ErrorKind::Failed, reason)
+                        .hint("this is a bug: please report it"));
+                }
+            }
+        }
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Has the network's thread do some work, and waits for it.
+fn ask<T, W>(interrupt: Option<&Interrupt>, work: impl FnOnce(Arc<Network>) -> W) -> Result<T>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T>> + Send + 'static,
+{
+    let network = network()?;
+    Pending::start(&network, work(Arc::clone(&network))).wait(interrupt)
+}
+
+/// Like [`ask`], for one URL.
+fn ask_for<T, W>(url: &Url, work: impl FnOnce(Arc<Network>, Url) -> W) -> Result<T>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T>> + Send + 'static,
+{
+    let interrupt = url.interrupt.0.as_ref();
+    ask(interrupt, |network| work(network, url.clone()))
+}
+
+/// Like [`ask_for`], for several URLs, [`AT_A_TIME`] at a time; the answers are in their order.
+fn ask_for_each<T, W>(
+    urls: Vec<Url>,
+    work: impl Fn(Arc<Network>, Url) -> W + Send + Sync + 'static,
+) -> Result<Vec<T>>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T>> + Send + 'static,
+{
+    let interrupt = urls.first().and_then(|url| url.interrupt.0.clone());
+    ask(interrupt.as_ref(), |network| async move {
+        let answers = futures_util::stream::iter(urls);
+        let answers = answers.map(|url| work(Arc::clone(&network), url));
+        let answers: Vec<Result<T>> = answers.buffered(AT_A_TIME).collect().await;
+        answers.into_iter().collect()
+    })
+}
+
+/// The kind of entry at a URL; `None` if nothing is.
+pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
+    ask_for(url, |network, url| async move {
+        let name = url.name().unwrap_or_default().to_ascii_lowercase();
+        let is_file = FILES.iter().any(|ending| name.ends_with(ending));
+        if url.path.is_empty() || url.ends_in_slash {
+            return Ok(Some(LocationKind::Directory));
+        }
+        let mut sums = Ok(None);
+        if url.is_web() && !is_file {
+            let file = network.stores.open(&url.join(super::entry::SUMS)).await?;
+            sums = file.size().await;
+            if let Ok(Some(_)) = sums {
+                return Ok(Some(LocationKind::Directory));
+            }
+        }
+        let object = network.stores.open(&url).await?;
+        let size = object.size().await;
+        if let Ok(Some(bytes)) = size {
+            return Ok(Some(LocationKind::File { bytes }));
+        }
+        if url.is_web() {
+            // Without a file, the URL names a directory, and this is why it can't be read.
+            return size.and(sums).map(|_| None);
+        }
+        // Credentials that may list but not read, or the other way round, still get the better answer.
+        match (object.list().await, size) {
+            (Ok(names), _) if !names.is_empty() => Ok(Some(LocationKind::Directory)),
+            (Ok(_), size) => size.map(|_| None),
+            (Err(error), _) => Err(error),
+        }
+    })
+}
+
+/// The ETag of an object in its store.
+pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+    ask_for(url, |network, url| async move {
+        network.stores.open(&url).await?.etag().await
+    })
+}
+
+/// Whether there is an object; what can't be found out counts as no.
+pub(super) fn has_object(url: &Url) -> bool {
+    sizes(vec![url.clone()]).is_ok_and(|sizes| sizes.iter().any(Option::is_some))
+}
+
+/// The names below a prefix of a bucket.
+pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
+    ask_for(url, |network, url| async move {
+        network.stores.open(&url).await?.list().await
+    })
+}
+
+/// The size of each object; `None` where there is none.
+pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
+    ask_for_each(urls, |network, url| async move {
+        network.stores.open(&url).await?.size().await
+    })
+}
+
+/// The version of each object; `None` where there is none.
+pub(super) fn versions(urls: Vec<Url>) -> Result<Vec<Option<Version>>> {
+    ask_for_each(urls, |network, url| async move {
+        network.stores.open(&url).await?.version_if_there().await
+    })
+}
+
+/// All objects below a prefix of a bucket.
+pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
+    ask_for(url, |network, url| async move {
+        network.stores.open(&url).await?.list_all().await
+    })
+}
+
+/// Puts a small object in the place of what has its name.
+pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
+    let put = ask_for(url, |network, url| async move {
+        network.stores.create(&url).await?.put(bytes).await
+    });
+    put.map(|_: Option<String>| ())
+}
+
+/// Puts a small object where there is none; false if there is one.
+pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
+    ask_for(url, |network, url| async move {
+        network.stores.create(&url).await?.put_new(bytes).await
+    })
+}
+
+/// Removes objects; that there are none is no error.
+pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
+    let removed = ask_for_each(urls, |network, url| async move {
+        network.stores.create(&url).await?.remove().await
+    });
+    removed.map(|_: Vec<()>| ())
+}
+
+/// Reads small objects; those that are gone are left out.
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
+    let read = ask_for_each(urls, move |network, url| async move {
+        network.stores.open(&url).await?.read(limit).await
+    });
+    Ok(read?.into_iter().flatten().collect())
+}

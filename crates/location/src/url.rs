@@ -1,0 +1,408 @@
+//! URLs as people type them: taken apart, put together again, and shown without their secrets.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tracelake_core::error::{Error, ErrorKind, Result};
+
+use super::{Interrupt, redact};
+
+/// Where the bytes of a URL are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Scheme {
+    S3,
+    Gs,
+    Azure,
+    /// A web server, whose URL starts with this.
+    Web(&'static str),
+}
+
+/// The schemes of URLs.
+const SCHEMES: [(&str, Scheme); 6] = [
+    ("s3", Scheme::S3),
+    ("gs", Scheme::Gs),
+    ("az", Scheme::Azure),
+    ("abfss", Scheme::Azure),
+    ("https", Scheme::Web("https")),
+    ("http", Scheme::Web("http")),
+];
+
+const KNOWN: &str = "use s3://, gs://, az://, abfss://, https:// or http://, or a path";
+
+/// A URL of an object, of what objects start with, or of a file on a web server.
+///
+/// It is shown without what may be a secret: user name, password and query.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    pub(super) scheme: Scheme,
+    /// The bucket or the container; of a web server, its host and port.
+    pub(super) bucket: String,
+    /// The host that an Azure URL names: `account.dfs.core.windows.net`.
+    pub(super) account: Option<String>,
+    /// Names with slashes between them, none at either end. On a web server, as in the URL, with `%20`;
+    /// in an object store, as in the store.
+    pub(super) path: String,
+    /// Whether it ended in a slash, which names a directory.
+    pub(super) ends_in_slash: bool,
+    pub(super) secret: Secret,
+    pub(super) interrupt: UrlInterrupt,
+}
+
+/// An interrupt for waits for the server of a URL. It's no part of what the URL names, so any two are equal.
+#[derive(Clone, Default)]
+pub(super) struct UrlInterrupt(pub(super) Option<Interrupt>);
+
+impl PartialEq for UrlInterrupt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for UrlInterrupt {}
+
+impl fmt::Debug for UrlInterrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UrlInterrupt({})", self.0.is_some())
+    }
+}
+
+/// Secrets that a URL of a web server may hold.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(super) struct Secret {
+    /// `user:password`.
+    pub(super) user: Option<String>,
+    /// The text after the question mark.
+    pub(super) query: Option<String>,
+}
+
+/// Whether a text is a URL, if perhaps a malformed one.
+pub(super) fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        let mut bytes = scheme.bytes();
+        bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
+/// Why a path that doesn't exist was probably meant to be a URL, such as `s3:/bucket`.
+pub(super) fn misspelt(text: &str) -> Option<Error> {
+    if text.contains("://") {
+        let shown = redact::redacted(text);
+        let error = Error::new(ErrorKind::Usage, "is not a URL").at(shown);
+        return Some(error.hint("a URL starts with its scheme, such as s3://"));
+    }
+    let (scheme, _) = SCHEMES.iter().find(|(scheme, _)| {
+        let start = text.get(..scheme.len());
+        let rest = text.get(scheme.len()..).unwrap_or_default();
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+            && (rest.starts_with(':') || rest.starts_with("//"))
+    })?;
+    Some(malformed(text, "is not a URL").hint(format!(
+        "a URL starts with {scheme}:// and is a text, not a path"
+    )))
+}
+
+fn malformed(text: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::Usage, reason).at(redact::url(text))
+}
+
+impl Url {
+    /// Takes a URL apart.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] if it is malformed.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let wrong = |reason: &str| malformed(text, reason);
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        let known = SCHEMES
+            .iter()
+            .find(|(known, _)| scheme.eq_ignore_ascii_case(known));
+        let Some(&(name, scheme)) = known else {
+            return Err(wrong("is not a kind of URL that is read").hint(KNOWN));
+        };
+        if text.chars().any(|character| character.is_control()) {
+            return Err(wrong("has control characters").hint("remove them"));
+        }
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query.to_owned())),
+            None => (rest, None),
+        };
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let ends_in_slash = path.ends_with('/');
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, authority),
+        };
+        let path = path.trim_end_matches('/');
+        let mut url = Self {
+            scheme,
+            bucket: host.to_owned(),
+            account: None,
+            path: path.to_owned(),
+            ends_in_slash,
+            secret: Secret::default(),
+            interrupt: UrlInterrupt::default(),
+        };
+        let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
+        if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {
+            return Err(wrong("has an empty name, `.` or `..` in its path").hint("write it out"));
+        }
+        if redact::has_secret_value(path) {
+            let hint = "a query follows a question mark, which is not written %3F";
+            return Err(wrong("holds a query in its path").hint(hint));
+        }
+        if let Scheme::Web(_) = scheme {
+            if text.contains('#') {
+                let hint = "write %23 for a # in a name, or leave out what follows it";
+                return Err(wrong("has a fragment, which no server gets").hint(hint));
+            }
+            if !is_host(host) {
+                return Err(wrong("names no host").hint(format!("write {name}://HOST/PATH")));
+            }
+            if path.chars().any(char::is_whitespace) {
+                return Err(wrong("has a blank in it").hint("write %20"));
+            }
+            url.secret = Secret { user, query };
+            return Ok(url);
+        }
+        if query.is_some() {
+            let hint = match scheme {
+                Scheme::Azure => "put a SAS token into AZURE_STORAGE_SAS_KEY",
+                _ => "leave out what follows the question mark",
+            };
+            return Err(wrong("has a query, which such a URL doesn't have").hint(hint));
+        }
+        match (scheme, user) {
+            (Scheme::Azure, Some(container)) if !container.contains(':') => {
+                url.account = Some(host.to_owned());
+                url.bucket = container;
+                let is_account = host.split('.').count() > 2 && is_host(host);
+                if !is_account {
+                    return Err(wrong("names no account").hint(AZURE));
+                }
+            }
+            (_, Some(_)) => {
+                let hint = "set credentials in the environment; docs/object-stores.md lists how";
+                return Err(wrong("has a user name or password").hint(hint));
+            }
+            _ => {}
+        }
+        if !is_bucket(&url.bucket) {
+            let hint = match scheme {
+                Scheme::Azure => AZURE.to_owned(),
+                _ => format!("write {name}://BUCKET/PATH"),
+            };
+            return Err(wrong("names no bucket").hint(hint));
+        }
+        Ok(url)
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        matches!(self.scheme, Scheme::Web(_))
+    }
+
+    /// The URL of a file or directory below this one.
+    #[must_use]
+    pub fn join(&self, path: &str) -> Self {
+        let path = match self.scheme {
+            Scheme::Web(_) => encoded(path),
+            _ => path.to_owned(),
+        };
+        let separator = if self.path.is_empty() { "" } else { "/" };
+        Self {
+            ends_in_slash: path.ends_with('/'),
+            path: format!("{}{separator}{}", self.path, path.trim_end_matches('/')),
+            ..self.clone()
+        }
+    }
+
+    /// Whether another URL is this one, or is below it.
+    pub fn holds(&self, other: &Self) -> bool {
+        let rest = other.path.strip_prefix(&self.path);
+        self.root() == other.root()
+            && rest.is_some_and(|rest| {
+                self.path.is_empty() || rest.is_empty() || rest.starts_with('/')
+            })
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        let name = self.path.rsplit('/').next();
+        name.filter(|name| !name.is_empty())
+    }
+
+    /// The name of the bucket; a web server has none.
+    pub(super) fn bucket_name(&self) -> Option<&str> {
+        self.is_bucket().then_some(&self.bucket[..])
+    }
+
+    pub(super) fn parent(&self) -> Option<Self> {
+        if self.path.is_empty() {
+            return None;
+        }
+        let (parent, _) = self.path.rsplit_once('/').unwrap_or_default();
+        Some(Self {
+            path: parent.to_owned(),
+            ends_in_slash: true,
+            ..self.clone()
+        })
+    }
+
+    /// The bucket with its scheme, as URLs start.
+    pub(super) fn root(&self) -> String {
+        match (self.scheme, &self.account) {
+            (Scheme::S3, _) => format!("s3://{}", self.bucket),
+            (Scheme::Gs, _) => format!("gs://{}", self.bucket),
+            (Scheme::Azure, None) => format!("az://{}", self.bucket),
+            (Scheme::Azure, Some(account)) => format!("abfss://{}@{account}", self.bucket),
+            (Scheme::Web(scheme), _) => format!("{scheme}://{}", self.bucket),
+        }
+    }
+}
+
+const AZURE: &str = "write az://CONTAINER/PATH or \
+                     abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH";
+
+/// A host, with or without a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let is_address = host.starts_with('[') && host.ends_with(']');
+    let mut letters = host.bytes();
+    !host.is_empty()
+        && (is_address
+            || letters.all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)))
+        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+/// The name of a bucket or container; the stores' own rules are stricter.
+fn is_bucket(text: &str) -> bool {
+    let mut letters = text.bytes();
+    let is_name = letters.all(|byte| byte.is_ascii_alphanumeric() || b".-_$".contains(&byte));
+    is_name && !text.starts_with('.') && !text.is_empty()
+}
+
+/// Characters that a path in a URL may not have.
+const ENCODED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// A path as a URL of a web server has it. What is encoded already stays as it is.
+fn encoded(path: &str) -> String {
+    let encode = |text| utf8_percent_encode(text, ENCODED);
+    let mut pieces = path.split('%');
+    let mut url: String = pieces.next().into_iter().flat_map(encode).collect();
+    for piece in pieces {
+        let is_code = |code: &[u8]| code.iter().all(u8::is_ascii_hexdigit);
+        let is_encoded = piece.as_bytes().get(..2).is_some_and(is_code);
+        url += if is_encoded { "%" } else { "%25" };
+        url.extend(encode(piece));
+    }
+    url
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slash = if self.path.is_empty() { "" } else { "/" };
+        write!(f, "{}{slash}{}", self.root(), self.path)
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Url({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_as_typed_but_for_secrets() {
+        for (typed, expected) in [
+            ("s3://bucket", "s3://bucket"),
+            ("S3://bucket/", "s3://bucket"),
+            ("gs://bucket/a/b.csv.gz", "gs://bucket/a/b.csv.gz"),
+            ("az://container/a@b#c", "az://container/a@b#c"),
+            (
+                "abfss://c@acc.dfs.core.windows.net/a",
+                "abfss://c@acc.dfs.core.windows.net/a",
+            ),
+            ("https://user:pa@ss@h:8080/a%20b", "https://h:8080/a%20b"),
+            ("https://h/a?sig=secret", "https://h/a"),
+            ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ] {
+            assert_eq!(Url::parse(typed).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn malformed_urls_are_refused_without_their_secrets() {
+        for typed in [
+            "ftp://host/a",
+            "htps://host/a",
+            "s3://",
+            "s3:///path",
+            "s3://buc ket/a",
+            "s3://b//a",
+            "s3://b/../a",
+            "gs://b/a\n",
+            "https://",
+            "https://host:port/a",
+            "https://ho st/a",
+            "https://host/a b",
+            "s3://AKIA:SECRET/SECRET@bucket/a",
+            "s3://AKIA:SECRET@bucket/a",
+            "az://c:SECRET@a.b.c/a",
+            "az://c@account/a",
+            "az://container/a?sig=SECRET",
+            "https://user:SECRET/SECRET@host/a",
+            "https://host/a#access_token=SECRET",
+            "https://host/a?b#SECRET",
+            "https://host/a%3FX-Amz-Signature=SECRET",
+            "s3://bucket/X-Amz-Signature=SECRET",
+        ] {
+            let error = Url::parse(typed).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{typed}");
+            assert!(error.advice().is_some(), "{typed}");
+            let text = format!("{error} {error:?}");
+            assert!(!text.contains("SECRET"), "{text}");
+        }
+        assert!(misspelt("s3:/bucket/a").is_some());
+        assert!(misspelt("https//host").is_some());
+        assert!(misspelt("HTTPS:/host").is_some());
+        let shown = misspelt(" https://user:SECRET@host").unwrap().to_string();
+        assert!(shown.starts_with(" https://…@host: "), "{shown}");
+        assert!(misspelt("s3").is_none());
+        assert!(misspelt("gsx/a").is_none());
+    }
+
+    #[test]
+    fn down_and_up_again() {
+        let bucket = Url::parse("s3://bucket/").unwrap();
+        assert_eq!((bucket.name(), bucket.parent()), (None, None));
+        let object = bucket.join("a/b c.csv");
+        assert_eq!(object.to_string(), "s3://bucket/a/b c.csv");
+        assert_eq!(object.name(), Some("b c.csv"));
+        assert_eq!(object.parent().unwrap().to_string(), "s3://bucket/a");
+        let file = Url::parse("https://h/x%2Fy.csv?sig=1").unwrap();
+        let again = file.parent().unwrap().join(file.name().unwrap());
+        assert_eq!(again, file);
+        let web = Url::parse("https://h").unwrap();
+        assert_eq!(web.join("a b/ü%").to_string(), "https://h/a%20b/%C3%BC%25");
+    }
+}

@@ -1,0 +1,371 @@
+//! A published file as chunks of whole lines: decompressed, digested, and found in its archive.
+//!
+//! ```
+//! use tracelake_source::{Chunk, Source};
+//!
+//! # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample/");
+//! # let file = format!("{sample}job_events/part-00000-of-00002.csv.gz");
+//! let mut source = Source::open(std::path::Path::new(&file))?;
+//! let (mut chunk, mut bytes) = (Chunk::default(), 0);
+//! while source.next_chunk(&mut chunk)? {
+//!     assert!(chunk.lines().ends_with(b"\n"));
+//!     bytes += chunk.lines().len();
+//! }
+//! assert!(bytes > 0);
+//! assert_eq!(source.fingerprint().sha256.len(), 64); // of the file as it was published
+//! # Ok::<(), tracelake_core::Error>(())
+//! ```
+
+mod archive;
+mod gunzip;
+mod inflate;
+mod input;
+mod magic;
+mod raw;
+mod tests;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::line_ending::LineEnding;
+use tracelake_location::Location;
+
+pub use archive::Member;
+use archive::TarReader;
+use gunzip::Gunzip;
+pub use magic::Magic;
+pub use raw::{Fingerprint, fingerprint, fingerprints};
+use raw::{READ, Raw};
+
+pub use tracelake_location::{Interrupt, open_file};
+
+/// The size of a chunk of short lines, in bytes: it stays in the second-level cache while its columns
+/// are read in turn.
+const CHUNK: usize = 128 << 10;
+
+/// The longest line that is read, in bytes without its ending; published ones are below 300. A longer one
+/// isn't a row of any table, and could fill the memory.
+pub const LINE_LIMIT: usize = 1 << 20;
+
+/// The extensions of archives.
+pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
+
+/// One input file, read once from front to back.
+///
+/// # Memory
+/// The buffers named above and the start of a line, at most [`LINE_LIMIT`], whatever the size of the
+/// file; of a URL, also [`tracelake_location::OBJECT_MEMORY`].
+pub struct Source {
+    location: Location,
+    decoder: Decoder,
+    /// If the file is an archive; the text is then that of a member.
+    archive: Option<TarReader>,
+    /// How far the current text has been read.
+    text: TextState,
+}
+
+/// The state of the text that is being read: that of the file, or of a member of an archive.
+#[derive(Default)]
+struct TextState {
+    /// The start of the next chunk: lines that were given back, and an incomplete one.
+    pending: Vec<u8>,
+    /// How many of its bytes were given back, and whether they were a whole chunk.
+    given_back: usize,
+    all_back: bool,
+    /// Decoded bytes before `pending`.
+    before: u64,
+    /// Whether all of it is decoded.
+    at_end: bool,
+    /// How the lines end; the first one decides.
+    ending: Option<LineEnding>,
+}
+
+enum Decoder {
+    Plain(Raw),
+    Gzip(Box<Gunzip>),
+}
+
+impl Decoder {
+    /// Reads some bytes into a buffer that is not empty; 0 at the end.
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        // A few bytes of gzip can yield a lot of text, so asking at each read from the disk isn't enough.
+        self.raw().check_cancelled()?;
+        match self {
+            Self::Plain(raw) => raw.read(into),
+            Self::Gzip(gunzip) => gunzip.read(into),
+        }
+    }
+
+    fn raw(&self) -> &Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw(),
+        }
+    }
+
+    fn raw_mut(&mut self) -> &mut Raw {
+        match self {
+            Self::Plain(raw) => raw,
+            Self::Gzip(gunzip) => gunzip.raw_mut(),
+        }
+    }
+}
+
+/// Some of the text of a file, reused from chunk to chunk.
+///
+/// # Memory
+/// About 128 KiB, or as much as its longest line.
+#[derive(Default)]
+pub struct Chunk {
+    /// Longer than the lines: reused room isn't cleared.
+    text: Vec<u8>,
+    /// The end of its whole lines.
+    lines: usize,
+}
+
+impl Chunk {
+    /// Whole lines, each with its newline.
+    #[must_use]
+    pub fn lines(&self) -> &[u8] {
+        &self.text[..self.lines]
+    }
+
+    /// Removes all lines.
+    pub fn clear(&mut self) {
+        self.lines = 0;
+    }
+}
+
+impl Source {
+    /// Opens a file; it's decompressed if its name ends in `.gz` or `.tgz`. In a tar archive,
+    /// [`Source::next_member`] opens the texts.
+    ///
+    /// # Errors
+    /// When the file can't be opened. A URL is only requested by the first read.
+    pub fn open(location: impl Into<Location>) -> Result<Self> {
+        let location = location.into();
+        let raw = Raw::open(&location)?;
+        let name = location.name().unwrap_or_default().to_ascii_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        let decoder = if ends(&[".gz", ".tgz"]) {
+            Decoder::Gzip(Box::new(Gunzip::new(raw)))
+        } else {
+            Decoder::Plain(raw)
+        };
+        Ok(Self {
+            location,
+            decoder,
+            archive: ends(ARCHIVES).then(TarReader::default),
+            text: TextState::default(),
+        })
+    }
+
+    /// Makes every read ask `interrupt` first, and fail with its error.
+    pub fn interrupt_with(&mut self, interrupt: Interrupt) {
+        self.decoder.raw_mut().interrupt = Some(interrupt);
+    }
+
+    /// Reads the next whole lines into a chunk; returns false, and no lines, after the last one.
+    ///
+    /// A last line without a newline gets one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for broken gzip, [`ErrorKind::Misfit`] for a line past
+    /// [`LINE_LIMIT`], [`ErrorKind::Failed`] when the disk fails.
+    pub fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let Chunk { text, lines } = chunk;
+        *lines = 0;
+        let mut end = self.text.pending.len();
+        text.resize(text.len().max(end), 0);
+        text[..end].copy_from_slice(&self.text.pending);
+        let given_back = std::mem::take(&mut self.text.given_back);
+        if given_back >= CHUNK && !self.text.all_back {
+            *lines = given_back;
+            self.text.before += given_back as u64;
+            self.text.pending.drain(..given_back);
+            return Ok(true);
+        }
+        // Otherwise the chunk gets more lines than these, if there are any.
+        let mut searched = if given_back > 0 { given_back } else { end };
+        loop {
+            end = self.fill(text, end)?;
+            if self.text.at_end && end > 0 && text[end - 1] != b'\n' {
+                // The last line gets the ending of the others.
+                text.truncate(end);
+                let ending = self.text.ending.unwrap_or_else(|| LineEnding::of(text));
+                if ending == LineEnding::CrLf && !text.ends_with(b"\r") {
+                    text.push(b'\r');
+                }
+                text.push(b'\n');
+                end = text.len();
+            }
+            // Text left from before has no newline, or it would have been in the last chunk. So only the
+            // first line can be longer than a chunk.
+            let new = &text[searched..end];
+            let first = memchr::memchr(b'\n', new).map(|at| searched + at);
+            let line = &text[given_back..first.unwrap_or(end)];
+            if line.strip_suffix(b"\r").unwrap_or(line).len() > LINE_LIMIT {
+                return Err(self.too_long("line", chunk, given_back));
+            }
+            let newline = memchr::memrchr(b'\n', new).map(|newline| searched + newline + 1);
+            let last = (self.text.at_end && given_back > 0).then_some(given_back);
+            if let Some(whole) = newline.or(last) {
+                *lines = whole;
+                self.text.before += *lines as u64;
+                self.text.pending.clear();
+                self.text.pending.extend_from_slice(&text[*lines..end]);
+                self.text
+                    .ending
+                    .get_or_insert_with(|| LineEnding::of(&text[..*lines]));
+                return Ok(true);
+            }
+            if self.text.at_end {
+                return Ok(false);
+            }
+            searched = end;
+        }
+    }
+
+    /// Takes back the lines of the last chunk from byte `at` on, where a line starts: the next chunk starts
+    /// with them. If all of them are given back, the next chunk has more after them, unless the file ends.
+    pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
+        let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
+        self.text.all_back = lines.len() == chunk.lines;
+        self.text.given_back += lines.len();
+        self.text.before -= lines.len() as u64;
+        self.text.pending.splice(..0, lines.iter().copied());
+        chunk.lines -= lines.len();
+    }
+
+    /// Whether the last chunk is known to be the last one; otherwise there may be more.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.text.at_end && self.text.pending.is_empty()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The error for a line or record past [`LINE_LIMIT`] that starts at byte `at` of the last chunk.
+    pub fn too_long(&self, what: &str, chunk: &Chunk, at: usize) -> Error {
+        let at = self.text.before - chunk.lines as u64 + at as u64;
+        let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
+        Error::new(ErrorKind::Misfit, reason)
+            .at(&self.location)
+            .hint("this is not a table of a trace; download the file again")
+    }
+
+    /// Decodes about one more chunk after `text[..start]`; returns the new end.
+    fn fill(&mut self, text: &mut Vec<u8>, start: usize) -> Result<usize> {
+        let room = start + CHUNK;
+        if text.len() < room {
+            text.resize(room, 0);
+        }
+        let mut filled = start;
+        while filled < room && !self.text.at_end {
+            let into = &mut text[filled..room];
+            let read = match &mut self.archive {
+                None => self.decoder.read(into),
+                Some(archive) => archive.read(&mut self.decoder, into),
+            }
+            .map_err(|error| at(error, &self.location))?;
+            filled += read;
+            self.text.at_end = read == 0;
+        }
+        Ok(filled)
+    }
+
+    /// Bytes of the file read so far.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.raw().bytes
+    }
+
+    /// The size and digest of the bytes read so far: of the whole file, once [`Source::next_chunk`], or in
+    /// an archive [`Source::next_member`], has reached the end.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.raw().fingerprint()
+    }
+
+    /// Checks that the file hasn't changed since it was opened: an object in a bucket may have been
+    /// replaced. On disk, nothing is checked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Failed`] if it has changed, or the server doesn't say.
+    pub fn confirm(&self) -> Result<()> {
+        let confirmed = self.raw().confirm();
+        confirmed.map_err(|error| at(error, &self.location))
+    }
+
+    /// Whether the file is an archive.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Advances to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None`
+    /// after the last one, and in a file that isn't an archive.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when the archive is broken.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        let Some(archive) = &mut self.archive else {
+            return Ok(None);
+        };
+        self.text = TextState::default();
+        let member = archive.next_member(&mut self.decoder);
+        member.map_err(|error| at(error, &self.location))
+    }
+
+    fn raw(&self) -> &Raw {
+        self.decoder.raw()
+    }
+}
+
+/// The first 4 KiB of a file; `None` if it can't be read.
+#[must_use]
+pub fn read_start(location: &Location) -> Option<Vec<u8>> {
+    let mut start = Vec::new();
+    let file = location.open().ok()?;
+    file.take(4 << 10).read_to_end(&mut start).ok()?;
+    Some(start)
+}
+
+/// Reads a file on disk that is small by nature.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.
+pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    Location::from(path).read_small(limit)
+}
+
+/// Opens a file on disk that is at most `limit` bytes long by nature.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] if it is larger; if it can't be opened.
+pub fn open_small(path: &Path, limit: u64) -> Result<File> {
+    let file = open_file(path)?;
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(|error| Error::io("read", path, error))?;
+    if metadata.len() > limit {
+        let reason = format!("is larger than {limit} bytes; such a file never is");
+        return Err(Error::new(ErrorKind::Corrupt, reason)
+            .at(path)
+            .hint("it is not what its name says: move it away"));
+    }
+    Ok(file)
+}
+
+/// Names the file in an error, unless the error is an interrupt, which is not about any file.
+fn at(error: Error, location: &Location) -> Error {
+    match error.kind() {
+        ErrorKind::Stopped(_) => error,
+        _ => error.at(location),
+    }
+}

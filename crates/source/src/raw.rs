@@ -1,0 +1,117 @@
+//! The bytes of a file as it was published, and their digest.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tracelake_core::error::Result;
+use tracelake_core::seal::hex;
+use tracelake_location::{Interrupt, Location, Reader};
+
+use super::at;
+
+/// Bytes per read from the disk.
+pub(super) const READ: usize = 128 << 10;
+
+/// The size and digest of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Its size on disk, in bytes.
+    pub bytes: u64,
+    /// The SHA-256 of these bytes, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// The bytes of a file as it was published, counted and digested as they are read.
+pub(super) struct Raw {
+    reader: Reader,
+    digest: Sha256,
+    pub(super) bytes: u64,
+    pub(super) interrupt: Option<Interrupt>,
+}
+
+impl Raw {
+    pub(super) fn open(location: &Location) -> Result<Self> {
+        Ok(Self {
+            reader: location.open()?,
+            digest: Sha256::new(),
+            bytes: 0,
+            interrupt: None,
+        })
+    }
+
+    /// Fails with the error of the interrupt.
+    pub(super) fn check_cancelled(&self) -> Result<()> {
+        self.interrupt
+            .as_ref()
+            .map_or(Ok(()), |interrupt| interrupt())
+    }
+
+    /// Fills a buffer, or as much of it as the file still has. So how far a part was read never depends on the
+    /// sizes in which a server delivers the file. The error lacks the path.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while filled < into.len() {
+            self.check_cancelled()?;
+            let room = &mut into[filled..];
+            match self.reader.read_some(room, self.interrupt.as_ref())? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        self.digest.update(&into[..filled]);
+        self.bytes += filled as u64;
+        Ok(filled)
+    }
+
+    /// See [`super::Source::confirm`].
+    pub(super) fn confirm(&self) -> Result<()> {
+        self.reader.confirm(self.interrupt.as_ref())
+    }
+
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint {
+            bytes: self.bytes,
+            sha256: hex(&self.digest.clone().finalize()),
+        }
+    }
+}
+
+/// Digests a whole file without decompressing it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn fingerprint(location: impl Into<Location>) -> Result<Fingerprint> {
+    let mut whole = fingerprints(&location.into(), &BTreeSet::from([u64::MAX]), None)?;
+    Ok(whole.pop().expect("one fingerprint for one length"))
+}
+
+/// Digests the first N bytes of a file for each N in `lengths`, or all of it if it's shorter.
+///
+/// # Errors
+/// When it can't be read; the error of `interrupt`.
+pub fn fingerprints(
+    location: &Location,
+    lengths: &BTreeSet<u64>,
+    interrupt: Option<Interrupt>,
+) -> Result<Vec<Fingerprint>> {
+    let mut raw = Raw::open(location)?;
+    raw.interrupt = interrupt;
+    let mut buffer = vec![0; READ];
+    let mut fingerprints = Vec::new();
+    for &length in lengths {
+        while raw.bytes < length {
+            let left = usize::try_from(length - raw.bytes).unwrap_or(usize::MAX);
+            let room = left.min(buffer.len());
+            if raw
+                .read(&mut buffer[..room])
+                .map_err(|error| at(error, location))?
+                == 0
+            {
+                break;
+            }
+        }
+        fingerprints.push(raw.fingerprint());
+    }
+    Ok(fingerprints)
+}

@@ -1,0 +1,487 @@
+//! The command line: what can be typed, and what it means. The only module that knows clap.
+
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
+use tracelake_convert::run::parts_within;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::options::{Codec, Format, Layout, OnBadRow, find_trace};
+use tracelake_encode::output::Encoding;
+use tracelake_generate::Options;
+use tracelake_location::Location;
+use tracelake_schema::{Rule, TRACES, Table, Trace};
+use tracelake_verify::release::Allow;
+use values::{name, names, part_rows, rows, rule, size};
+
+/// The groups of options in `--help`.
+const INPUT: &str = "Input";
+const OUTPUT: &str = "Output";
+const BAD_ROWS: &str = "Bad rows";
+const PERFORMANCE: &str = "Performance and progress";
+
+/// Turn published cluster traces into a typed, partitioned Parquet lake.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tracelake",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  tracelake schema                              list the known traces
+  tracelake convert clusterdata-2011-2 lake     convert a download
+  tracelake verify lake                         check the result
+
+Exit codes:
+  0    done
+  1    failed: reading, writing, or something is missing
+  2    wrong arguments
+  3    done, but some rows were rejected
+  4    a bad row, or a file that doesn't match its table
+  5    corrupt input or a damaged lake
+  6    refused: OUT is locked, is something else, was made with other options, or isn't ready
+  130  stopped by Ctrl-C (143 by SIGTERM)"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Convert(Box<ConvertArgs>),
+    Commit(CommitArgs),
+    Verify(VerifyArgs),
+    Release(ReleaseArgs),
+    Inspect(InspectArgs),
+    Schema(SchemaArgs),
+    Generate(GenerateArgs),
+    /// Compare the rows of a lake with what its documents promise (needs the Python package)
+    #[command(after_help = in_python("check"))]
+    Check(PythonArgs),
+    /// Draw what is in a lake as one HTML page (needs the Python package)
+    #[command(after_help = in_python("report"))]
+    Report(PythonArgs),
+    /// Make task lifetimes and machine usage from a lake (needs the Python package)
+    #[command(after_help = in_python("check"))]
+    Derive(PythonArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Convert a downloaded trace into a lake. Run it again to resume or to add to the lake.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake convert clusterdata-2011-2 lake --dry-run
+      Show what would be done.
+  tracelake convert clusterdata-2011-2 lake --tables task_usage --parts 0-9
+      Convert ten parts of one table.
+  tracelake convert alibaba alibaba-lake --derive dag --memory 2GiB
+      Convert archives in 2 GiB of memory, and derive the edges of the task graph.
+  tracelake convert clusterdata-2011-2 lake --on-bad-row reject --max-rejects 100
+      Set bad rows aside in lake/_tracelake/rejects, at most 100 of them.")]
+pub(crate) struct ConvertArgs {
+    /// The trace: a directory laid out as published, the directory of one table, or one file; a path, or
+    /// a URL that starts with s3://, gs://, az://, abfss://, https:// or http://
+    #[arg(value_name = "SRC")]
+    pub(crate) source: PathBuf,
+    /// The lake: a new or empty directory, or an existing lake to resume or add to; also in a bucket
+    /// (s3://, gs://, az://, abfss://)
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name, help = format!(
+        "Name of the trace: {} [default: recognised from file names, first rows and schema.csv]",
+        trace_names()
+    ))]
+    trace: Option<String>,
+    /// Cell that SRC belongs to, for a trace published by cell, for example a [default: taken from the
+    /// name of the directory or bucket]
+    #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name)]
+    cell: Option<String>,
+    /// Convert only these tables, for example job_events,task_events
+    #[arg(long, help_heading = INPUT, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    tables: Vec<String>,
+    /// Convert only the parts with these file numbers, of each cell, for example 0-9,17
+    #[arg(long, help_heading = INPUT, value_name = "NUMBERS")]
+    parts: Option<PartSet>,
+    /// Convert what there is even if parts are missing
+    #[arg(long, help_heading = INPUT)]
+    allow_missing: bool,
+    /// File of SHA-256 checksums to check the source against, or none [default: SHA256SUM in SRC, if
+    /// there is one]
+    #[arg(long, help_heading = INPUT, value_name = "FILE|none")]
+    checksums: Option<PathBuf>,
+    /// Directories of the lake: hive (one file_number=N directory per part) or flat
+    #[arg(long, help_heading = OUTPUT, value_name = "LAYOUT", default_value = "hive", hide_possible_values = true,
+        value_parser = names::<Layout>(Layout::ALL.iter().map(|layout| layout.name())))]
+    layout: Layout,
+    /// Format of the output files: parquet, or arrow for Arrow IPC files (Feather v2)
+    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT", default_value = "parquet", hide_possible_values = true)]
+    format: Format,
+    /// Compression: zstd, zstd:1 to zstd:22, snappy (Parquet only) or none
+    #[arg(long, help_heading = OUTPUT, value_name = "CODEC", default_value = "zstd")]
+    compression: Codec,
+    /// Rows per part, for tables that are published in one file [default: 16777216]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = part_rows)]
+    part_rows: Option<u64>,
+    /// The most rows in a row group of a Parquet file, from 65536 [default: 1048576]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = rows)]
+    row_group_rows: Option<u64>,
+    /// Derive another table: dag makes batch_task_edges from the task dependencies encoded in task
+    /// names
+    #[arg(long, help_heading = OUTPUT, value_name = "RULE", value_delimiter = ',', value_parser = rule)]
+    derive: Vec<Rule>,
+    /// Convert shard I of N (from 0), for example 0/4, and don't commit: run every shard, anywhere and
+    /// in any order, then tracelake commit OUT
+    #[arg(long, help_heading = OUTPUT, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Replace the lake in OUT. A directory that isn't a lake is still refused
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "shard")]
+    pub(crate) overwrite: bool,
+    /// Replace a plan that a run which is gone has left in OUT. Finished parts made with equal settings are
+    /// kept. Only if no other run works on this lake
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) take_over: bool,
+    /// Begin even if the disk of OUT is clearly too small for the lake
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) ignore_disk_space: bool,
+    /// Print what would be done and what it takes, and check OUT, without changing anything
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) dry_run: bool,
+    /// What to do with a row that can't be converted: fail stops the run, reject writes the row to a
+    /// rejects file with its position and the reason
+    #[arg(long, help_heading = BAD_ROWS, value_name = "POLICY", default_value = "fail", hide_possible_values = true,
+        value_parser = names::<OnBadRow>(OnBadRow::ALL.iter().map(|policy| policy.name())))]
+    on_bad_row: OnBadRow,
+    /// Stop the run when the lake has more rejected rows than this
+    #[arg(long, help_heading = BAD_ROWS, value_name = "N")]
+    pub(crate) max_rejects: Option<u64>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory limit, for example 512M or 2GiB [default: 128 MB plus 128 MB per thread]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+    /// How to show progress on stderr: auto (a bar on a terminal), plain (a line per part), json (JSON
+    /// lines) or none
+    #[arg(long, help_heading = PERFORMANCE, value_name = "HOW", default_value = "auto", hide_possible_values = true)]
+    pub(crate) progress: ProgressArg,
+}
+
+/// Finish a lake whose shards were converted by convert --shard.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  for i in 0 1 2 3; do tracelake convert clusterdata-2011-2 lake --shard $i/4 & done; wait
+  tracelake commit lake")]
+pub(crate) struct CommitArgs {
+    /// The lake
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Remove outputs that no shard noted, as a killed run or a plan that was taken over leaves them, instead
+    /// of refusing to finish the lake
+    #[arg(long)]
+    pub(crate) remove_unnamed: bool,
+    /// Read every output, even where a bucket lists it with the ETag that it had when it was made
+    #[arg(long)]
+    pub(crate) verify_outputs: bool,
+    /// Refuse if the lake has more rejected rows than this [default: the limit that the first shard was given]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rejects: Option<u64>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
+}
+
+impl CommitArgs {
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or_else(all_threads, usize::from)
+    }
+}
+
+/// Check a finished lake: files, row counts and checksums, and with --source every value.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake verify lake
+  tracelake verify lake --source clusterdata-2011-2")]
+pub(crate) struct VerifyArgs {
+    /// The lake
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Also compare every value with the source that the lake was made from
+    #[arg(long, value_name = "SRC")]
+    pub(crate) source: Option<PathBuf>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
+}
+
+/// Verify a finished lake and add what it needs to be published: checksums and descriptions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes SHA256SUMS, README.md, croissant.json and datapackage.json into the lake.")]
+pub(crate) struct ReleaseArgs {
+    /// The lake
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Release the lake even if rows were rejected; its README.md says how many
+    #[arg(long)]
+    allow_rejects: bool,
+    /// Release the lake even if parts or tables of the trace are missing; its README.md says which
+    #[arg(long)]
+    allow_missing: bool,
+}
+
+/// Show what a lake or a source contains: tables, parts, rows, bytes and time range.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake inspect clusterdata-2011-2      what was downloaded, and which parts are missing
+  tracelake inspect lake                    what was converted; of an unfinished lake, what is left")]
+pub(crate) struct InspectArgs {
+    /// A lake or a source
+    #[arg(value_name = "OUT|SRC")]
+    pub(crate) path: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Describe the known traces, their tables and their columns.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  tracelake schema
+  tracelake schema {0} job_events
+  tracelake schema {0} --as duckdb > views.sql
+  tracelake schema {0} --as checks > checks.sql", example()))]
+pub(crate) struct SchemaArgs {
+    #[arg(value_name = "TRACE", value_parser = name, help = format!(
+        "Name of the trace: {} [default: a list of all traces]",
+        trace_names()
+    ))]
+    trace: Option<String>,
+    /// One of its tables [default: all]
+    #[arg(value_name = "TABLE", value_parser = name)]
+    table: Option<String>,
+    /// Format: text, json, markdown, SQL for duckdb or spark, or checks of the rows for duckdb
+    #[arg(
+        long = "as",
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    pub(crate) form: SchemaForm,
+}
+
+/// Make a synthetic trace in the published format, for tests and benchmarks.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Example:
+  tracelake generate {} made --parts 4 --rows 1000000 --seed 7", example()))]
+pub(crate) struct GenerateArgs {
+    #[arg(value_name = "TRACE", value_parser = name, help = format!(
+        "Name of the trace to imitate: {}",
+        trace_names()
+    ))]
+    trace: String,
+    /// A new or empty directory
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Number of parts of each table that is published in several
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
+    parts: u32,
+    /// Number of rows of the largest table, over all its parts
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = rows)]
+    rows: u64,
+    /// Seed of the random numbers; the same seed gives the same bytes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// The arguments of a command of the Python package, which reads them itself.
+#[derive(Debug, Args)]
+pub(crate) struct PythonArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<std::ffi::OsString>,
+}
+
+/// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print a man page: that of tracelake, or of one of its commands; `tracelake man | man -l -` shows it
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A command, such as convert
+    #[arg(value_name = "COMMAND", value_parser = name)]
+    pub(crate) command: Option<String>,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressArg {
+    Auto,
+    Plain,
+    Json,
+    None,
+}
+
+/// What `tracelake schema` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaForm {
+    Text,
+    Json,
+    Duckdb,
+    Spark,
+    Markdown,
+    Checks,
+}
+
+/// How to get a command of the Python package, which isn't on PyPI yet.
+pub(crate) fn in_python(extra: &str) -> String {
+    format!(
+        "install the package from a clone of the repository: pip install './crates/python[{extra}]'"
+    )
+}
+
+/// The trace that examples are about.
+fn example() -> &'static str {
+    let trace = TRACES.iter().find(|trace| trace.in_parts());
+    trace.map_or("TRACE", |trace| trace.name)
+}
+
+fn trace_names() -> String {
+    let names: Vec<&str> = TRACES.iter().map(|trace| trace.name).collect();
+    names.join(", ")
+}
+
+impl ConvertArgs {
+    /// How many parts are converted at a time.
+    pub(crate) fn parts_at_a_time(&self) -> usize {
+        self.memory.map_or(usize::MAX, |memory| {
+            parts_within(memory).expect("a size that is enough for one part")
+        })
+    }
+
+    /// What is asked for.
+    pub(crate) fn request(&self) -> Result<Request> {
+        if self.max_rejects.is_some() && self.on_bad_row == OnBadRow::Fail {
+            return Err(
+                Error::new(ErrorKind::Usage, "--max-rejects needs --on-bad-row reject")
+                    .hint("the first bad row stops the run anyway: leave --max-rejects out"),
+            );
+        }
+        let mut encoding = Encoding::new(self.format, self.compression)?;
+        if let Some(rows) = self.row_group_rows {
+            encoding = encoding.with_row_group_rows(usize::try_from(rows).unwrap_or(usize::MAX))?;
+        }
+        Ok(Request {
+            trace: self.trace.as_deref().map(find_trace).transpose()?,
+            cell: self.cell.clone(),
+            tables: self.tables.clone(),
+            parts: self.parts.clone(),
+            allow_missing: self.allow_missing,
+            layout: self.layout,
+            encoding,
+            checksums: match &self.checksums {
+                None => ChecksumSource::Auto,
+                Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
+                Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
+            },
+            part_rows: self.part_rows,
+            derive: self.derive.clone(),
+            on_bad_row: self.on_bad_row,
+            ..Request::new(Location::parse(self.source.as_os_str())?)
+        })
+    }
+
+    /// Where the lake is.
+    pub(crate) fn out(&self) -> Result<Location> {
+        let out = Location::parse(self.out.as_os_str())?;
+        if self.overwrite && out.as_path().is_none() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                "--overwrite can't replace a lake in a bucket",
+            )
+            .at(out)
+            .hint("use a new prefix"));
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or_else(all_threads, usize::from)
+    }
+}
+
+impl ReleaseArgs {
+    /// What the lake may lack.
+    pub(crate) fn allow(&self) -> Allow {
+        Allow {
+            rejects: self.allow_rejects,
+            missing: self.allow_missing,
+        }
+    }
+}
+
+/// As many threads as there are processors for this process.
+pub(crate) fn all_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl SchemaArgs {
+    /// The trace and the table, where they are named.
+    pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
+        let Some(trace) = self.trace.as_deref().map(find_trace).transpose()? else {
+            return Ok(None);
+        };
+        let Some(name) = &self.table else {
+            return Ok(Some((trace, None)));
+        };
+        match trace.table(name) {
+            Some(table) => Ok(Some((trace, Some(table)))),
+            None => {
+                let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
+                let reason = format!(
+                    "{} has no table '{}'",
+                    trace.name,
+                    escape(name.as_bytes(), 80)
+                );
+                Err(Error::new(ErrorKind::Usage, reason)
+                    .hint(format!("it has {}", names.join(", "))))
+            }
+        }
+    }
+}
+
+impl GenerateArgs {
+    pub(crate) fn trace(&self) -> Result<&'static Trace> {
+        find_trace(&self.trace)
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            parts: self.parts,
+            rows: self.rows,
+            seed: self.seed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! How the values of options are read.
+
+use std::str::FromStr;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tracelake_convert::run::parts_within;
+use tracelake_location::redacted;
+use tracelake_schema::{Rule, TRACES};
+
+/// Accepts the names of an option's values and nothing else.
+pub(super) fn names<T>(
+    names: impl Iterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+}
+
+/// The units of sizes, without case; the first that a size ends with counts.
+const UNITS: [(&str, u64); 12] = [
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("t", 1_000_000_000_000),
+];
+
+/// Reads a size in bytes that is enough for one part.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let units = UNITS.iter();
+    let mut split = units.filter_map(|(unit, bytes)| Some((lower.strip_suffix(unit)?, *bytes)));
+    let (number, bytes) = split.next().unwrap_or((&lower, 1));
+    let number = number.trim_end();
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| number.parse::<u64>().ok()).flatten();
+    let size = number.and_then(|number| number.checked_mul(bytes));
+    match size {
+        None => Err("expected a whole number with a unit, such as 512M, 2G or 2GiB".into()),
+        Some(size) if parts_within(size).is_none() => {
+            Err("too small: converting one part at a time needs 256MB".into())
+        }
+        Some(size) => Ok(size),
+    }
+}
+
+/// Reads a name; blanks around it don't count. A URL is none, and may hold a secret that later messages
+/// would repeat.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    // An argument whose secret was taken out is no name either.
+    let is_name = redacted(text) == text && !text.contains("://") && !text.contains('…');
+    match is_name {
+        true => Ok(text.trim().to_owned()),
+        false => Err("expected a name, not a URL".into()),
+    }
+}
+
+/// The most rows in a part: a larger file might have more in its footer or its page index than `verify` reads.
+const MOST_PART_ROWS: u64 = 1 << 27;
+
+/// Reads the number of rows in a part.
+pub(super) fn part_rows(text: &str) -> Result<u64, String> {
+    match rows(text)? {
+        rows if rows > MOST_PART_ROWS => Err(format!("expected at most {MOST_PART_ROWS} rows")),
+        rows => Ok(rows),
+    }
+}
+
+/// Reads a number of rows.
+pub(super) fn rows(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("expected at least 1 row".into()),
+        Ok(rows) => Ok(rows),
+        Err(_) => Err("expected a whole number of rows, such as 1000000".into()),
+    }
+}
+
+/// Reads the name of a rule by which a table of some trace is derived.
+pub(super) fn rule(text: &str) -> Result<Rule, String> {
+    let derived = TRACES.iter().flat_map(|trace| trace.derived);
+    let rules: Vec<Rule> = derived.map(|derived| derived.rule).collect();
+    let rule = rules.iter().find(|rule| rule.name() == text.trim());
+    rule.copied().ok_or_else(|| {
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        format!("expected {}", names.join(" or "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_url() {
+        assert_eq!(name(" job_events "), Ok("job_events".to_owned()));
+        for url in [
+            "https://me:secret@host",
+            "s3://bucket",
+            "me:secret@host",
+            "sig=secret",
+        ] {
+            assert!(name(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn parts_have_a_limit() {
+        assert_eq!(part_rows("134217728"), Ok(MOST_PART_ROWS));
+        for many in ["134217729", "18446744073709551615"] {
+            let says = part_rows(many).unwrap_err();
+            assert!(says.contains("134217728"), "{says}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units_and_are_enough() {
+        let sizes = [
+            ("256000000", 256_000_000),
+            ("256MB", 256_000_000),
+            ("1GB", 1_000_000_000),
+            ("512MiB", 512 << 20),
+            ("2GiB", 2 << 30),
+            ("300000kB", 300_000_000),
+            ("1G", 1_000_000_000),
+            ("300M", 300_000_000),
+            ("1g", 1_000_000_000),
+            ("1 GB", 1_000_000_000),
+            ("1T", 1_000_000_000_000),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in [
+            "",
+            "MB",
+            "-1GB",
+            "+1GB",
+            "1.5GB",
+            "1XB",
+            "G1",
+            "99999999999GiB",
+        ] {
+            assert!(size(bad).unwrap_err().starts_with("expected"), "{bad:?}");
+        }
+        for small in ["0", "255MB", "100MiB", "1k"] {
+            assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
+        }
+    }
+}

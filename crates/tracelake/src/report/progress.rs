@@ -1,0 +1,500 @@
+//! How far the work is: a bar on a terminal, a line per part, or JSON lines.
+//!
+//! The JSON lines are part of the interface; `docs/progress.md` describes each.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde::Serialize;
+use tracelake_convert::plan::Shard;
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::event::Event;
+use tracelake_core::part_key::PartKey;
+use tracelake_core::words::{group_digits, several};
+
+use super::{say, shown};
+use crate::cli::ProgressArg;
+
+/// The time between two JSON lines about bytes read, at least.
+const BETWEEN: Duration = Duration::from_millis(500);
+
+/// JSON lines about parts: this many at once, and [`PART_LINES_PER_SECOND`] in the long run. Small parts are
+/// done faster than people can read, and each line counts those before it.
+const PART_LINES_AT_ONCE: u64 = 100;
+const PART_LINES_PER_SECOND: u64 = 4;
+
+/// Shows on stderr what happens; one for each command.
+pub(crate) struct Reporter {
+    how: How,
+    begun: Instant,
+    planned: PlannedWork,
+    tally: Mutex<Tally>,
+}
+
+enum How {
+    /// A bar is asked for, and appears with the work.
+    Terminal,
+    Bar(ProgressBar),
+    Plain,
+    Json,
+    /// Warnings, errors and the summary only.
+    Quiet,
+    /// Warnings and errors only.
+    Silent,
+}
+
+/// The planned work, as far as it is known beforehand.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlannedWork {
+    /// The command, such as `convert`.
+    pub(crate) command: &'static str,
+    /// The parts; `None` where a file is cut into parts while it is read.
+    pub(crate) parts: Option<u64>,
+    /// The size of all sources, in bytes.
+    pub(crate) bytes: u64,
+    /// The shard that is converted.
+    pub(crate) shard: Option<Shard>,
+}
+
+/// How much is done.
+#[derive(Default)]
+struct Tally {
+    bytes: u64,
+    parts: u64,
+    /// Bytes that are in no JSON line yet.
+    unreported: u64,
+    /// When bytes were last in a JSON line.
+    reported: Option<Instant>,
+    /// JSON lines about parts so far.
+    part_lines: u64,
+}
+
+/// How far the work is.
+#[derive(Serialize)]
+struct Far {
+    seconds: f64,
+    parts_done: u64,
+    parts: Option<u64>,
+    bytes_done: u64,
+    bytes_total: u64,
+}
+
+/// A JSON line.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum ProgressLine<'a> {
+    Start {
+        command: &'a str,
+        parts: Option<u64>,
+        bytes_total: u64,
+        shard: Option<u32>,
+        shards: Option<u32>,
+    },
+    Started {
+        table: &'a str,
+        #[serde(flatten)]
+        part: PartKey,
+    },
+    Read {
+        bytes: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Finished {
+        table: &'a str,
+        #[serde(flatten)]
+        part: PartKey,
+        rows: u64,
+        rejected: u64,
+        bytes_out: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Kept {
+        table: &'a str,
+        #[serde(flatten)]
+        part: PartKey,
+        rows: u64,
+        bytes: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Verified {
+        table: &'a str,
+        #[serde(flatten)]
+        part: PartKey,
+        rows: u64,
+        #[serde(flatten)]
+        far: Far,
+    },
+    Warning {
+        text: &'a str,
+    },
+    Error {
+        kind: &'static str,
+        exit_code: i32,
+        path: Option<String>,
+        line: Option<u64>,
+        column: Option<u64>,
+        field: Option<&'a str>,
+        text: String,
+    },
+}
+
+impl Reporter {
+    /// Prepares for work that isn't known yet.
+    pub(crate) fn new(progress: ProgressArg) -> Self {
+        let how = match progress {
+            ProgressArg::Auto if io::stderr().is_terminal() => How::Terminal,
+            ProgressArg::Auto => How::Quiet,
+            ProgressArg::None => How::Silent,
+            ProgressArg::Plain => How::Plain,
+            ProgressArg::Json => How::Json,
+        };
+        Self {
+            how,
+            begun: Instant::now(),
+            planned: PlannedWork::default(),
+            tally: Mutex::default(),
+        }
+    }
+
+    /// Begins the work.
+    pub(crate) fn start(&mut self, planned: PlannedWork) {
+        if let How::Terminal = self.how {
+            self.how = How::Bar(bar(&planned));
+        }
+        self.planned = planned;
+        if let How::Json = self.how {
+            self.json(&ProgressLine::Start {
+                command: self.planned.command,
+                parts: self.planned.parts,
+                bytes_total: self.planned.bytes,
+                shard: self.planned.shard.map(|shard| shard.index),
+                shards: self.planned.shard.map(|shard| shard.of),
+            });
+        }
+    }
+
+    /// The shard that is converted.
+    pub(crate) fn shard(&self) -> Option<Shard> {
+        self.planned.shard
+    }
+
+    /// Prepares for generating, whose bytes aren't known beforehand.
+    pub(crate) fn generating() -> Self {
+        let mut reporter = Self::new(ProgressArg::Auto);
+        if let How::Terminal = reporter.how {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(style("{spinner} {elapsed} {msg}"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            reporter.how = How::Bar(bar);
+        }
+        reporter
+    }
+
+    /// Shows how far generating is.
+    pub(crate) fn generated(&self, table: &str, part: u32, rows: u64) {
+        if let How::Bar(bar) = &self.how {
+            bar.set_message(format!("{table} {part}: {}", several(rows, "row")));
+        }
+    }
+
+    /// Shows one event; from any thread.
+    pub(crate) fn show(&self, event: Event) {
+        if let Event::Warning(text) = &event {
+            return self.warn(text);
+        }
+        match &self.how {
+            How::Bar(bar) => self.advance(bar, &event),
+            How::Plain => {
+                if let Some(text) = plain(&event) {
+                    self.line(&text);
+                }
+            }
+            How::Json => self.report(&event),
+            How::Terminal | How::Quiet | How::Silent => {}
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        match &self.how {
+            How::Json => warning(text, true),
+            How::Bar(bar) => bar.suspend(|| warning(text, false)),
+            _ => warning(text, false),
+        }
+    }
+
+    /// Shows an error, after whatever is left to say of the work.
+    pub(crate) fn error(&self, error: &Error) {
+        self.finish();
+        let How::Json = self.how else {
+            return super::error(error);
+        };
+        self.json(&error_line(error));
+    }
+
+    /// Ends the bar, or the JSON lines about progress.
+    pub(crate) fn finish(&self) {
+        match &self.how {
+            How::Bar(bar) => bar.finish_and_clear(),
+            How::Json => {
+                let mut tally = self.tally();
+                if tally.unreported > 0 {
+                    self.report_bytes(&mut tally);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the end of the work is reported in words.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !matches!(self.how, How::Json | How::Silent)
+    }
+
+    /// Whether it is reported in JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.how, How::Json)
+    }
+
+    /// One JSON line.
+    pub(crate) fn json(&self, line: &impl Serialize) {
+        json(line);
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an event; the size of the sources is never exceeded, although a file of which parts were
+    /// kept may be read again.
+    fn count(&self, tally: &mut Tally, event: &Event) {
+        let (bytes, parts) = match event {
+            Event::Read { bytes } => (*bytes, 0),
+            Event::Kept { bytes, .. } => (*bytes, 1),
+            Event::Finished { .. } | Event::Verified { .. } => (0, 1),
+            Event::Started { .. } | Event::Warning(_) => (0, 0),
+        };
+        tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned.bytes);
+        tally.parts += parts;
+    }
+
+    fn advance(&self, bar: &ProgressBar, event: &Event) {
+        let mut tally = self.tally();
+        self.count(&mut tally, event);
+        bar.set_position(tally.bytes);
+        bar.set_message(parts(tally.parts, self.planned.parts));
+        if let Event::Kept { .. } = event {
+            // Kept parts say nothing about the speed of the rest.
+            bar.reset_eta();
+        }
+    }
+
+    fn report(&self, event: &Event) {
+        let mut tally = self.tally();
+        self.count(&mut tally, event);
+        if let Event::Read { bytes } = event {
+            tally.unreported += bytes;
+            let last = tally.reported;
+            if last.is_none_or(|last| last.elapsed() >= BETWEEN) {
+                self.report_bytes(&mut tally);
+            }
+            return;
+        }
+        let most = PART_LINES_AT_ONCE + PART_LINES_PER_SECOND * self.elapsed().as_secs();
+        if tally.part_lines >= most {
+            return;
+        }
+        tally.part_lines += 1;
+        let far = self.far(&tally);
+        self.json(&match *event {
+            Event::Started { table, part } => ProgressLine::Started { table, part },
+            Event::Finished {
+                table,
+                part,
+                rows,
+                rejected,
+                bytes_out,
+            } => ProgressLine::Finished {
+                table,
+                part,
+                rows,
+                rejected,
+                bytes_out,
+                far,
+            },
+            Event::Kept {
+                table,
+                part,
+                rows,
+                bytes,
+            } => ProgressLine::Kept {
+                table,
+                part,
+                rows,
+                bytes,
+                far,
+            },
+            Event::Verified { table, part, rows } => ProgressLine::Verified {
+                table,
+                part,
+                rows,
+                far,
+            },
+            Event::Read { .. } => return,
+            Event::Warning(ref text) => ProgressLine::Warning { text },
+        });
+    }
+
+    fn report_bytes(&self, tally: &mut Tally) {
+        tally.reported = Some(Instant::now());
+        let bytes = std::mem::take(&mut tally.unreported);
+        let far = self.far(tally);
+        self.json(&ProgressLine::Read { bytes, far });
+    }
+
+    fn far(&self, tally: &Tally) -> Far {
+        Far {
+            seconds: self.elapsed().as_secs_f64(),
+            parts_done: tally.parts,
+            parts: self.planned.parts,
+            bytes_done: tally.bytes,
+            bytes_total: self.planned.bytes,
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.how {
+            How::Bar(bar) => bar.suspend(|| say(text)),
+            _ => say(text),
+        }
+    }
+}
+
+/// An error as a JSON line, where no [`Reporter`] is left or none was made.
+pub(crate) fn json_error(error: &Error) {
+    json(&error_line(error));
+}
+
+/// A warning, where no [`Reporter`] can be asked.
+pub(super) fn warning(text: &str, in_json: bool) {
+    match in_json {
+        true => json(&ProgressLine::Warning { text }),
+        false => say(&format!("warning: {}", shown(text))),
+    }
+}
+
+fn error_line(error: &Error) -> ProgressLine<'_> {
+    let place = error.place();
+    let path = place.path.as_ref();
+    ProgressLine::Error {
+        kind: kind(error.kind()),
+        exit_code: error.kind().exit_code(),
+        path: path.map(|path| path.to_string_lossy().into_owned()),
+        line: place.line,
+        column: place.column,
+        field: place.field.as_deref(),
+        text: error.to_string(),
+    }
+}
+
+fn json(line: &impl Serialize) {
+    let json = serde_json::to_string(line).expect("lines hold names, numbers and texts");
+    say(&super::safe(&json));
+}
+
+fn kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Failed => "failed",
+        ErrorKind::Usage => "usage",
+        ErrorKind::Misfit => "misfit",
+        ErrorKind::Corrupt => "corrupt",
+        ErrorKind::Refused => "refused",
+        ErrorKind::Stopped(_) => "stopped",
+    }
+}
+
+/// Everything but the bar has a fixed width, so that the bar doesn't jump.
+fn bar(planned: &PlannedWork) -> ProgressBar {
+    let bar = ProgressBar::new(planned.bytes);
+    let width = parts(planned.parts.unwrap_or(0), planned.parts).len();
+    let template = format!(
+        "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
+    );
+    bar.set_style(style(&template).progress_chars("=> "));
+    bar.set_message(parts(0, planned.parts));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates here are well-formed")
+}
+
+/// `3 of 10 parts`, or `3 parts` if their final number isn't known.
+fn parts(done: u64, all: Option<u64>) -> String {
+    match all {
+        Some(all) => format!("{} of {}", group_digits(done), several(all, "part")),
+        None => several(done, "part"),
+    }
+}
+
+fn plain(event: &Event) -> Option<String> {
+    match event {
+        Event::Finished {
+            table,
+            part,
+            rows,
+            rejected,
+            bytes_out,
+        } => {
+            let rejected = match rejected {
+                0 => String::new(),
+                rejected => format!(", {} rejected", group_digits(*rejected)),
+            };
+            let rows = several(*rows, "row");
+            let bytes = HumanBytes(*bytes_out);
+            Some(format!("{table} {part}: {rows}{rejected}, {bytes}"))
+        }
+        Event::Kept {
+            table, part, rows, ..
+        } => Some(format!("{table} {part}: {}, kept", several(*rows, "row"))),
+        Event::Verified { table, part, rows } => {
+            Some(format!("{table} {part}: {}, right", several(*rows, "row")))
+        }
+        Event::Started { .. } | Event::Read { .. } | Event::Warning(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_in_words() {
+        assert_eq!(parts(3, Some(1_000)), "3 of 1,000 parts");
+        assert_eq!(parts(0, Some(1)), "0 of 1 part");
+        assert_eq!(parts(1, None), "1 part");
+    }
+
+    #[test]
+    fn no_more_is_done_than_there_is() {
+        let mut reporter = Reporter::new(ProgressArg::None);
+        reporter.start(PlannedWork {
+            bytes: 10,
+            ..PlannedWork::default()
+        });
+        let mut tally = Tally::default();
+        for _ in 0..3 {
+            reporter.count(&mut tally, &Event::Read { bytes: 4 });
+        }
+        assert_eq!(tally.bytes, 10);
+    }
+}

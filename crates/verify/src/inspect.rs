@@ -1,0 +1,383 @@
+//! The contents of a lake or a source, as plain data.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan};
+use tracelake_convert::run::{Remaining, remaining};
+use tracelake_core::error::Result;
+use tracelake_core::part_key::{CellName, PartKey, of_cell};
+use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
+use tracelake_lake::plan_file::PlanFile;
+use tracelake_lake::store::{HOME, progress, read_manifest};
+use tracelake_location::{Listing, Location};
+use tracelake_schema::{Table, Trace};
+
+use crate::release_files::{Gap, TableGap, completeness};
+
+/// The most missing file numbers that are listed for a table of a lake. A manifest may say anything,
+/// and must not decide how much memory a look at it takes.
+const LISTED: usize = 100_000;
+
+/// The most shards that are listed.
+const SHARDS_LISTED: u32 = 100_000;
+
+/// The contents of a lake or a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Inventory {
+    /// `lake` or `source`.
+    pub what: &'static str,
+    /// Whether the lake is finished; `None` for a source. An unfinished lake has no manifest yet: its
+    /// tables have the parts that are done, and `missing` is what is remaining of them.
+    pub finished: Option<bool>,
+    /// The trace.
+    pub trace: String,
+    /// Whether `tracelake generate` made it, or the source of the lake.
+    pub synthetic: bool,
+    /// Its tables, in the order of the trace.
+    pub tables: Vec<TableInventory>,
+    /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
+    /// it.
+    pub absent: Vec<String>,
+    /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
+    /// files aren't checked. A run without shards into a bucket is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Vec<ShardInventory>>,
+}
+
+/// How far a shard is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShardInventory {
+    /// Its number, from 0.
+    pub shard: u32,
+    /// How many files it reads.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// How many parts are remaining, of files whose number of parts is known.
+    pub parts_left: usize,
+    /// Files that are cut into parts, and were not read to their end; relative to SRC.
+    pub files_left: Vec<String>,
+}
+
+impl ShardInventory {
+    /// Whether everything is done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.parts_left == 0 && self.files_left.is_empty()
+    }
+}
+
+/// One table of a lake or of a source; where there are cells, of one cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableInventory {
+    /// Its name.
+    pub name: String,
+    /// The cell, if there are cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellName>,
+    /// How many parts there are; of a source its files, one of which may hold several tables.
+    pub parts: usize,
+    /// How many parts the runs on an unfinished lake were asked for, if their number was known then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<usize>,
+    /// File numbers that are missing: below the total that the names of the files give, and, in a
+    /// finished lake, of the parts that were published.
+    pub missing: Vec<u32>,
+    /// Rows; of a lake only, since those of a source are not counted before they are read.
+    pub rows: Option<u64>,
+    /// Rows that were rejected; of a lake only.
+    pub rejected: Option<u64>,
+    /// The rows that were published in all parts, by the count that the catalog has.
+    pub published_rows: Option<u64>,
+    /// How many more rows the sources of a lake have than were published, negative if some are missing;
+    /// `None` while parts are missing.
+    pub more_than_published: Option<i64>,
+    /// The size of its files in bytes.
+    pub bytes: u64,
+    /// The unit of its time column, such as `microseconds`.
+    pub time_unit: Option<&'static str>,
+    /// The smallest value of its time column; of a lake only.
+    pub time_min: Option<i64>,
+    /// The largest value of its time column; of a lake only.
+    pub time_max: Option<i64>,
+}
+
+/// Looks at a lake, by its manifest, or at a source, by the names of its files.
+///
+/// A lake that isn't finished is described by its facts, and by the plan of its shards if it has one:
+/// what is done and what is remaining.
+///
+/// # Errors
+/// When it is neither.
+pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
+    let location = path.into();
+    let is_lake = match &location {
+        Location::Disk(path) => path.join(HOME).is_dir(),
+        Location::Url(url) if url.is_bucket() => {
+            let entries = Listing::of(&location)?.entries("")?;
+            entries.iter().any(|entry| entry.name == HOME)
+        }
+        Location::Url(_) => false,
+    };
+    if !is_lake {
+        return inspect_source(&location);
+    }
+    let path = &location;
+    let mut progress = progress(path)?;
+    let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
+        return Ok(inspect_lake(read_manifest(path)?, true));
+    };
+    let tables = tables_of(&progress.parts);
+    let mut inventory = inspect_lake(Manifest { origin, tables }, false);
+    let trace = tracelake_schema::trace(&inventory.trace);
+    let asked = progress.asked.as_ref().filter(|_| progress.plan.is_none());
+    let asked = asked.and_then(|asked| PlanFile::from_json(asked.as_bytes()).ok());
+    let plan = progress.plan.as_ref();
+    if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(trace) {
+        let remaining = remaining(trace, plan, &progress);
+        // Only a plan that is shared can be committed.
+        inventory.shards = progress.plan.is_some().then(|| shards(plan, &remaining));
+        add_remaining(&mut inventory, trace, plan, &remaining);
+    }
+    Ok(inventory)
+}
+
+/// How far each shard of a plan is.
+fn shards(plan: &PlanFile, remaining: &BTreeMap<u32, Remaining>) -> Vec<ShardInventory> {
+    let shards = (0..plan.shards.min(SHARDS_LISTED)).map(|shard| {
+        let (files, bytes) = plan.share(shard);
+        let remaining = remaining.get(&shard);
+        let parts = remaining
+            .into_iter()
+            .flat_map(|remaining| remaining.parts.values());
+        ShardInventory {
+            shard,
+            files,
+            bytes,
+            parts_left: parts.map(Vec::len).sum(),
+            files_left: remaining.map_or_else(Vec::new, |remaining| remaining.files.clone()),
+        }
+    });
+    shards.collect()
+}
+
+/// Adds the planned tables of which nothing is done yet, and says what of each table is remaining.
+fn add_remaining(
+    inventory: &mut Inventory,
+    trace: &'static Trace,
+    plan: &PlanFile,
+    remaining: &BTreeMap<u32, Remaining>,
+) {
+    let cells: BTreeSet<Option<CellName>> = plan.parts.iter().map(|part| part.cell).collect();
+    let cells = if cells.is_empty() {
+        BTreeSet::from([None])
+    } else {
+        cells
+    };
+    let derived = plan.derived.iter().map(|derived| &derived.table);
+    let planned = plan.tables.iter().map(|table| &table.name).chain(derived);
+    let planned = planned.flat_map(|name| cells.iter().map(move |cell| (name, *cell)));
+    for (name, cell) in planned {
+        let parts = remaining
+            .values()
+            .filter_map(|remaining| remaining.parts.get(name));
+        let parts = parts.flatten().filter(|part| part.cell == cell);
+        let mut missing: Vec<u32> = parts.map(|part| part.file_number).collect();
+        missing.sort_unstable();
+        missing.truncate(LISTED);
+        let asked = plan.parts.iter();
+        let asked = asked.filter(|part| (&part.table, part.cell) == (name, cell));
+        let asked = Some(asked.count()).filter(|&asked| asked > 0);
+        let mut tables = inventory.tables.iter_mut();
+        if let Some(table) = tables.find(|table| (&table.name, table.cell) == (name, cell)) {
+            table.missing = missing;
+            table.asked = asked;
+        } else if cell.is_none() || !missing.is_empty() {
+            inventory.tables.push(TableInventory {
+                name: name.clone(),
+                cell,
+                parts: 0,
+                asked,
+                missing,
+                rows: Some(0),
+                rejected: Some(0),
+                published_rows: trace
+                    .table(name)
+                    .and_then(|table| published_rows(table, cell)),
+                more_than_published: None,
+                bytes: 0,
+                time_unit: trace.table(name).and_then(time_unit),
+                time_min: None,
+                time_max: None,
+            });
+        }
+    }
+    inventory
+        .tables
+        .sort_by_key(|table| (TableIndex::of(trace, &table.name), table.cell));
+    let tables = &inventory.tables;
+    let is_absent = |name: &String| {
+        let is_it = |table: &TableInventory| {
+            table.name == *name || format!("{}{}", table.name, of_cell(table.cell)) == *name
+        };
+        !tables.iter().any(is_it)
+    };
+    inventory.absent.retain(is_absent);
+}
+
+/// The tables of a journal, in which a part that was converted again is listed again: its last line
+/// counts.
+fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
+    let mut tables: BTreeMap<&str, BTreeMap<PartKey, &PartFacts>> = BTreeMap::new();
+    for (table, facts) in parts {
+        let table = tables.entry(table).or_default();
+        table.insert(facts.key(), facts);
+    }
+    let tables = tables.into_iter().map(|(name, parts)| TableFacts {
+        name: name.to_owned(),
+        schema_fingerprint: String::new(),
+        rows: parts
+            .values()
+            .map(|part| part.rows_out)
+            .fold(0, u64::saturating_add),
+        parts: parts.into_values().cloned().collect(),
+    });
+    tables.collect()
+}
+
+fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
+    let known = tracelake_schema::trace(&manifest.origin.trace);
+    manifest.tables.sort_by_key(|table| {
+        let rank = known.and_then(|trace| TableIndex::of(trace, &table.name));
+        (rank.is_none(), rank)
+    });
+    let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
+    let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
+        let table = known.and_then(|trace| trace.table(&facts.name));
+        let rejected = facts.parts.iter().map(|part| part.rows_rejected);
+        TableInventory {
+            name: facts.name.clone(),
+            cell,
+            parts: facts.parts.len(),
+            asked: None,
+            missing: missing(&gaps, &facts.name, cell),
+            rows: Some(facts.rows),
+            rejected: Some(rejected.fold(0, u64::saturating_add)),
+            published_rows: table.and_then(|table| published_rows(table, cell)),
+            more_than_published: table.and_then(|table| facts.more_than_published(table)),
+            bytes: facts
+                .parts
+                .iter()
+                .map(|part| part.output.bytes)
+                .fold(0, u64::saturating_add),
+            time_unit: table.and_then(time_unit),
+            time_min: facts.parts.iter().filter_map(|part| part.time_min).min(),
+            time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
+        }
+    };
+    let tables = manifest.tables.iter().flat_map(TableFacts::by_cell);
+    let tables: Vec<TableInventory> = tables.map(inventory).collect();
+    let cells = manifest.cells();
+    let names = known.into_iter().flat_map(|trace| trace.tables);
+    let absent = names.flat_map(|table| absent(table.name, &tables, &cells));
+    Inventory {
+        what: "lake",
+        synthetic: manifest.origin.synthetic,
+        finished: Some(finished),
+        absent: absent.collect(),
+        trace: manifest.origin.trace,
+        tables,
+        shards: None,
+    }
+}
+
+/// A table that a lake doesn't have, or the cells that lack it: `jobs of cell b`.
+fn absent(
+    name: &str,
+    tables: &[TableInventory],
+    cells: &BTreeSet<Option<CellName>>,
+) -> Vec<String> {
+    let own = tables.iter().filter(|table| table.name == name);
+    let own: BTreeSet<Option<CellName>> = own.map(|table| table.cell).collect();
+    if own.is_empty() {
+        return vec![name.to_owned()];
+    }
+    let lacking = cells.difference(&own);
+    let lacking = lacking.map(|cell| format!("{name}{}", of_cell(*cell)));
+    lacking.collect()
+}
+
+/// The file numbers of a table that keep the lake from being the whole trace.
+fn missing(gaps: &[TableGap], table: &str, cell: Option<CellName>) -> Vec<u32> {
+    let gaps = gaps
+        .iter()
+        .filter(|gap| (gap.table, gap.cell) == (table, cell));
+    let runs = gaps.flat_map(|gap| match &gap.gap {
+        Gap::Parts { missing, .. } => &missing[..],
+        Gap::Absent | Gap::Rows { .. } => &[],
+    });
+    let numbers = runs.flat_map(|&(first, last)| first..=last);
+    numbers.take(LISTED).collect()
+}
+
+fn published_rows(table: &Table, cell: Option<CellName>) -> Option<u64> {
+    table.published_in(cell).map(|published| published.rows)
+}
+
+/// The unit of a table's time column, such as `microseconds`.
+fn time_unit(table: &Table) -> Option<&'static str> {
+    let unit = table.columns[table.time?].unit?;
+    unit.split_once(" since ").map(|(unit, _)| unit)
+}
+
+fn inspect_source(path: &Location) -> Result<Inventory> {
+    let mut request = Request::new(path);
+    request.allow_missing = true;
+    request.checksums = ChecksumSource::None;
+    let plan = plan(&request)?;
+    let mut tables = Vec::new();
+    for table in &plan.tables {
+        let whole = plan.stream_of(table.rank);
+        let keys = table.parts.iter().map(|part| part.key);
+        let keys = keys.chain(table.missing.iter().copied());
+        let cells: BTreeSet<Option<CellName>> = keys.map(|key| key.cell).collect();
+        let cells = if whole.is_some() {
+            BTreeSet::from([None])
+        } else {
+            cells
+        };
+        for cell in cells {
+            let parts = table.parts.iter().filter(|part| part.key.cell == cell);
+            let missing = table.missing.iter().filter(|key| key.cell == cell);
+            let bytes = parts.clone().map(|part| part.bytes);
+            tables.push(TableInventory {
+                name: table.order.table.name.to_owned(),
+                cell,
+                parts: parts.count() + usize::from(whole.is_some()),
+                asked: None,
+                missing: missing.map(|key| key.file_number).collect(),
+                rows: None,
+                rejected: None,
+                published_rows: published_rows(table.order.table, cell),
+                more_than_published: None,
+                bytes: bytes
+                    .chain(whole.map(|stream| stream.bytes))
+                    .fold(0, u64::saturating_add),
+                time_unit: time_unit(table.order.table),
+                time_min: None,
+                time_max: None,
+            });
+        }
+    }
+    Ok(Inventory {
+        what: "source",
+        synthetic: plan.origin.synthetic,
+        finished: None,
+        trace: plan.trace.name.to_owned(),
+        tables,
+        absent: plan.absent,
+        shards: None,
+    })
+}

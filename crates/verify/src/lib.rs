@@ -1,0 +1,540 @@
+//! A second opinion on a lake: its files against its manifest and, if the source is at hand, every
+//! value against the source, read with flate2, the csv crate and separate code.
+//!
+//! Nothing that converted a row is used here. [`release`](mod@release) makes a verified lake publishable, and
+//! [`inspect`](mod@inspect) lists what is in a lake or a source.
+//!
+//! ```
+//! use tracelake_core::ErrorKind;
+//! use tracelake_location::Location;
+//! use tracelake_verify::verify;
+//!
+//! # let nowhere = std::env::temp_dir().join("tracelake-nothing-to-verify");
+//! let lake = Location::from(nowhere.as_path());
+//! assert_eq!(verify(&lake, None, 2, &|_| {}).unwrap_err().kind(), ErrorKind::Refused);
+//! ```
+
+mod catch;
+mod derived;
+pub mod inspect;
+mod number;
+mod output;
+mod parsed;
+pub mod release;
+mod release_files;
+mod released;
+mod statistics;
+mod text;
+mod values;
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use tracelake_convert::discover;
+use tracelake_convert::lake_file::count_lines;
+use tracelake_convert::plan::{ChecksumSource, Plan, Request, plan, table_names};
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::event::{Event, EventSink};
+use tracelake_core::options::Format;
+use tracelake_core::part_key::CELL;
+use tracelake_core::words::for_shell;
+use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, is_relative};
+use tracelake_lake::store::{files, foreign_files, inside, read_manifest};
+use tracelake_location::{Location, LocationKind};
+use tracelake_schema::arrow::{arrow_schema, fingerprint};
+use tracelake_schema::{Table, Trace};
+use tracelake_source as source;
+
+use catch::catch;
+use derived::verify_derived;
+use output::Output;
+use released::verify_release;
+use values::{SourceFile, Sources, verify_values};
+
+/// The result of a verification.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The manifest of the lake.
+    pub manifest: Manifest,
+    /// Parts checked.
+    pub parts: usize,
+    /// Values compared with the source.
+    pub values: u64,
+    /// Parts of the source that the lake doesn't have.
+    pub not_converted: usize,
+    /// Parts of the lake that weren't compared with a source, because it is of another cell.
+    pub not_compared: usize,
+    /// Everything that is wrong, in the order of the manifest.
+    pub findings: Vec<Error>,
+}
+
+impl Verdict {
+    /// The kind of the findings: [`ErrorKind::Corrupt`] if the lake is damaged,
+    /// [`ErrorKind::Failed`] if all that is known is that files couldn't be read, and `None` if nothing
+    /// is wrong.
+    #[must_use]
+    pub fn kind(&self) -> Option<ErrorKind> {
+        let mut kinds = self.findings.iter().map(Error::kind);
+        match kinds.len() {
+            0 => None,
+            _ if kinds.all(|kind| kind == ErrorKind::Failed) => Some(ErrorKind::Failed),
+            _ => Some(ErrorKind::Corrupt),
+        }
+    }
+}
+
+/// Reads the manifest of a lake. If something else is there, or nothing, the error says so.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if `root` isn't a finished lake; [`ErrorKind::Corrupt`] if its manifest is damaged.
+pub(crate) fn manifest_of(root: &Location) -> Result<Manifest> {
+    read_manifest(root).map_err(|error| {
+        // After any other error of a server, a second question would wait for it once more.
+        let may_ask = error.kind() == ErrorKind::Refused || root.as_path().is_some();
+        let instead = may_ask.then(|| found_instead(root)).flatten();
+        instead.map_or(error, |instead| instead.at(root))
+    })
+}
+
+/// Names what is in place of a lake, if that can be told.
+fn found_instead(root: &Location) -> Option<Error> {
+    let (reason, hint) = match root.kind().ok()? {
+        None => (
+            "not a finished lake: there is nothing here",
+            "check the path".to_owned(),
+        ),
+        Some(LocationKind::File { .. } | LocationKind::Other) => (
+            "not a lake but a file",
+            "name the directory of the lake".to_owned(),
+        ),
+        Some(LocationKind::Directory) if discover::is_source(root) => (
+            "not a lake but a source: it has files of tables",
+            format!(
+                "make a lake of it first: tracelake convert {} lake",
+                for_shell(root)
+            ),
+        ),
+        Some(LocationKind::Directory) => return None,
+    };
+    Some(Error::new(ErrorKind::Refused, reason).hint(hint))
+}
+
+/// A lake that is about to be verified.
+#[derive(Debug)]
+pub struct Verification {
+    root: Location,
+    manifest: Manifest,
+    trace: &'static Trace,
+    plan: Option<Plan>,
+}
+
+impl Verification {
+    /// Reads the manifest of the lake at `root` and, if `source` is given, finds the source files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
+    /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
+    pub fn open(root: &Location, source: Option<&Location>) -> Result<Self> {
+        let manifest = manifest_of(root)?;
+        let trace = known_trace(root, &manifest)?;
+        let plan = match source {
+            None => None,
+            Some(source) => {
+                let plan = source_plan(source, trace)?;
+                fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
+                Some(plan)
+            }
+        };
+        Ok(Self {
+            root: root.to_owned(),
+            manifest,
+            trace,
+            plan,
+        })
+    }
+
+    /// How many parts [`Verification::run`] checks.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.manifest.parts().count() as u64
+    }
+
+    /// The bytes that the [`Event::Read`]s of [`Verification::run`] add up to.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let parts = self.manifest.parts();
+        parts.fold(0, |bytes, (_, part)| {
+            bytes.saturating_add(part.output.bytes)
+        })
+    }
+
+    /// Checks the lake against its manifest, its source if there is one, and the files of its release
+    /// if it was released.
+    ///
+    /// # Errors
+    /// If threads can't be started or a directory can't be listed. What is wrong with the lake itself
+    /// is in [`Verdict::findings`].
+    ///
+    /// # Memory
+    /// The manifest, and for each thread a batch of rows, a row of the source and a page of a column.
+    pub fn run(self, threads: usize, watch: EventSink<'_>) -> Result<Verdict> {
+        let Self {
+            root,
+            manifest,
+            trace,
+            plan,
+        } = self;
+        let mut verdict = verify_lake(&root, manifest, trace, plan.as_ref(), threads, watch)?;
+        match verify_release(&root, trace, &verdict.manifest) {
+            Ok(findings) => verdict.findings.extend(findings),
+            Err(error) => verdict.findings.push(error),
+        }
+        Ok(verdict)
+    }
+}
+
+/// Verifies a lake: [`Verification::open`], then [`Verification::run`].
+///
+/// # Errors
+/// As those two.
+pub fn verify(
+    root: &Location,
+    source: Option<&Location>,
+    threads: usize,
+    watch: EventSink<'_>,
+) -> Result<Verdict> {
+    Verification::open(root, source)?.run(threads, watch)
+}
+
+/// The trace of a lake.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if this version doesn't know it.
+pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<&'static Trace> {
+    tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
+        let name = escape(manifest.origin.trace.as_bytes(), 80);
+        Error::new(
+            ErrorKind::Refused,
+            format!("a lake of the trace '{name}', which is not known"),
+        )
+        .at(root)
+        .hint("use the version of tracelake that made it")
+    })
+}
+
+/// Checks a lake against its manifest and the plan of its source, but not the files of its release.
+///
+/// # Errors
+/// If threads can't be started or a directory can't be listed.
+pub(crate) fn verify_lake(
+    root: &Location,
+    manifest: Manifest,
+    trace: &'static Trace,
+    plan: Option<&Plan>,
+    threads: usize,
+    watch: EventSink<'_>,
+) -> Result<Verdict> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        let reason = format!("cannot start {threads} threads: {error}");
+        Error::new(ErrorKind::Failed, reason)
+    })?;
+    let miscounted = manifest.check_counts().err();
+    let miscounted = miscounted.map(|error| error.of_kind(ErrorKind::Corrupt));
+    let mut findings: Vec<Error> = miscounted.into_iter().collect();
+    findings.extend(strays(root, &manifest)?);
+    findings.extend(contradictions(root, trace, &manifest));
+    let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
+    // The parts of one source are compared with it in one pass.
+    let same_source = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
+        (a.0, a.1.cell, &a.1.source.path) == (b.0, b.1.cell, &b.1.source.path)
+    };
+    let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
+    let lake = LakeView {
+        root,
+        trace,
+        format: manifest.origin.options.format,
+        manifest: &manifest,
+        sources: plan.map(|plan| Sources::new(plan, &manifest)),
+        watch,
+    };
+    let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
+        let checked = groups.par_iter().map(|parts| lake.verify_parts(parts));
+        checked.flatten_iter().collect()
+    });
+    let sources = lake.sources.as_ref();
+    let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
+    let not_compared = sources.map_or(0, |sources| {
+        let parts = parts.iter().filter(|(_, part)| !sources.has_cell(part));
+        parts.count()
+    });
+    let parts = parts.len();
+    let values = checked.iter().map(|(values, _)| values).sum();
+    findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
+    Ok(Verdict {
+        manifest,
+        parts,
+        values,
+        not_converted,
+        not_compared,
+        findings,
+    })
+}
+
+/// Finds the files of a source, however few: the manifest says which ones are needed.
+fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
+    let mut request = Request::new(source);
+    request.trace = Some(trace);
+    request.allow_missing = true;
+    request.checksums = ChecksumSource::None;
+    plan(&request)
+}
+
+/// Refuses a source that has no cell of the lake, so that nothing could be compared.
+fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
+    let cell = manifest.cells().into_iter().next().flatten();
+    let Some((cells, cell)) = trace.cells.as_ref().zip(cell) else {
+        return Ok(());
+    };
+    let sources = Sources::new(plan, manifest);
+    if manifest.parts().any(|(_, part)| sources.has_cell(part)) {
+        return Ok(());
+    }
+    let directory = cells.directory_of(cell);
+    let hint = format!(
+        "name the directory of a cell of the lake, such as {directory}, or one that holds several"
+    );
+    Err(Error::new(ErrorKind::Usage, "is of no cell of the lake").hint(hint))
+}
+
+/// Files in the directories of tables that the manifest doesn't name, whatever their names: a program that
+/// reads a whole directory may read them, too.
+fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
+    let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
+    let mut found = BTreeSet::from_iter(files(root, &table_names())?);
+    found.extend(foreign_files(root, &table_names())?);
+    let strays = found.into_iter().filter(|path| !named.contains(&path[..]));
+    let finding = |path: String| {
+        corrupt("is not in the manifest")
+            .at(root.join(&path))
+            .hint("move it out of the lake")
+    };
+    Ok(strays.map(finding).collect())
+}
+
+/// Impossible claims of the manifest about tables and parts.
+fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
+    let mut findings = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut files = BTreeSet::new();
+    for file in manifest.files() {
+        if !files.insert(&file.path) {
+            let finding = corrupt("two parts of the manifest name this file");
+            findings.push(finding.at(root.join(&file.path)).hint(AGAIN));
+        }
+    }
+    for facts in &manifest.tables {
+        let finding = |reason: &str| {
+            corrupt(reason)
+                .at(root)
+                .field(facts.name.clone())
+                .hint(AGAIN)
+        };
+        let known = trace
+            .table(&facts.name)
+            .map(|table| fingerprint(&arrow_schema(table)));
+        if known.is_some_and(|known| known != facts.schema_fingerprint) {
+            findings.push(finding("the manifest names another schema"));
+        }
+        for part in &facts.parts {
+            if !seen.insert((&facts.name, part.key())) {
+                findings.push(finding("the manifest names a part twice"));
+            }
+            if !is_in_cell(part) {
+                findings.push(finding(
+                    "the manifest gives a part another cell than its directory",
+                ));
+            }
+            let name = part.output.path.rsplit('/').next().unwrap_or_default();
+            let number = format!("part-{:05}", part.file_number);
+            let rest = name.strip_prefix(&number);
+            if !rest.is_some_and(|rest| rest.starts_with(['-', '.'])) {
+                findings.push(finding(
+                    "the manifest gives a part another number than its file",
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether the output of a part is in the directory of its cell.
+fn is_in_cell(part: &PartFacts) -> bool {
+    let mut names = part.output.path.split('/').skip(1);
+    let named = names.find_map(|name| name.strip_prefix(CELL));
+    named == part.cell
+}
+
+fn corrupt(reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, reason)
+}
+
+/// The lake to check every part against.
+struct LakeView<'a> {
+    root: &'a Location,
+    trace: &'static Trace,
+    format: Format,
+    manifest: &'a Manifest,
+    sources: Option<Sources<'a>>,
+    watch: EventSink<'a>,
+}
+
+impl<'a> LakeView<'a> {
+    /// Checks the parts of one table made from one source. For each: how many values were compared with
+    /// the source, and what is wrong.
+    fn verify_parts(&self, parts: &[(&str, &PartFacts)]) -> Vec<(u64, Option<Error>)> {
+        let facts: Vec<&PartFacts> = parts.iter().map(|(_, part)| *part).collect();
+        let mut source = None;
+        let mut checked = Vec::new();
+        for (table, part) in parts {
+            let found = self.verify_part(table, part, &facts, &mut source);
+            (self.watch)(Event::Read {
+                bytes: part.output.bytes,
+            });
+            checked.push(match found {
+                Ok(values) => (values, None),
+                Err(error) => (0, Some(error)),
+            });
+        }
+        checked
+    }
+
+    /// Checks one part; returns how many values were compared with the source.
+    fn verify_part(
+        &self,
+        table: &str,
+        part: &PartFacts,
+        of_source: &[&PartFacts],
+        source: &mut Option<SourceFile<'a>>,
+    ) -> Result<u64> {
+        let table = self.trace.table(table).ok_or_else(|| {
+            let table = escape(table.as_bytes(), 80);
+            corrupt(format!("the manifest names the unknown table '{table}'")).at(self.root)
+        })?;
+        (self.watch)(Event::Started {
+            table: table.name,
+            part: part.key(),
+        });
+        let path = verify_file(self.root, &part.output)?;
+        let rejects = match &part.rejects {
+            Some(rejects) => Some(verify_file(self.root, rejects)?),
+            None => None,
+        };
+        verify_rejects(part, rejects.as_ref())?;
+        let values =
+            catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
+                .map_err(|error| error.or_at(path))?;
+        (self.watch)(Event::Verified {
+            table: table.name,
+            part: part.key(),
+            rows: part.rows_out,
+        });
+        Ok(values)
+    }
+
+    /// Checks the content of an output, whose digest is right.
+    fn verify_output(
+        &self,
+        table: &'static Table,
+        part: &PartFacts,
+        path: &Location,
+        rejects: Option<&Location>,
+        of_source: &[&PartFacts],
+        source: &mut Option<SourceFile<'a>>,
+    ) -> Result<u64> {
+        if !is_relative(&part.source.path) {
+            let shown = escape(part.source.path.as_bytes(), 200);
+            let reason =
+                format!("the manifest names its source {shown}, which leads out of the source");
+            return Err(corrupt(reason).at(path).hint(AGAIN));
+        }
+        let output = Output::open(path, self.format)?;
+        let rows = output.rows()?;
+        if rows != part.rows_out {
+            let expected = part.rows_out;
+            let reason = format!("its footer says {rows} rows, the manifest {expected}");
+            return Err(corrupt(reason).at(path).hint(AGAIN));
+        }
+        if fingerprint(output.schema()) != fingerprint(&arrow_schema(table)) {
+            let reason = format!("does not match the schema of {}", table.name);
+            return Err(corrupt(reason).at(path).hint(AGAIN));
+        }
+        if let Some(time) = table.time
+            && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
+        {
+            let reason = "its time range is not the one in the manifest";
+            return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
+        }
+        let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
+            return Ok(0);
+        };
+        output.check_statistics()?;
+        let mut derived = self.trace.derived.iter();
+        if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
+            return verify_derived(self.root, derived, part, output);
+        }
+        let source = match source {
+            Some(source) => source,
+            None => source.insert(SourceFile::find(sources, self.manifest, table, of_source)?),
+        };
+        verify_values(source, table, part, output, rejects)
+    }
+}
+
+/// Compares the number of lines of a rejects file with the manifest.
+fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
+    let lines = match rejects {
+        None => 0,
+        Some(path) => count_lines(path)?,
+    };
+    if lines != part.rows_rejected {
+        let reason = format!(
+            "{lines} rows are rejected, the manifest says {}",
+            part.rows_rejected
+        );
+        return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));
+    }
+    Ok(())
+}
+
+/// The hint for a file of the lake that isn't what was committed.
+const AGAIN: &str = "run convert again to make it anew";
+
+/// Checks that a file has the bytes it was committed with.
+fn verify_file(root: &Location, facts: &FileFacts) -> Result<Location> {
+    let path = inside(root, &facts.path)?;
+    let found = source::fingerprint(&path).map_err(|error| {
+        // A file that is missing is damage; one that exists and can't be read is a failure.
+        let error = error.hint(AGAIN);
+        if path.is_file() {
+            error
+        } else {
+            error.of_kind(ErrorKind::Corrupt)
+        }
+    })?;
+    if found.bytes != facts.bytes {
+        let reason = format!(
+            "has {} bytes, but the manifest says {}",
+            found.bytes, facts.bytes
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    if found.sha256 != facts.sha256 {
+        let reason = format!(
+            "has SHA-256 {}, but the manifest says {}",
+            found.sha256, facts.sha256
+        );
+        return Err(corrupt(reason).at(path).hint(AGAIN));
+    }
+    Ok(path)
+}

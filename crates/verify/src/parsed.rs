@@ -1,0 +1,385 @@
+//! Rows of JSON lines and of quoted CSV as trees of values, and how they compare with a lake.
+//!
+//! JSON, and structs and lists as Python prints them, are read here by separate code. It goes only
+//! as deep as the table does, whatever the text holds.
+
+use std::fmt;
+
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, cast::AsArray};
+use csv::ByteRecord;
+use serde::de::IgnoredAny;
+use tracelake_core::field_order::FieldOrder;
+use tracelake_schema::{Column, Kind, Syntax};
+
+use super::number;
+
+/// A value of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ParsedValue {
+    Null,
+    /// A number, a boolean or any other word without quotes.
+    Word(String),
+    Text(String),
+    List(Vec<ParsedValue>),
+    /// Only the fields that are present.
+    Struct(Vec<(&'static str, ParsedValue)>),
+}
+
+impl fmt::Display for ParsedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Word(text) | Self::Text(text) => f.write_str(text),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Self::Struct(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {value}"));
+                write!(f, "{{{}}}", fields.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// The values of a row, one for each column of the table; the error says why there are none.
+pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<ParsedValue>, String> {
+    let columns = order.table.columns;
+    if order.table.syntax == Syntax::Json {
+        let line = record.get(0).unwrap_or_default();
+        serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
+        let line = str::from_utf8(line).map_err(|error| error.to_string())?;
+        let mut reader = ValueReader::new(line, Syntax::Json);
+        let mut row = reader.fields(columns)?;
+        reader.end()?;
+        let mut value = |column: &Column| {
+            let at = row.iter().position(|(name, _)| *name == column.content);
+            at.map_or(ParsedValue::Null, |at| row.swap_remove(at).1)
+        };
+        return Ok(columns.iter().map(&mut value).collect());
+    }
+    if record.len() != order.fields.len() {
+        return Err(format!("the source has {} fields", record.len()));
+    }
+    let mut values = vec![ParsedValue::Null; columns.len()];
+    for (field, text) in order.fields.iter().zip(record) {
+        let text = str::from_utf8(text).map_err(|error| error.to_string())?;
+        values[field.index] = match field.column.kind {
+            _ if text.is_empty() => ParsedValue::Null,
+            Kind::Struct | Kind::List => {
+                let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
+                let value = reader.value(field.column)?;
+                reader.end()?;
+                value
+            }
+            _ => ParsedValue::Text(text.to_owned()),
+        };
+    }
+    Ok(values)
+}
+
+/// Reads JSON or what Python prints, from the front.
+struct ValueReader<'a> {
+    rest: &'a str,
+    is_json: bool,
+}
+
+impl<'a> ValueReader<'a> {
+    fn new(text: &'a str, syntax: Syntax) -> Self {
+        let is_json = syntax == Syntax::Json;
+        Self {
+            rest: text,
+            is_json,
+        }
+    }
+
+    /// Takes a mark, and the blanks before it, if it comes next.
+    fn takes(&mut self, mark: char) -> bool {
+        self.rest = self.rest.trim_start();
+        match self.rest.strip_prefix(mark) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, mark: char) -> Result<(), String> {
+        if self.takes(mark) {
+            return Ok(());
+        }
+        let found = self.rest.chars().next();
+        Err(match found {
+            Some(found) => format!("the source has '{found}' where '{mark}' belongs"),
+            None => format!("the source ends where '{mark}' belongs"),
+        })
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        match self.rest.trim_start() {
+            "" => Ok(()),
+            rest => Err(format!("the source continues with '{rest}'")),
+        }
+    }
+
+    fn value(&mut self, column: &Column) -> Result<ParsedValue, String> {
+        self.rest = self.rest.trim_start();
+        match (self.rest.chars().next(), column.kind) {
+            (Some('{'), Kind::Struct) => self.fields(column.fields).map(ParsedValue::Struct),
+            (Some('['), Kind::List) => self.items(column),
+            (Some('"'), _) => self.string('"').map(ParsedValue::Text),
+            (Some('\''), _) if !self.is_json => self.string('\'').map(ParsedValue::Text),
+            _ => self.word(),
+        }
+    }
+
+    /// The fields of an object; each is a column, and none comes twice.
+    fn fields(
+        &mut self,
+        columns: &'static [Column],
+    ) -> Result<Vec<(&'static str, ParsedValue)>, String> {
+        let mut fields: Vec<(&str, ParsedValue)> = Vec::new();
+        self.expect('{')?;
+        if self.takes('}') {
+            return Ok(fields);
+        }
+        loop {
+            self.rest = self.rest.trim_start();
+            let quote = if self.is_json || self.rest.starts_with('"') {
+                '"'
+            } else {
+                '\''
+            };
+            let name = self.string(quote)?;
+            let column = columns.iter().find(|column| column.content == name);
+            let column = column.ok_or_else(|| format!("the source has the name '{name}'"))?;
+            if fields.iter().any(|(known, _)| *known == name) {
+                return Err(format!("the source has the name '{name}' twice"));
+            }
+            self.expect(':')?;
+            fields.push((column.content, self.value(column)?));
+            if self.takes('}') {
+                return Ok(fields);
+            }
+            self.expect(',')?;
+        }
+    }
+
+    /// The items of a list; numpy puts nothing but blanks between them.
+    fn items(&mut self, column: &Column) -> Result<ParsedValue, String> {
+        let item = column
+            .fields
+            .first()
+            .expect("the catalog gives every list an item");
+        let mut items = Vec::new();
+        self.expect('[')?;
+        while !self.takes(']') {
+            if !items.is_empty() && !self.takes(',') && self.is_json {
+                self.expect(',')?;
+            }
+            items.push(self.value(item)?);
+        }
+        Ok(ParsedValue::List(items))
+    }
+
+    fn string(&mut self, quote: char) -> Result<String, String> {
+        let starts = self.rest.starts_with(quote);
+        let end = closing(self.rest, quote).filter(|_| starts);
+        let end = end.ok_or("the source has a string that doesn't end")?;
+        let (string, rest) = self.rest.split_at(end + 1);
+        self.rest = rest;
+        if self.is_json {
+            serde_json::from_str(string).map_err(|error| error.to_string())
+        } else {
+            Ok(unescaped(&string[1..end]))
+        }
+    }
+
+    fn word(&mut self) -> Result<ParsedValue, String> {
+        let mark = |c: char| c.is_whitespace() || "{}[]:,'\"".contains(c);
+        let end = self.rest.find(mark).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        match word {
+            "" => Err("the source has no value where one belongs".to_owned()),
+            "null" if self.is_json => Ok(ParsedValue::Null),
+            "None" if !self.is_json => Ok(ParsedValue::Null),
+            word => Ok(ParsedValue::Word(word.to_owned())),
+        }
+    }
+}
+
+/// Where a string ends that starts with a quote.
+fn closing(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, character) in text.char_indices().skip(1) {
+        if character == quote && !escaped {
+            return Some(at);
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    None
+}
+
+/// The value of a Python string literal without its quotes.
+fn unescaped(inner: &str) -> String {
+    let mut pieces = inner.split('\\');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    while let Some(piece) = pieces.next() {
+        let (digits, replaced) = match piece.chars().next() {
+            // The piece between two backslashes side by side is empty.
+            None => {
+                text.push('\\');
+                text.push_str(pieces.next().unwrap_or_default());
+                continue;
+            }
+            Some('x') => (2, None),
+            Some('u') => (4, None),
+            Some('U') => (8, None),
+            Some('n') => (0, Some('\n')),
+            Some('r') => (0, Some('\r')),
+            Some('t') => (0, Some('\t')),
+            other => (0, other),
+        };
+        let number = piece.get(1..1 + digits).unwrap_or_default();
+        let number = u32::from_str_radix(number, 16).ok();
+        text.extend(replaced.or(number.and_then(char::from_u32)));
+        let first = piece.chars().next().map_or(0, char::len_utf8);
+        text.push_str(piece.get(first + digits..).unwrap_or_default());
+    }
+    text
+}
+
+/// Whether a value of the source equals that of an array in a row.
+pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, row: usize) -> bool {
+    let text = match value {
+        ParsedValue::Null => return array.is_null(row),
+        _ if array.is_null(row) => return false,
+        ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
+        ParsedValue::List(_) | ParsedValue::Struct(_) => "",
+    };
+    match column.kind {
+        Kind::Integer => {
+            let sentinel = other_spellings(column).find(|(spelling, _)| *spelling == text);
+            let expected = sentinel.map_or_else(|| number::integer(text), |(_, value)| Some(value));
+            expected == Some(array.as_primitive::<Int64Type>().value(row))
+        }
+        Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Float => number::float(text).is_some_and(|expected| {
+            expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
+        }),
+        Kind::Boolean => {
+            let names = if array.as_boolean().value(row) {
+                ["1", "True", "true"]
+            } else {
+                ["0", "False", "false"]
+            };
+            names.contains(&text)
+        }
+        Kind::Text => {
+            matches!(value, ParsedValue::Text(text) if text == array.as_string::<i32>().value(row))
+        }
+        Kind::Struct => match value {
+            ParsedValue::Struct(fields) => {
+                let columns = column.fields.iter().zip(array.as_struct().columns());
+                columns.into_iter().all(|(column, array)| {
+                    let value = fields.iter().find(|(name, _)| *name == column.content);
+                    equals(
+                        column,
+                        value.map_or(&ParsedValue::Null, |(_, value)| value),
+                        array,
+                        row,
+                    )
+                })
+            }
+            _ => false,
+        },
+        Kind::List => match value {
+            ParsedValue::List(items) => {
+                let found = array.as_list::<i32>().value(row);
+                let column = column
+                    .fields
+                    .first()
+                    .expect("the catalog gives every list an item");
+                let mut items = items.iter().enumerate();
+                items.len() == found.len()
+                    && items.all(|(at, item)| equals(column, item, &found, at))
+            }
+            _ => false,
+        },
+    }
+}
+
+/// The other spellings of sentinels, each with its value.
+fn other_spellings(column: &Column) -> impl Iterator<Item = (&'static str, i64)> {
+    let sentinels = column.sentinels.iter();
+    sentinels.filter_map(|sentinel| Some((sentinel.also?, sentinel.value)))
+}
+
+/// How many integers in a value use another spelling of a sentinel.
+pub(super) fn count_other_spellings(column: &Column, value: &ParsedValue) -> u64 {
+    match value {
+        ParsedValue::Null => 0,
+        ParsedValue::Struct(fields) => {
+            let columns = column.fields.iter();
+            let count = |field: &Column| {
+                let value = fields.iter().find(|(name, _)| *name == field.content);
+                value.map_or(0, |(_, value)| count_other_spellings(field, value))
+            };
+            columns.map(count).sum()
+        }
+        ParsedValue::List(items) => {
+            let item = column
+                .fields
+                .first()
+                .expect("the catalog gives every list an item");
+            items
+                .iter()
+                .map(|value| count_other_spellings(item, value))
+                .sum()
+        }
+        ParsedValue::Word(text) | ParsedValue::Text(text) => other_spellings(column)
+            .filter(|(spelling, _)| spelling == text)
+            .count() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_encode::cell::tests::TABLE;
+
+    use super::*;
+
+    /// The value of a column of the table that has one of every kind, as Python prints it.
+    fn python(name: &str, text: &str) -> Result<String, String> {
+        let (_, column) = TABLE.column(name).unwrap();
+        let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
+        let value = reader.value(column)?;
+        reader.end().map(|()| value.to_string())
+    }
+
+    #[test]
+    fn python_is_read() {
+        let (structs, lists) = (TABLE.columns[5], TABLE.columns[7]);
+        let name = structs.fields[0].content;
+        let text = format!("{{'{name}': 0.5}}");
+        assert_eq!(python(structs.name, &text), Ok(format!("{{{name}: 0.5}}")));
+        for (text, read) in [
+            ("[1 2\n 3]", "[1, 2, 3]"),
+            ("[007, 00, -0]", "[007, 00, -0]"),
+            ("[None, 5]", "[null, 5]"),
+            ("[]", "[]"),
+            ("['\\\\x41 \\x41\\u00e9\\n']", "[\\x41 Aé\n]"),
+        ] {
+            assert_eq!(python(lists.name, text), Ok(read.to_owned()));
+        }
+        for broken in ["[", "[1", "[1]]", "['a", "[{]", ""] {
+            python(lists.name, broken).unwrap_err();
+        }
+        python(lists.name, &"[".repeat(1 << 20)).unwrap_err();
+    }
+}

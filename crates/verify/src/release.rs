@@ -1,0 +1,90 @@
+//! Makes a finished lake publishable: verifies it and writes the files of a release.
+
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::event::EventSink;
+use tracelake_core::origin::encoding_of;
+use tracelake_core::part_key::of_cell;
+use tracelake_lake::store::{Lake, manifest_facts, read_manifest};
+use tracelake_location::Location;
+
+use crate::release_files::{Completeness, completeness, release_files};
+use crate::{Verdict, known_trace, manifest_of, verify_lake};
+
+/// Gaps that a lake may have and still be released; the card names them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allow {
+    /// Rows that were rejected.
+    pub rejects: bool,
+    /// Published parts, tables or rows.
+    pub missing: bool,
+}
+
+/// Verifies a lake and writes the files of its release. If anything is wrong with the lake, nothing is
+/// written, and [`Verdict::findings`] has what is wrong.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
+/// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
+/// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails.
+pub fn release(
+    root: &Location,
+    allow: Allow,
+    threads: usize,
+    watch: EventSink<'_>,
+) -> Result<Verdict> {
+    manifest_of(root)?;
+    let lake = Lake::open(root)?;
+    if !lake.progress()?.complete {
+        return Err(refused("not a finished lake: a run on it was broken off")
+            .at(root)
+            .hint("run convert until it succeeds"));
+    }
+    // The manifest read before the lock may be another run's.
+    let manifest_file = manifest_facts(root)?;
+    let manifest = read_manifest(root)?;
+    let trace = known_trace(root, &manifest)?;
+    let encoding = manifest.origin.encoding;
+    let known = encoding_of(trace.name);
+    if encoding != known {
+        let version = escape(manifest.origin.version.as_bytes(), 40);
+        let reason = format!(
+            "version {version} made it, in encoding {encoding}; the encoding of this program is {known}"
+        );
+        return Err(refused(reason)
+            .at(root)
+            .hint("release it with that version, or convert again with this one"));
+    }
+    check_complete(root, &completeness(trace, &manifest), allow)?;
+    let verdict = verify_lake(root, manifest, trace, None, threads, watch)?;
+    if verdict.findings.is_empty() {
+        let release = release_files(trace, &verdict.manifest, &manifest_file)?;
+        lake.put_release(&release.sums, &release.files, &manifest_file.sha256)?;
+    }
+    Ok(verdict)
+}
+
+fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) -> Result<()> {
+    if !completeness.cells.is_empty() && !allow.missing {
+        let reason = format!("these cells are missing: {}", completeness.cells.join(", "));
+        return Err(refused(reason)
+            .at(root)
+            .hint("convert them too, or pass --allow-missing, and the card says so"));
+    }
+    if let Some(missing) = completeness.gaps.first().filter(|_| !allow.missing) {
+        return Err(refused(missing.gap.describe())
+            .at(root)
+            .field(format!("{}{}", missing.table, of_cell(missing.cell)))
+            .hint("convert the rest too, or pass --allow-missing, and the card says so"));
+    }
+    if completeness.rejected > 0 && !allow.rejects {
+        let reason = format!("rejected rows: {}", completeness.rejected);
+        return Err(refused(reason)
+            .at(root)
+            .hint("fix them, or pass --allow-rejects, and the card says so"));
+    }
+    Ok(())
+}
+
+fn refused(reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Refused, reason)
+}

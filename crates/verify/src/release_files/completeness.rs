@@ -1,0 +1,291 @@
+//! How much of a trace a lake has, as far as that can be known.
+
+use std::collections::BTreeSet;
+
+use tracelake_core::part_key::{CellName, of_cell};
+use tracelake_core::words::ranges;
+use tracelake_lake::manifest::{Manifest, PartFacts};
+use tracelake_schema::{Files, Table, Trace};
+
+/// The gaps between a lake and its trace.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Completeness {
+    /// The cells that a lake of some cells doesn't have.
+    pub cells: Vec<CellName>,
+    /// The tables that aren't complete, in the order of the trace.
+    pub gaps: Vec<TableGap>,
+    /// Tables whose complete size isn't known; `jobs of cell b` in a lake that is partitioned by cell.
+    pub unknown: Vec<String>,
+    /// Rejected rows.
+    pub rejected: u64,
+}
+
+/// The gap of a lake in one table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TableGap {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The cell, in a lake that is partitioned by cell.
+    pub cell: Option<CellName>,
+    /// The missing pieces.
+    pub gap: Gap,
+}
+
+/// The missing pieces of a table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// The whole table, whose number of parts isn't known.
+    Absent,
+    /// Parts.
+    Parts {
+        /// The number of parts of the complete table: as published, or as the names of its files say if
+        /// that is more.
+        total: u32,
+        /// The missing file numbers below `total`: the first and the last of each run.
+        missing: Vec<(u32, u32)>,
+    },
+    /// Rows: all known parts are here, and still their number isn't the published one.
+    Rows {
+        /// Rows read from the source.
+        read: u64,
+        /// Rows published.
+        published: u64,
+    },
+}
+
+/// The number of file numbers in runs.
+pub(super) fn count(runs: &[(u32, u32)]) -> u64 {
+    let runs = runs.iter();
+    runs.map(|(first, last)| u64::from(*last) - u64::from(*first) + 1)
+        .sum()
+}
+
+impl Gap {
+    /// Describes what is missing: `2 of 500 parts are missing: 0, 7`.
+    #[must_use]
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Absent => "the table is missing".to_owned(),
+            Self::Parts { total, missing } => format!(
+                "{} of {total} parts are missing: {}",
+                count(missing),
+                ranges(missing.iter().copied())
+            ),
+            Self::Rows { read, published } => {
+                format!("{read} rows were read, but {published} were published")
+            }
+        }
+    }
+}
+
+/// Finds what a lake lacks of its trace. A synthetic one is only compared with the names of its
+/// files.
+#[must_use]
+pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
+    let parts_of = |table: &Table| -> Vec<&PartFacts> {
+        let tables = manifest
+            .tables
+            .iter()
+            .filter(|facts| facts.name == table.name);
+        tables.flat_map(|facts| &facts.parts).collect()
+    };
+    let cells = manifest.cells();
+    // A trace may be published twice, in shards and as one file: only one of the two is expected.
+    let is_expected = |table: &Table| {
+        let mut others = trace
+            .tables
+            .iter()
+            .filter(|other| other.files == table.files);
+        others.any(|other| !parts_of(other).is_empty())
+    };
+    let (mut gaps, mut unknown) = (Vec::new(), Vec::new());
+    let tables = trace.tables.iter().filter(|table| is_expected(table));
+    for (table, cell) in tables.flat_map(|table| cells.iter().map(move |cell| (table, *cell))) {
+        let mut parts = parts_of(table);
+        parts.retain(|part| part.cell == cell);
+        let is_published = !manifest.origin.synthetic;
+        let published = table.published_in(cell).filter(|_| is_published);
+        let known = table.parts_in(cell);
+        let total = total(table, &parts, Some(known).filter(|_| is_published));
+        let missing = missing(&parts, total);
+        let read = parts.iter().map(|part| part.rows_in);
+        let read = read.fold(0, u64::saturating_add);
+        let gap = match published {
+            _ if !missing.is_empty() => Gap::Parts { total, missing },
+            _ if parts.is_empty() => Gap::Absent,
+            Some(published) if published.rows != read => Gap::Rows {
+                read,
+                published: published.rows,
+            },
+            None if is_published && known == 0 => {
+                unknown.push(format!("{}{}", table.name, of_cell(cell)));
+                continue;
+            }
+            _ => continue,
+        };
+        let table = table.name;
+        gaps.push(TableGap { table, cell, gap });
+    }
+    let missing = |cell: &&CellName| !cells.contains(&Some(*cell));
+    let by_cell = trace.cells.filter(|_| cells.iter().any(Option::is_some));
+    let all = by_cell.filter(|_| !manifest.origin.synthetic);
+    let names = all.map_or(&[][..], |all| all.names).iter();
+    Completeness {
+        cells: names.copied().filter(|cell| missing(&cell)).collect(),
+        gaps,
+        unknown,
+        rejected: manifest.rows_rejected(),
+    }
+}
+
+/// The number of parts of a complete table, as far as it is known; 0 if nothing is.
+fn total(table: &Table, parts: &[&PartFacts], published: Option<u32>) -> u32 {
+    let named = parts
+        .iter()
+        .filter_map(|part| total_in_name(&part.output.path));
+    let cut = parts.iter().filter_map(|part| part.of);
+    // If a file wasn't read to its end, at least one more part follows.
+    let is_open = parts
+        .iter()
+        .any(|part| table.files == Files::Whole && part.of.is_none());
+    let last = parts.iter().map(|part| part.file_number).max();
+    let open = last.filter(|_| is_open).map(|last| last.saturating_add(2));
+    let totals = named.chain(cut).chain(open).chain(published);
+    totals.max().unwrap_or(0)
+}
+
+/// The total in a name such as `part-00017-of-00500.parquet`, if there is one.
+fn total_in_name(path: &str) -> Option<u32> {
+    let (_, end) = path.rsplit_once("-of-")?;
+    end.split_once('.')?.0.parse().ok()
+}
+
+/// The file numbers below `total` that no part has.
+fn missing(parts: &[&PartFacts], total: u32) -> Vec<(u32, u32)> {
+    let numbers: BTreeSet<u32> = parts.iter().map(|part| part.file_number).collect();
+    let mut missing = Vec::new();
+    let mut next = 0;
+    for number in numbers
+        .into_iter()
+        .filter(|number| *number < total)
+        .chain([total])
+    {
+        if number > next {
+            missing.push((next, number - 1));
+        }
+        next = number.saturating_add(1);
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_core::options::Layout;
+    use tracelake_schema::{Confidence, Published};
+
+    use super::super::tests::{manifest, trace};
+    use super::*;
+
+    /// The first trace, of its first table alone.
+    fn one(published: Option<u64>, parts: u32, files: Files) -> Trace {
+        let mut table = trace().tables[0];
+        table.parts = parts;
+        table.files = files;
+        table.published = published.map(|rows| Published {
+            rows,
+            confidence: Confidence::Reported,
+            source: "somebody",
+        });
+        let mut trace = *trace();
+        trace.tables = Vec::leak(vec![table]);
+        trace
+    }
+
+    fn gap(trace: &Trace, parts: &[(u32, &str)]) -> Option<Gap> {
+        let found = completeness(trace, &manifest(Layout::Flat, parts));
+        found.gaps.into_iter().next().map(|table| table.gap)
+    }
+
+    #[test]
+    fn missing_parts_are_counted_up_to_the_larger_total() {
+        let trace = one(None, 9, Files::Parts);
+        let parts = [
+            (1, "part-00001-of-00002.parquet"),
+            (4, "part-00004.parquet"),
+        ];
+        let found = gap(&trace, &parts).unwrap();
+        assert_eq!(found.describe(), "7 of 9 parts are missing: 0, 2-3, 5-8");
+        let found = gap(&trace, &[(0, "part-00000-of-99999.parquet")]).unwrap();
+        assert_eq!(
+            found.describe(),
+            "99998 of 99999 parts are missing: 1-99998"
+        );
+        let all: Vec<(u32, &str)> = (0..9).map(|number| (number, "x")).collect();
+        assert_eq!(gap(&trace, &all), None);
+    }
+
+    #[test]
+    fn forged_file_numbers_are_harmless() {
+        let trace = one(None, 3, Files::Parts);
+        let found = gap(&trace, &[(u32::MAX, "x"), (u32::MAX, "x"), (3, "x")]).unwrap();
+        assert_eq!(found.describe(), "3 of 3 parts are missing: 0-2");
+        let name = format!("part-0-of-{}.parquet", u32::MAX);
+        let found = gap(&trace, &[(u32::MAX - 1, &name)]).unwrap();
+        let last = u32::MAX - 2;
+        let says = format!("{} of {} parts are missing: 0-{last}", last + 1, u32::MAX);
+        assert_eq!(found.describe(), says);
+        let trace = one(None, 0, Files::Whole);
+        assert!(gap(&trace, &[(u32::MAX, "x")]).is_some());
+    }
+
+    /// A lake of one part has three rows read.
+    #[test]
+    fn a_fragment_is_not_a_table() {
+        let parts = [(0, "part-00000.parquet")];
+        let read = |published| gap(&one(Some(published), 1, Files::Parts), &parts);
+        assert_eq!(read(3), None);
+        let found = read(246_934_820).unwrap();
+        assert_eq!(
+            found.describe(),
+            "3 rows were read, but 246934820 were published"
+        );
+    }
+
+    #[test]
+    fn what_nobody_counted_is_unknown() {
+        let parts = [(0, "part-00000.parquet")];
+        let found = completeness(
+            &one(None, 0, Files::Shards),
+            &manifest(Layout::Flat, &parts),
+        );
+        assert_eq!(found.gaps, []);
+        assert_eq!(found.unknown, [trace().tables[0].name]);
+        let mut synthetic = manifest(Layout::Flat, &parts);
+        synthetic.origin.synthetic = true;
+        let found = completeness(&one(Some(99), 500, Files::Parts), &synthetic);
+        assert_eq!((found.gaps, found.unknown), (vec![], vec![]));
+    }
+
+    #[test]
+    fn absent_tables_are_missing() {
+        let all = trace().tables.len();
+        let found = completeness(
+            trace(),
+            &manifest(Layout::Flat, &[(0, "part-00000.parquet")]),
+        );
+        assert_eq!(found.gaps.len(), all);
+        assert_eq!(completeness(trace(), &manifest(Layout::Flat, &[])).gaps, []);
+        let mut two = one(None, 0, Files::Shards);
+        let mut other = two.tables[0];
+        other.name = "other";
+        two.tables = Vec::leak(vec![two.tables[0], other]);
+        let found = completeness(&two, &manifest(Layout::Flat, &[(0, "part-00000.parquet")]));
+        let [TableGap { table, gap, .. }] = &found.gaps[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(
+            (*table, gap.describe().as_str()),
+            ("other", "the table is missing")
+        );
+    }
+}

@@ -1,0 +1,462 @@
+//! The files of a release as bytes: checksums, dataset card, Croissant and data package. They depend
+//! on the manifest and the catalog alone, so `verify` can make them again.
+
+mod completeness;
+mod croissant;
+mod data_package;
+mod readme;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::options::{Format, Layout};
+use tracelake_core::origin::{Origin, Settings};
+use tracelake_core::seal::hex;
+use tracelake_lake::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
+use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
+use tracelake_schema::{Table, Trace};
+
+pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
+
+/// The files of a release.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ReleaseFiles {
+    /// The text of `SHA256SUMS`.
+    pub sums: String,
+    /// The names and bytes of the other files, in the order of [`RELEASE`].
+    pub files: [(&'static str, Vec<u8>); RELEASE.len()],
+}
+
+/// Makes the files of a release; `manifest_file` is the manifest on the disk.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] if the manifest has a string or a path that tracelake never writes.
+pub(crate) fn release_files(
+    trace: &Trace,
+    manifest: &Manifest,
+    manifest_file: &FileFacts,
+) -> Result<ReleaseFiles> {
+    let lake = ReleasedLake::new(trace, manifest)?;
+    let files = [
+        (CARD, readme::readme(&lake).into_bytes()),
+        (CROISSANT, pretty(&croissant::croissant(&lake))),
+        (DATA_PACKAGE, pretty(&data_package::data_package(&lake))),
+    ];
+    let written = files
+        .iter()
+        .map(|(name, bytes)| (*name, hex(&Sha256::digest(bytes))));
+    let sums = sums(manifest, manifest_file, written);
+    Ok(ReleaseFiles { sums, files })
+}
+
+/// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, and `written`, which are
+/// the other files of the release with their digests.
+pub(crate) fn sums<'a>(
+    manifest: &'a Manifest,
+    manifest_file: &'a FileFacts,
+    written: impl Iterator<Item = (&'a str, String)>,
+) -> String {
+    let files = manifest.files().chain([manifest_file]);
+    let files = files.map(|file| (&file.path[..], file.sha256.clone()));
+    let mut files: Vec<(&str, String)> = files.chain(written).collect();
+    files.sort();
+    let lines = files
+        .iter()
+        .map(|(path, sha256)| sums_line(sha256, path) + "\n");
+    lines.collect()
+}
+
+/// A lake of a known trace whose files are all where tracelake writes them.
+struct ReleasedLake<'a> {
+    trace: &'a Trace,
+    manifest: &'a Manifest,
+    tables: Vec<(&'a Table, &'a TableFacts)>,
+    completeness: Completeness,
+}
+
+impl<'a> ReleasedLake<'a> {
+    fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
+        check_origin(&manifest.origin)?;
+        let Settings { layout, format, .. } = manifest.origin.options;
+        let suffix = format!(".{format}");
+        let mut tables = Vec::new();
+        for facts in &manifest.tables {
+            let table = trace
+                .table(&facts.name)
+                .ok_or_else(|| misplaced(&facts.name))?;
+            for part in &facts.parts {
+                let (output, rejects) = (&part.output.path, part.rejects.as_ref());
+                let folder = part.key().folder(table.name, layout);
+                check_place(output, &folder, &suffix)?;
+                check_digest(&part.output.sha256)?;
+                if let Some(rejects) = rejects {
+                    let folder = format!("{REJECTS}/{}", table.name);
+                    let folder = part.key().folder(&folder, Layout::Flat);
+                    check_place(&rejects.path, &folder, ".ndjson")?;
+                    check_digest(&rejects.sha256)?;
+                }
+            }
+            tables.push((table, facts));
+        }
+        Ok(Self {
+            trace,
+            manifest,
+            tables,
+            completeness: completeness(trace, manifest),
+        })
+    }
+
+    /// The format of the outputs.
+    fn format(&self) -> Format {
+        self.manifest.origin.options.format
+    }
+
+    /// A pattern of all outputs of a table.
+    fn pattern(&self, table: &Table) -> String {
+        let Settings { layout, format, .. } = self.manifest.origin.options;
+        let has_cells = self.manifest.parts().any(|(_, part)| part.cell.is_some());
+        let cell = if has_cells { "*/" } else { "" };
+        match layout {
+            Layout::Hive => format!("{}/{cell}*/*.{format}", table.name),
+            Layout::Flat => format!("{}/{cell}*.{format}", table.name),
+        }
+    }
+
+    /// The cells of the lake: `, cells a, b`; nothing if it has none.
+    fn cells(&self) -> String {
+        let cells: Vec<&str> = self.manifest.cells().into_iter().flatten().collect();
+        match cells.len() {
+            0 => String::new(),
+            1 => format!(", cell {}", cells.concat()),
+            _ => format!(", cells {}", cells.join(", ")),
+        }
+    }
+
+    /// The MIME type of the outputs, as readers of Croissant know it.
+    fn mime_type(&self) -> &'static str {
+        match self.format() {
+            Format::Parquet => "application/x-parquet",
+            Format::Arrow => "application/vnd.apache.arrow.file",
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        let rows = self.tables.iter().map(|(_, facts)| facts.rows);
+        rows.fold(0, u64::saturating_add)
+    }
+
+    /// One paragraph for catalogs.
+    fn description(&self) -> String {
+        let Completeness {
+            cells,
+            gaps,
+            unknown,
+            rejected,
+        } = &self.completeness;
+        let Origin { tool, version, .. } = &self.manifest.origin;
+        let format = self.format().title();
+        if self.is_synthetic() {
+            return format!(
+                "Synthetic data in the format of {}, converted to {format} by {tool} {version}. No row \
+                 comes from a real cluster.",
+                self.trace.name
+            );
+        }
+        let is_whole = gaps.is_empty() && cells.is_empty();
+        let incomplete = match (is_whole, unknown.is_empty(), rejected) {
+            (false, _, _) => " This is not the whole trace.",
+            (true, false, _) => " It is not known whether this is the whole trace.",
+            (true, true, 0) => "",
+            (true, true, _) => " Some rows are missing.",
+        };
+        format!(
+            "{}{}, converted to {format} by {tool} {version}.{incomplete}",
+            self.trace.title,
+            self.cells()
+        )
+    }
+
+    fn is_synthetic(&self) -> bool {
+        self.manifest.origin.synthetic
+    }
+
+    /// The trace's title; a synthetic lake doesn't have it for itself.
+    fn title(&self) -> String {
+        if self.is_synthetic() {
+            format!("Synthetic data in the format of {}", self.trace.name)
+        } else {
+            self.trace.title.to_owned()
+        }
+    }
+}
+
+/// Refuses strings that tracelake never writes: they would reach the card and the JSON files, and
+/// a page that shows them might take them for HTML. Options are names that are known.
+fn check_origin(origin: &Origin) -> Result<()> {
+    let Origin {
+        tool,
+        version,
+        format: _,
+        encoding: _,
+        trace,
+        synthetic: _,
+        options: _,
+    } = origin;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
+    for text in [tool, version, trace] {
+        if text.is_empty() || !text.bytes().all(plain) {
+            let text = escape(text.as_bytes(), 80);
+            let reason = format!("the manifest says '{text}', which tracelake never writes");
+            return Err(Error::new(ErrorKind::Corrupt, reason)
+                .hint("convert the trace again, into a new directory"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a path that isn't a plain name in `folder`: the card's pattern wouldn't match it, and it
+/// could break a line of the checksums.
+fn check_place(path: &str, folder: &str, suffix: &str) -> Result<()> {
+    let name = path
+        .strip_prefix(folder)
+        .and_then(|rest| rest.strip_prefix('/'));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match name {
+        Some(name) if name.ends_with(suffix) && name.bytes().all(plain) => Ok(()),
+        _ => Err(misplaced(path)),
+    }
+}
+
+fn check_digest(sha256: &str) -> Result<()> {
+    if sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    let reason = "the manifest has a digest that is none";
+    Err(Error::new(ErrorKind::Corrupt, reason)
+        .hint("convert the trace again, into a new directory"))
+}
+
+fn misplaced(path: &str) -> Error {
+    let path = escape(path.as_bytes(), 80);
+    let reason = format!("the manifest names '{path}', which is not where a lake has its files");
+    Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew")
+}
+
+/// The address of a licence that SPDX knows; `None` for a licence in other words.
+fn licence_page(licence: &str) -> Option<String> {
+    spdx(licence).then(|| format!("https://spdx.org/licenses/{licence}.html"))
+}
+
+/// Whether a licence is one name of SPDX's list.
+fn spdx(licence: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.+".contains(&byte);
+    licence.bytes().all(plain) && !licence.starts_with("LicenseRef-")
+}
+
+fn pretty(value: &Value) -> Vec<u8> {
+    format!("{value:#}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracelake_core::options::{Codec, OnBadRow};
+    use tracelake_lake::manifest::PartFacts;
+    use tracelake_schema::TRACES;
+
+    /// The first trace of the catalog in which every table is published in parts.
+    pub(super) fn trace() -> &'static Trace {
+        TRACES.iter().find(|trace| trace.in_parts()).unwrap()
+    }
+
+    fn file(path: &str) -> FileFacts {
+        FileFacts {
+            path: path.to_owned(),
+            bytes: 1,
+            sha256: "00".repeat(32),
+        }
+    }
+
+    /// A lake of the first table of the first trace with these outputs.
+    pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
+        let options = Settings {
+            layout,
+            format: Format::Parquet,
+            compression: Codec::DEFAULT,
+            on_bad_row: OnBadRow::Fail,
+            part_rows: None,
+            row_group_rows: None,
+        };
+        let parts = outputs.iter().map(|(number, name)| PartFacts {
+            cell: None,
+            file_number: *number,
+            of: None,
+            rows_not_derived: None,
+            source: file("in"),
+            rows_in: 3,
+            rows_out: 2,
+            rows_rejected: 1,
+            sentinels_mapped: 0,
+            time_min: None,
+            time_max: None,
+            output: file(&format!("{}/{name}", trace().tables[0].name)),
+            rejects: None,
+        });
+        Manifest {
+            origin: Origin::new(trace().name, options),
+            tables: vec![TableFacts {
+                name: trace().tables[0].name.to_owned(),
+                schema_fingerprint: String::new(),
+                rows: 2 * outputs.len() as u64,
+                parts: parts.collect(),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_whole_trace_is_called_whole() {
+        let trace = *trace();
+        let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+        let one = manifest.tables.remove(0);
+        manifest.tables = trace
+            .tables
+            .iter()
+            .map(|table| {
+                let mut facts = one.clone();
+                facts.name = table.name.to_owned();
+                let rows = table.published.map_or(3, |published| published.rows);
+                facts.parts = (0..table.parts)
+                    .map(|number| {
+                        let mut part = one.parts[0].clone();
+                        part.file_number = number;
+                        part.rows_in = if number == 0 { rows } else { 0 };
+                        part.output.path = format!("{}/part-{number:05}.parquet", table.name);
+                        part
+                    })
+                    .collect();
+                facts
+            })
+            .collect();
+        assert_eq!(completeness(&trace, &manifest).gaps, []);
+        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+        let card = readme::readme(&lake);
+        assert!(card.contains("Every part of every table that was published is here."));
+        assert!(!card.contains("not the whole trace"));
+        manifest.tables[0].parts[0].rows_in -= 1;
+        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+        assert!(readme::readme(&lake).contains("**This is not the whole trace.**"));
+    }
+
+    #[test]
+    fn a_synthetic_lake_names_no_authors() {
+        let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+        let home = file("_tracelake/manifest.json");
+        let text = |manifest: &Manifest| {
+            let release = release_files(trace(), manifest, &home).unwrap();
+            let files = release.files.into_iter();
+            files
+                .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+                .collect::<String>()
+        };
+        let theirs = trace().creators.iter().copied().chain([trace().citation]);
+        let theirs: Vec<&str> = theirs.collect();
+        let published = text(&manifest);
+        assert!(theirs.iter().all(|name| published.contains(name)));
+        manifest.origin.synthetic = true;
+        let synthetic = text(&manifest);
+        for name in theirs.into_iter().chain([trace().licence, "licenses/"]) {
+            assert!(!synthetic.contains(name), "{name}");
+        }
+        let says = "Synthetic data in the format of";
+        assert!(synthetic.matches(says).count() >= RELEASE.len());
+    }
+
+    /// Whatever a forged manifest says, no release has it.
+    #[test]
+    fn strings_of_a_manifest_cannot_reach_a_release() {
+        const MARKUP: &str = "<img src=x onerror=alert(1)>";
+        let home = file("_tracelake/manifest.json");
+        let healthy = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+        let json = serde_json::to_value(&healthy).unwrap();
+        let mut pointers = Vec::new();
+        strings(&json, String::new(), &mut pointers);
+        assert!(pointers.len() > 10, "{pointers:?}");
+        for pointer in pointers {
+            let mut json = json.clone();
+            *json.pointer_mut(&pointer).unwrap() = MARKUP.into();
+            // A name that no option has isn't even read.
+            let Ok(forged) = serde_json::from_value::<Manifest>(json) else {
+                assert!(pointer.starts_with("/options/"), "{pointer}");
+                continue;
+            };
+            let Ok(release) = release_files(trace(), &forged, &home) else {
+                continue;
+            };
+            for (name, bytes) in release.files {
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(!text.contains("<img"), "{pointer} in {name}");
+            }
+        }
+    }
+
+    fn strings(json: &Value, pointer: String, found: &mut Vec<String>) {
+        match json {
+            Value::String(_) => found.push(pointer),
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    strings(item, format!("{pointer}/{at}"), found);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    strings(value, format!("{pointer}/{name}"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_file_in_another_place_is_refused() {
+        let made = |layout, name| {
+            let manifest = manifest(layout, &[(0, name)]);
+            release_files(trace(), &manifest, &file("_tracelake/manifest.json"))
+        };
+        assert!(made(Layout::Flat, "part-00000.parquet").is_ok());
+        assert!(made(Layout::Hive, "file_number=0/part-00000.parquet").is_ok());
+        for (layout, name) in [
+            (Layout::Hive, "part-00000.parquet"),
+            (Layout::Hive, "file_number=1/part-00000.parquet"),
+            (Layout::Flat, "file_number=0/part-00000.parquet"),
+            (Layout::Flat, "part-00000.csv"),
+            (Layout::Flat, "part-\n.parquet"),
+            (Layout::Flat, "../part-00000.parquet"),
+        ] {
+            let error = made(layout, name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}");
+        }
+    }
+
+    #[test]
+    fn checksums_are_sorted_and_name_every_file_once() {
+        let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
+        let manifest = manifest(Layout::Flat, &parts);
+        let home = file("_tracelake/manifest.json");
+        let release = release_files(trace(), &manifest, &home).unwrap();
+        let paths = release.sums.lines().map(|line| line.split_at(66).1);
+        let paths: Vec<&str> = paths.collect();
+        assert!(
+            paths.is_sorted() && paths.len() == 2 + 1 + RELEASE.len(),
+            "{paths:?}"
+        );
+        assert!(RELEASE.iter().all(|name| paths.contains(name)));
+    }
+
+    #[test]
+    fn licences_of_spdx_have_a_page() {
+        let page = licence_page("CC-BY-4.0").unwrap();
+        assert_eq!(page, "https://spdx.org/licenses/CC-BY-4.0.html");
+        assert_eq!(licence_page("for research only"), None);
+        assert_eq!(licence_page("LicenseRef-own"), None);
+    }
+}

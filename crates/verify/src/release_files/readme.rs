@@ -1,0 +1,288 @@
+//! The dataset card: metadata for the Hugging Face hub, and a description for people.
+
+use serde_json::Value;
+use tracelake_core::options::Format;
+use tracelake_core::origin::{Origin, Settings};
+use tracelake_core::part_key::of_cell;
+use tracelake_core::words;
+use tracelake_lake::manifest::{PartFacts, REJECTS};
+use tracelake_lake::store::SUMS;
+use tracelake_schema::render;
+
+use super::completeness::{Completeness, Gap, TableGap, count};
+use super::{ReleasedLake, spdx};
+
+/// The card as Markdown with front matter.
+pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
+    let mut card = front_matter(lake);
+    card.push_str(&opening(lake));
+    card.push_str(&completeness(lake));
+    card.push_str(&making(lake));
+    card.push_str(&rows(lake));
+    card.push_str(&render::anomalies(lake.trace));
+    for (table, _) in &lake.tables {
+        card.push_str(&render::table_section(lake.trace, table));
+    }
+    card
+}
+
+/// Metadata in YAML. Strings are written as JSON, which is YAML as well.
+fn front_matter(lake: &ReleasedLake<'_>) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let licence = lake.trace.licence;
+    let licence = if lake.is_synthetic() {
+        String::new()
+    } else if spdx(licence) {
+        format!("license: {}\n", text(&licence.to_lowercase()))
+    } else {
+        format!("license: other\nlicense_name: {}\n", text(licence))
+    };
+    let mut yaml = format!(
+        "---\n{licence}pretty_name: {}\nsize_categories:\n- {}\ntags:\n",
+        text(&lake.title()),
+        text(&size_category(lake.rows())),
+    );
+    let synthetic = lake.is_synthetic().then_some("synthetic");
+    let tags = ["cluster-trace", lake.trace.family, lake.trace.name];
+    for tag in tags.into_iter().chain(synthetic) {
+        yaml += &format!("- {}\n", text(tag));
+    }
+    yaml += "configs:\n";
+    for (table, _) in &lake.tables {
+        yaml += &format!(
+            "- config_name: {}\n  data_files: {}\n",
+            text(table.name),
+            text(&lake.pattern(table))
+        );
+    }
+    yaml + "---\n"
+}
+
+/// The hub's name for a number of rows.
+fn size_category(rows: u64) -> String {
+    const STEPS: [&str; 10] = [
+        "1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T",
+    ];
+    let mut limit = 1_000;
+    let mut below = None;
+    for step in STEPS {
+        if rows < limit {
+            return match below {
+                None => format!("n<{step}"),
+                Some(below) => format!("{below}<n<{step}"),
+            };
+        }
+        below = Some(step);
+        limit *= 10;
+    }
+    "n>1T".to_owned()
+}
+
+fn opening(lake: &ReleasedLake<'_>) -> String {
+    let trace = lake.trace;
+    let first = lake.tables.first().map_or("", |(table, _)| table.name);
+    let opening = format!(
+        "\n<!-- Written by `tracelake release`; `tracelake verify` checks it against the lake. -->\n\n\
+         # {}\n\n{}\n\nEvery table is a configuration of its own:\n\n\
+         ```python\nimport datasets\n\n\
+         datasets.load_dataset(\"PATH OF THIS DIRECTORY\", \"{first}\")\n```\n",
+        lake.title(),
+        lake.description(),
+    );
+    if lake.is_synthetic() {
+        return opening
+            + "\n**These data are synthetic.** `tracelake generate` made them. Use them to try out \
+               programs, not to learn\nabout clusters. The descriptions of tables and columns below \
+               are those of the published trace.\n";
+    }
+    let page = trace
+        .url
+        .map(|url| format!("Publisher's page: <{url}>.\n"))
+        .unwrap_or_default();
+    format!(
+        "{opening}\n## Citation\n\nThe data are the work of others. If you use them, cite:\n\n> {}\n\n\
+         Licence of the data: {}. Described by: {}.\n{page}",
+        trace.citation, trace.licence, trace.document,
+    )
+}
+
+fn completeness(lake: &ReleasedLake<'_>) -> String {
+    let Completeness {
+        cells,
+        gaps,
+        unknown,
+        rejected,
+    } = &lake.completeness;
+    let mut text = "\n## Completeness\n\n".to_owned();
+    let is_whole = gaps.is_empty() && cells.is_empty();
+    text += match (is_whole, unknown.is_empty()) {
+        (true, true) if lake.is_synthetic() => {
+            "No part that the names of the source files speak of is missing.\n"
+        }
+        (true, true) => "Every part of every table that was published is here.\n",
+        (true, false) => "",
+        (false, _) => "**This is not the whole trace.**\n",
+    };
+    if !cells.is_empty() {
+        text += &format!("\nThese cells are missing: {}.\n", cells.join(", "));
+    }
+    text += &missing_parts(gaps);
+    for TableGap { table, cell, gap } in gaps {
+        if let Gap::Rows { read, published } = gap {
+            let cell = of_cell(*cell);
+            let (read, published) = (words::group_digits(*read), words::group_digits(*published));
+            text += &format!(
+                "\n`{table}`{cell} is incomplete or changed: {read} rows were read, {published} were published.\n"
+            );
+        }
+    }
+    if !unknown.is_empty() {
+        text += &format!(
+            "\nIt is not known whether these tables are complete, because nobody has counted what was \
+             published:\n{}.\n",
+            unknown.join(", ")
+        );
+    }
+    text += &match rejected {
+        0 => "\nNo row was rejected.\n".to_owned(),
+        rejected => format!(
+            "\n**{} did not fit their table and are not in it.** They are listed with position, \
+             reason and bytes in `{REJECTS}`.\n",
+            words::several(*rejected, "row")
+        ),
+    };
+    let mapped = lake
+        .manifest
+        .parts()
+        .map(|(_, part)| part.sentinels_mapped)
+        .fold(0, u64::saturating_add);
+    if mapped > 0 {
+        text += &format!(
+            "\n{} too large for a signed 64-bit integer, and stored as the special value for it.\n",
+            words::several(mapped, "time") + if mapped == 1 { " is" } else { " are" }
+        );
+    }
+    text
+}
+
+/// A table of the tables that lack parts.
+fn missing_parts(gaps: &[TableGap]) -> String {
+    let rows = gaps
+        .iter()
+        .filter_map(|TableGap { table, cell, gap }| match gap {
+            Gap::Rows { .. } => None,
+            Gap::Absent => Some(format!(
+                "| {table}{} | 0 | unknown | all |\n",
+                of_cell(*cell)
+            )),
+            Gap::Parts { total, missing } => {
+                let here = u64::from(*total) - count(missing);
+                let missing = words::ranges(missing.iter().copied());
+                let cell = of_cell(*cell);
+                Some(format!(
+                    "| {table}{cell} | {here} | {total} | {missing} |\n"
+                ))
+            }
+        });
+    let rows: String = rows.collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    "\nParts are missing:\n\n\
+     | table | parts here | parts in all | missing file numbers |\n|---|--:|--:|---|\n"
+        .to_owned()
+        + &rows
+}
+
+fn making(lake: &ReleasedLake<'_>) -> String {
+    let Origin {
+        tool,
+        version,
+        trace,
+        options,
+        ..
+    } = &lake.manifest.origin;
+    let Settings {
+        layout,
+        format,
+        compression,
+        on_bad_row,
+        part_rows,
+        row_group_rows,
+    } = options;
+    let source = if lake.is_synthetic() {
+        format!("synthetic files in the format of `{trace}`")
+    } else {
+        format!("the published files of `{trace}`")
+    };
+    let title = format.title();
+    let format = match format {
+        Format::Parquet => String::new(),
+        Format::Arrow => format!(" --format {format}"),
+    };
+    let (option, parts) = match part_rows {
+        None => (
+            String::new(),
+            format!("Each source file became one {title} file."),
+        ),
+        Some(rows) => (
+            format!(" --part-rows {rows}"),
+            format!(
+                "A file that holds a whole table was cut into {title} files of {} rows; any other file \
+                 became\none {title} file.",
+                words::group_digits(*rows)
+            ),
+        ),
+    };
+    let row_groups = row_group_rows.map(|rows| format!(" --row-group-rows {rows}"));
+    let option = option + &row_groups.unwrap_or_default();
+    format!(
+        "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
+         ```sh\ntracelake convert SRC OUT --layout {layout}{format} --compression {compression} \
+         --on-bad-row {on_bad_row}{option}\n```\n\n\
+         {parts} The same version makes the same bytes from the \
+         same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \
+         Every file of the lake\nwas checked against the manifest before this card was written. \
+         `sha256sum --check {SUMS}` or\n`tracelake verify .` in this directory does it again.\n",
+    )
+}
+
+fn rows(lake: &ReleasedLake<'_>) -> String {
+    let mut text = "\n## Rows\n\n\
+         | table | files | rows read | rows | rejected | bytes | time from | time to |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for (table, facts) in &lake.tables {
+        let sum = |count: fn(&PartFacts) -> u64| {
+            let counts = facts.parts.iter().map(count);
+            words::group_digits(counts.fold(0, u64::saturating_add))
+        };
+        let time = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+        text += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            table.name,
+            facts.parts.len(),
+            sum(|part| part.rows_in),
+            words::group_digits(facts.rows),
+            sum(|part| part.rows_rejected),
+            sum(|part| part.output.bytes),
+            time(facts.parts.iter().filter_map(|part| part.time_min).min()),
+            time(facts.parts.iter().filter_map(|part| part.time_max).max()),
+        );
+    }
+    text + "\nTimes are as stored, special values included.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_the_names_of_the_hub() {
+        assert_eq!(size_category(0), "n<1K");
+        assert_eq!(size_category(999), "n<1K");
+        assert_eq!(size_category(1_000), "1K<n<10K");
+        assert_eq!(size_category(1_232_799_308), "1B<n<10B");
+        assert_eq!(size_category(u64::MAX), "n>1T");
+    }
+}

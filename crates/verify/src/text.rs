@@ -1,0 +1,536 @@
+//! The rows of a source, found by separate code and split by the csv crate.
+//!
+//! A row is a line, or in quoted CSV a record: the lines up to the first line end outside of quotes.
+//! A blank line is a row too. A row has at most [`LONGEST`] bytes, so a file that inflates to one huge
+//! line doesn't fill the memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use csv::{ByteRecord, Terminator};
+use flate2::bufread::GzDecoder;
+use serde::Deserialize;
+use tracelake_core::error::{Error, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_location::{Location, Reader, from_read};
+use tracelake_schema::Syntax;
+use tracelake_source::ARCHIVES;
+
+use super::corrupt;
+
+/// The longest row in bytes, without its line end.
+const LONGEST: usize = 1 << 20;
+
+/// The longest line of a rejects file in bytes: a row twice, with six bytes for each control character.
+const LONGEST_REJECT: u64 = 16 << 20;
+
+/// The first row given to the csv crate: it removes a byte order mark from the start of its text,
+/// which here may be part of a value.
+const BEFORE: &[u8] = b"-\n";
+
+/// The text of a source file, or of the member of an archive that is named after a table.
+pub(super) struct SourceText {
+    path: Location,
+    text: BufReader<Box<dyn Read + Send>>,
+    /// Whether a row may span lines.
+    is_quoted: bool,
+    /// Lines and rows read so far; a header isn't a row.
+    lines: u64,
+    rows: u64,
+}
+
+impl SourceText {
+    /// Opens the text of a table.
+    pub(super) fn open(path: &Location, order: &FieldOrder) -> Result<Self> {
+        let table = order.table;
+        let name = path.name().unwrap_or_default().to_lowercase();
+        let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
+            let failed = |error| failed(path, error);
+            check_extensions(decoded(path)?, table.name).map_err(failed)?;
+            let member = member(decoded(path)?, table.name).map_err(failed)?;
+            let (before, size) =
+                member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
+            let mut text = decoded(path)?;
+            io::copy(&mut text.by_ref().take(before), &mut io::sink()).map_err(failed)?;
+            Box::new(text.take(size))
+        } else {
+            decoded(path)?
+        };
+        let mut text = Self {
+            path: path.clone(),
+            text: BufReader::with_capacity(1 << 17, text),
+            is_quoted: table.syntax == Syntax::QuotedCsv,
+            lines: 0,
+            rows: 0,
+        };
+        if text.is_quoted {
+            text.check_header(order)?;
+        }
+        Ok(text)
+    }
+
+    fn check_header(&mut self, order: &FieldOrder) -> Result<()> {
+        let mut header = Vec::new();
+        self.next(&mut header)?;
+        self.rows = 0;
+        let mut fields = FieldSplitter::new(true);
+        let record = fields.split(without_line_end(&header));
+        let record = record.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
+        let names = order.fields.iter();
+        let names = names.map(|field| field.column.content.as_bytes());
+        if record.iter().eq(names) {
+            return Ok(());
+        }
+        Err(corrupt("has another header than its table")
+            .at(&self.path)
+            .line(1, None))
+    }
+
+    /// Reads the next row with its line end into `row`; returns false at the end of the text.
+    fn next(&mut self, row: &mut Vec<u8>) -> Result<bool> {
+        row.clear();
+        let mut quotes = Quotes::FieldStart;
+        loop {
+            let start = row.len();
+            let room = (LONGEST + 3 - start) as u64;
+            let read = self.text.by_ref().take(room).read_until(b'\n', row);
+            read.map_err(|error| failed(&self.path, error))?;
+            if row.len() == start {
+                break;
+            }
+            self.lines += 1;
+            if without_line_end(row).len() > LONGEST {
+                let reason = format!("a row of more than {LONGEST} bytes, which convert refuses");
+                return Err(corrupt(reason).at(&self.path).line(self.lines, None));
+            }
+            quotes = quotes.after(&row[start..]);
+            if !self.is_quoted || quotes != Quotes::Inside {
+                break;
+            }
+        }
+        self.rows += u64::from(!row.is_empty());
+        Ok(!row.is_empty())
+    }
+}
+
+/// Whether the text is inside of quotes, by the rules of RFC 4180: only a quote at the start of a
+/// field opens one, and two in a row are a quote of the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    FieldStart,
+    Outside,
+    Inside,
+    /// After a quote inside of quotes, which ends them unless another one follows.
+    MayEnd,
+}
+
+impl Quotes {
+    fn after(self, line: &[u8]) -> Self {
+        line.iter().fold(self, |state, byte| match (state, byte) {
+            (Self::Inside, b'"') => Self::MayEnd,
+            (Self::Inside, _) | (Self::FieldStart | Self::MayEnd, b'"') => Self::Inside,
+            (_, b',' | b'\n') => Self::FieldStart,
+            _ => Self::Outside,
+        })
+    }
+}
+
+fn without_line_end(row: &[u8]) -> &[u8] {
+    let row = row.strip_suffix(b"\n").unwrap_or(row);
+    row.strip_suffix(b"\r").unwrap_or(row)
+}
+
+/// Wraps an error of the system or the decompressor about a source. Only the first is a failure to read;
+/// the second is a finding.
+fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
+    let is_server = error.get_ref().is_some_and(|error| error.is::<Error>());
+    match error.raw_os_error() {
+        None if !is_server => corrupt(format!("cannot be read: {error}")).at(path),
+        _ => from_read(error).at(path),
+    }
+}
+
+/// The bytes of a file, inflated if its name says so.
+fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
+    let file = BufReader::with_capacity(1 << 17, path.open()?);
+    let name = path.name().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_gzip = extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz");
+    Ok(if is_gzip {
+        Box::new(Members {
+            member: Some(GzDecoder::new(file)),
+        })
+    } else {
+        Box::new(file)
+    })
+}
+
+/// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
+/// crate would read all of it into memory.
+fn check_extensions(archive: Box<dyn Read + Send>, table: &str) -> io::Result<()> {
+    let name = format!("{table}.csv");
+    for entry in tar::Archive::new(archive).entries()?.raw(true) {
+        let entry = entry?;
+        let kind = entry.header().entry_type();
+        let is_extension = kind.is_pax_local_extensions()
+            || kind.is_pax_global_extensions()
+            || kind.is_gnu_longname()
+            || kind.is_gnu_longlink();
+        if is_extension && entry.size() > LONGEST as u64 {
+            let reason = format!("an extension header of more than {LONGEST} bytes");
+            return Err(io::Error::other(reason));
+        }
+        if kind.is_file() && entry.path()?.ends_with(&name) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Where in an archive the file of a table starts, and its size.
+fn member(archive: Box<dyn Read + Send>, table: &str) -> io::Result<Option<(u64, u64)>> {
+    let name = format!("{table}.csv");
+    for entry in tar::Archive::new(archive).entries()? {
+        let entry = entry?;
+        if entry.header().entry_type().is_file() && entry.path()?.ends_with(&name) {
+            return Ok(Some((entry.raw_file_position(), entry.size())));
+        }
+    }
+    Ok(None)
+}
+
+/// Splits rows into fields by the csv crate.
+struct FieldSplitter {
+    reader: csv::Reader<Feed>,
+    record: ByteRecord,
+    /// Bytes given to the reader so far.
+    given: u64,
+}
+
+/// The row that the csv crate reads next; it never sees the end of the text.
+#[derive(Default)]
+struct Feed {
+    row: Vec<u8>,
+    read: usize,
+}
+
+impl Read for Feed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.row.len() {
+            return Err(io::Error::other("the csv crate doesn't end the row here"));
+        }
+        let read = (&self.row[self.read..]).read(into)?;
+        self.read += read;
+        Ok(read)
+    }
+}
+
+impl FieldSplitter {
+    fn new(is_quoted: bool) -> Self {
+        let reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .quoting(is_quoted)
+            .terminator(Terminator::CRLF)
+            .from_reader(Feed::default());
+        let record = ByteRecord::new();
+        let mut fields = Self {
+            reader,
+            record,
+            given: 0,
+        };
+        let first = fields.split(without_line_end(BEFORE));
+        first.expect("the csv crate reads a dash");
+        fields
+    }
+
+    /// The fields of a row, which is given without its line end.
+    fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
+        let feed = self.reader.get_mut();
+        feed.row.clear();
+        feed.row.extend_from_slice(row);
+        feed.row.push(b'\n');
+        feed.read = 0;
+        self.given += row.len() as u64 + 1;
+        let read = self.reader.read_byte_record(&mut self.record);
+        read.map_err(|error| error.to_string())?;
+        if self.reader.position().byte() != self.given {
+            return Err("the csv crate finds several rows in this one".to_owned());
+        }
+        Ok(&self.record)
+    }
+}
+
+/// The rows of one part that weren't rejected.
+pub(super) struct PartRows<'a> {
+    text: &'a mut SourceText,
+    rejects: Option<Rejects>,
+    /// `None` for JSON lines.
+    fields: Option<FieldSplitter>,
+    /// The number of the first row after the part.
+    end: u64,
+    row: Vec<u8>,
+    /// The line in which the current row starts, from 1.
+    line: u64,
+    rejected: u64,
+    /// The current row; for JSON lines one field, the line.
+    pub(super) record: ByteRecord,
+}
+
+impl<'a> PartRows<'a> {
+    /// Skips to the rows `rows`, counted from 0. `rejects` is the rejects file of the part.
+    pub(super) fn new(
+        text: &'a mut SourceText,
+        order: &FieldOrder,
+        rows: Range<u64>,
+        rejects: Option<&Location>,
+    ) -> Result<Self> {
+        let mut row = Vec::new();
+        while text.rows < rows.start && text.next(&mut row)? {}
+        let syntax = order.table.syntax;
+        let fields =
+            (syntax != Syntax::Json).then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv));
+        Ok(Self {
+            text,
+            rejects: rejects.map(Rejects::open).transpose()?,
+            fields,
+            end: rows.end,
+            row,
+            line: 0,
+            rejected: 0,
+            record: ByteRecord::new(),
+        })
+    }
+
+    /// Reads the next row that wasn't rejected; returns false at the end of the part.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        loop {
+            self.line = self.text.lines + 1;
+            if self.text.rows == self.end || !self.text.next(&mut self.row)? {
+                return Ok(false);
+            }
+            let body = without_line_end(&self.row);
+            let at = |reason: String| corrupt(reason).at(&self.text.path).line(self.line, None);
+            let reject = self.rejects.as_mut().and_then(|file| file.take(self.line));
+            if let Some(reject) = reject {
+                let raw = reject.raw()?;
+                if raw != body && Some(&raw[..]) != self.row.strip_suffix(b"\n") && raw != self.row
+                {
+                    return Err(at("the row is not as in the rejects file".to_owned()));
+                }
+                self.rejected += 1;
+                self.rejects.as_mut().map_or(Ok(()), Rejects::advance)?;
+                continue;
+            }
+            if body.is_empty() {
+                return Err(at(
+                    "a blank line that the rejects file doesn't have".to_owned()
+                ));
+            }
+            match &mut self.fields {
+                Some(fields) => self.record.clone_from(fields.split(body).map_err(at)?),
+                None => {
+                    self.record.clear();
+                    self.record.push_field(body);
+                }
+            }
+            return Ok(true);
+        }
+    }
+
+    /// The line in which the current row starts, from 1.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Rejected rows so far.
+    pub(super) fn rejected(&self) -> u64 {
+        self.rejected
+    }
+}
+
+/// A rejects file, line by line.
+struct Rejects {
+    path: Location,
+    file: BufReader<Reader>,
+    next: Option<RejectedRow>,
+}
+
+/// A line of a rejects file, about one row.
+#[derive(Deserialize)]
+struct RejectedRow {
+    line: u64,
+    raw: String,
+    raw_base64: Option<String>,
+}
+
+impl RejectedRow {
+    fn raw(self) -> Result<Vec<u8>> {
+        match self.raw_base64 {
+            Some(text) => STANDARD
+                .decode(text)
+                .map_err(|error| corrupt(format!("raw_base64 is not Base64: {error}"))),
+            None => Ok(self.raw.into_bytes()),
+        }
+    }
+}
+
+impl Rejects {
+    fn open(path: &Location) -> Result<Self> {
+        let file = BufReader::new(path.open()?);
+        let path = path.clone();
+        let mut rejects = Self {
+            path,
+            file,
+            next: None,
+        };
+        rejects.advance()?;
+        Ok(rejects)
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        let mut line = Vec::new();
+        let read = self
+            .file
+            .by_ref()
+            .take(LONGEST_REJECT)
+            .read_until(b'\n', &mut line);
+        read.map_err(|error| failed(&self.path, error))?;
+        self.next = None;
+        if !line.is_empty() {
+            let reject = serde_json::from_slice(&line);
+            let broken = |error| corrupt(format!("not a line of a rejects file: {error}"));
+            self.next = Some(reject.map_err(|error| broken(error).at(&self.path))?);
+        }
+        Ok(())
+    }
+
+    /// The reject that starts in a line, if there is one.
+    fn take(&mut self, line: u64) -> Option<RejectedRow> {
+        self.next.take_if(|reject| reject.line == line)
+    }
+}
+
+/// All members of a gzip file by flate2, up to the end or to NUL padding.
+struct Members<R> {
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(into)?;
+            if read > 0 || into.is_empty() {
+                return Ok(read);
+            }
+            let next = member.get_mut().fill_buf()?.first().copied();
+            self.member = match (self.member.take(), next) {
+                (Some(ended), Some(first)) if first != 0 => {
+                    Some(GzDecoder::new(ended.into_inner()))
+                }
+                _ => None,
+            };
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
+        std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
+        std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
+        let table = &tracelake_schema::TRACES[0].tables[0];
+        let order = FieldOrder::built_in(table, "here");
+        let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
+        let mut rows =
+            PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
+        assert!(rows.advance().unwrap());
+        assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
+        assert_eq!((rows.line(), rows.rejected()), (2, 1));
+        assert!(!rows.advance().unwrap());
+    }
+
+    /// Quoted CSV after its header.
+    fn source(text: &str) -> SourceText {
+        SourceText {
+            path: PathBuf::new().into(),
+            text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
+            is_quoted: true,
+            lines: 0,
+            rows: 0,
+        }
+    }
+
+    /// The rows of quoted CSV, each between angle brackets.
+    fn rows(text: &str) -> String {
+        let mut source = source(text);
+        let (mut row, mut all) = (Vec::new(), String::new());
+        while source.next(&mut row).unwrap() {
+            all += &format!("<{}>", String::from_utf8_lossy(&row).escape_default());
+        }
+        all
+    }
+
+    #[test]
+    fn records_end_at_line_ends_outside_of_quotes() {
+        for (text, expected) in [
+            ("a,b\nc\n", "<a,b\\n><c\\n>"),
+            ("\n\n\n", "<\\n><\\n><\\n>"),
+            ("\"a\n\nb\",1\n\nc", "<\\\"a\\n\\nb\\\",1\\n><\\n><c>"),
+            ("a\"b\nc\n", "<a\\\"b\\n><c\\n>"),
+            ("\"a\"b\"\nc\n", "<\\\"a\\\"b\\\"\\n><c\\n>"),
+            ("\"a\"\"\n\"\nb\n", "<\\\"a\\\"\\\"\\n\\\"\\n><b\\n>"),
+            ("a\n\"open\nb\n", "<a\\n><\\\"open\\nb\\n>"),
+            ("", ""),
+        ] {
+            assert_eq!(rows(text), expected, "{text:?}");
+        }
+    }
+
+    /// A converter that miscounts records would write such rejects.
+    #[test]
+    fn a_reject_is_exactly_one_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.ndjson");
+        let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+        for (text, raw, says) in [
+            ("\n\n\na\n", "\\n\\n", "not as in the rejects file"),
+            ("\"open\na\n", "\\\"open", "not as in the rejects file"),
+            ("b\n\na\n", "b", "a blank line that"),
+        ] {
+            std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
+            let mut text = source(text);
+            let mut rows =
+                PartRows::new(&mut text, &order, 0..u64::MAX, Some(&path.as_path().into()))
+                    .unwrap();
+            let error = rows.advance().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_never_ends_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+        let mut row = Vec::new();
+        for (text, ends) in [
+            ("x".repeat(LONGEST) + "\r\ny", true),
+            ("x".repeat(LONGEST + 1) + "\n", false),
+            ("x".repeat(LONGEST * 4), false),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
+            assert_eq!(text.next(&mut row).is_ok(), ends);
+        }
+    }
+}
