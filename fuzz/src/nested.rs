@@ -18,7 +18,6 @@ use serde_json::Value;
 use tracelake_convert::part::{TableText, convert_part};
 use tracelake_core::error::{ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::options::{Codec, Format};
 use tracelake_encode::output::Encoding;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
@@ -163,7 +162,7 @@ fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result
             &mut text,
             &order,
             &arrow_schema(table),
-            Encoding::new(Format::Parquet, Codec::None).unwrap(),
+            Encoding::DEFAULT,
             Vec::new(),
             &mut |bad| {
                 let error = bad.to_error(path, &order).to_string();

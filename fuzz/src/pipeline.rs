@@ -21,8 +21,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
 use tracelake_core::error::ErrorKind;
-use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
-use tracelake_encode::output::Encoding;
+use tracelake_core::options::{Codec, Layout, OnBadRow};
 use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::{Column, Kind, Table};
 use tracelake_verify::verify;
@@ -52,12 +51,12 @@ pub fn run(data: &[u8]) {
 
     let mut request = Request::new(source.clone());
     request.trace = Some(trace());
-    request.on_bad_row = OnBadRow::Reject;
+    request.settings.on_bad_row = OnBadRow::Reject;
     let codecs = [Codec::None, Codec::Snappy, Codec::Zstd(1), Codec::Zstd(3)];
     let codec = codecs[usize::from(choices >> 5) % 4];
-    request.encoding = Encoding::new(Format::Parquet, codec).unwrap();
+    request.settings.compression = codec;
     if choices & 128 > 0 {
-        request.layout = Layout::Flat;
+        request.settings.layout = Layout::Flat;
     }
     let stop = Arc::new(AtomicUsize::new(0));
     let run_options = |threads| RunOptions {
@@ -86,7 +85,7 @@ pub fn run(data: &[u8]) {
     assert_eq!(verdict.values, part.rows_out * table.columns.len() as u64);
     assert_eq!((verdict.parts, verdict.not_converted), (1, 0));
 
-    request.on_bad_row = OnBadRow::Fail;
+    request.settings.on_bad_row = OnBadRow::Fail;
     let strict = plan(&request).unwrap();
     let strictly = directory.path().join("strict");
     match convert(&strict, &(&strictly).into(), run_options(2), &|_| {}) {

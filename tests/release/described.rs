@@ -82,7 +82,7 @@ fn the_card_says_what_the_lake_is() {
         trace().citation,
         trace().document,
         env!("CARGO_PKG_VERSION"),
-        "--layout hive --compression zstd:3 --on-bad-row fail",
+        "--layout hive --format parquet --compression zstd:3 --on-bad-row fail",
         "**This is not the whole trace.**",
         &missing,
         "| task_usage | 0 |",

@@ -1,4 +1,4 @@
-//! From `schemas/*.toml` to the files that are made from it.
+//! Files that are made from `schemas/*.toml` and from the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ mod catalog;
 mod family;
 #[cfg(test)]
 mod fifth;
+mod python;
 mod queries;
 mod spec;
 mod words;
@@ -78,6 +79,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         files.push((Path::new(DICTIONARY).join(name), dictionary));
     }
     files.push((Path::new(DICTIONARY).join("README.md"), index));
+    files.push((python::PATH.into(), python::source()?));
     Ok(files)
 }
 

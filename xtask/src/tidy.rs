@@ -300,9 +300,9 @@ const FIGURES: [(&str, &str, &str, &str); 24] = [
     ),
     (
         LIMITS,
-        "65,536 (`FEWEST_ROW_GROUP_ROWS`)",
-        "encode/src/output.rs",
-        "FEWEST_ROW_GROUP_ROWS: usize = 1 << 16;",
+        "65,536 to 1,048,576 (`ROW_GROUP_ROWS_RANGE`)",
+        "core/src/settings.rs",
+        "1 << 16..=ROW_GROUP_ROWS as u64;",
     ),
     (
         "docs/design.md",
@@ -337,7 +337,7 @@ const FIGURES: [(&str, &str, &str, &str); 24] = [
     (
         LIMITS,
         "1,048,576 rows and 64 MiB",
-        "encode/src/rows.rs",
+        "core/src/settings.rs",
         "ROW_GROUP_ROWS: usize = 1 << 20;",
     ),
     (
@@ -361,7 +361,7 @@ const FIGURES: [(&str, &str, &str, &str); 24] = [
     (
         LIMITS,
         "parts of 16,777,216 rows",
-        "convert/src/plan/request.rs",
+        "core/src/settings.rs",
         "PART_ROWS: u64 = 1 << 24;",
     ),
 ];

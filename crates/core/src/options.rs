@@ -81,6 +81,24 @@ macro_rules! option {
             }
         }
 
+        impl Default for $option {
+            /// The first value.
+            fn default() -> Self {
+                Self::ALL[0]
+            }
+        }
+
+        #[cfg(feature = "clap")]
+        impl clap::ValueEnum for $option {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                Some(clap::builder::PossibleValue::new(self.name()))
+            }
+        }
+
         impl fmt::Display for $option {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.name())
@@ -174,6 +192,12 @@ impl Codec {
 
     /// zstd's default level.
     pub const DEFAULT_LEVEL: u8 = 3;
+}
+
+impl Default for Codec {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl fmt::Display for Codec {

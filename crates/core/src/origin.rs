@@ -5,7 +5,8 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result, escape};
-use crate::options::{Codec, Format, Layout, OnBadRow};
+use crate::options::OnBadRow;
+use crate::settings::Settings;
 
 /// Defines the content of a file that has the fields of an [`Origin`] next to its own.
 ///
@@ -42,7 +43,7 @@ macro_rules! with_origin {
             trace: String,
             #[serde(default)]
             synthetic: bool,
-            options: $crate::origin::Settings,
+            options: $crate::settings::Settings,
             $($(#[$attribute])* $field: $type,)+
         }
 
@@ -89,19 +90,13 @@ pub fn first() -> u32 {
 /// The properties that two runs must share to work on the same lake.
 ///
 /// ```
-/// use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
-/// use tracelake_core::origin::{Origin, Settings};
+/// use tracelake_core::options::Codec;
+/// use tracelake_core::origin::Origin;
+/// use tracelake_core::settings::Settings;
 ///
-/// let settings = |compression| Settings {
-///     layout: Layout::Hive,
-///     format: Format::Parquet,
-///     compression,
-///     on_bad_row: OnBadRow::Fail,
-///     part_rows: None,
-///     row_group_rows: None,
-/// };
-/// let then = Origin::new("a-trace", settings(Codec::Zstd(3)));
-/// let now = Origin::new("a-trace", settings(Codec::Snappy));
+/// let then = Origin::new("a-trace", Settings::default());
+/// let mut now = then.clone();
+/// now.options.compression = Codec::Snappy;
 /// assert_eq!(then.difference(&now).unwrap(), "compression was zstd:3 and is now snappy");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,25 +120,6 @@ pub struct Origin {
     pub options: Settings,
 }
 
-/// The options that decide the bytes of the outputs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// How the files of the lake are laid out.
-    pub layout: Layout,
-    /// The format of the outputs.
-    pub format: Format,
-    /// How they are compressed.
-    pub compression: Codec,
-    /// The policy for a row that can't be converted.
-    pub on_bad_row: OnBadRow,
-    /// The rows of each part of a table published in one file; `None` if the trace has no such table.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part_rows: Option<u64>,
-    /// The most rows in a row group, if fewer than usual.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row_group_rows: Option<u64>,
-}
-
 impl Origin {
     /// This version of tracelake, converting a published trace.
     #[must_use]
@@ -163,11 +139,15 @@ impl Origin {
     /// now snappy`.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<String> {
-        self.named()
-            .into_iter()
-            .zip(now.named())
-            .find(|((_, then), (_, now))| then != now)
-            .map(|((name, then), (_, now))| format!("{name} was {then} and is now {now}"))
+        let (then, now) = (self.fields(), now.fields());
+        let value = |fields: &[(String, String)], name: &str| {
+            let field = fields.iter().find(|(known, _)| known == name);
+            field.map_or_else(|| "the default".to_owned(), |(_, value)| value.clone())
+        };
+        let mut names = then.iter().chain(&now).map(|(name, _)| name);
+        let name = names.find(|name| value(&then, name) != value(&now, name))?;
+        let (then, now) = (value(&then, name), value(&now, name));
+        Some(format!("{name} was {then} and is now {now}"))
     }
 
     /// This origin with the policy under which rows were rejected.
@@ -196,7 +176,7 @@ impl Origin {
     }
 
     /// Every field that must agree, with its name. A new field doesn't compile until it is listed here.
-    fn named(&self) -> [(&'static str, String); 10] {
+    fn fields(&self) -> Vec<(String, String)> {
         let Self {
             tool,
             version: _,
@@ -206,30 +186,18 @@ impl Origin {
             synthetic,
             options,
         } = self;
-        let Settings {
-            layout,
-            format,
-            compression,
-            on_bad_row,
-            part_rows,
-            row_group_rows,
-        } = options;
-        let rows = |rows: &Option<u64>, other: &str| {
-            rows.map_or_else(|| other.to_owned(), |rows| rows.to_string())
-        };
         let source = if *synthetic { "synthetic" } else { "published" };
-        [
-            ("part-rows", rows(part_rows, "none")),
-            ("row-group-rows", rows(row_group_rows, "the default")),
+        let fields = [
             ("tool", tool.clone()),
-            ("encoding", encoding.to_string()),
             ("trace", trace.clone()),
             ("source", source.to_owned()),
-            ("layout", layout.to_string()),
-            ("format", format.to_string()),
-            ("compression", compression.to_string()),
-            ("on-bad-row", on_bad_row.to_string()),
-        ]
+            ("encoding", encoding.to_string()),
+        ];
+        let mut fields = fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec();
+        fields.extend(options.named());
+        fields
     }
 }
 

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Codec, Format};
+use tracelake_core::settings::{ROW_GROUP_ROWS, Settings};
 use tracelake_schema::Table;
 
 use crate::arrow_file::{self, ArrowFile};
@@ -14,20 +15,16 @@ use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell::Row;
 use crate::parquet_file::{self, ColumnChunks, ParquetFile, RowGroup};
 use crate::reject::Reject;
-use crate::rows::ROW_GROUP_ROWS;
 use crate::split::Records;
 use crate::{nested, rows};
 
-/// A format with one of its codecs.
+/// How outputs are encoded: what [`Settings`] say of it, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     format: Format,
     codec: Codec,
     row_group_rows: usize,
 }
-
-/// The fewest rows that may be asked for in a row group: as many as most pages have, and more than a chunk of text has.
-pub const FEWEST_ROW_GROUP_ROWS: usize = 1 << 16;
 
 impl Encoding {
     /// Parquet with zstd.
@@ -37,59 +34,30 @@ impl Encoding {
         row_group_rows: ROW_GROUP_ROWS,
     };
 
-    /// Combines a format with a codec.
+    /// The encoding that the settings ask for.
     ///
     /// ```
     /// use tracelake_core::options::{Codec, Format};
+    /// use tracelake_core::settings::Settings;
     /// use tracelake_encode::output::Encoding;
-    /// assert!(Encoding::new(Format::Parquet, Codec::Snappy).is_ok());
-    /// assert!(Encoding::new(Format::Arrow, Codec::Snappy).is_err());
+    ///
+    /// let mut settings = Settings::default();
+    /// settings.compression = Codec::Snappy;
+    /// assert!(Encoding::of(&settings).is_ok());
+    /// settings.format = Format::Arrow;
+    /// assert!(Encoding::of(&settings).is_err());
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the format does not have the codec.
-    pub fn new(format: Format, codec: Codec) -> Result<Self> {
-        if (format, codec) == (Format::Arrow, Codec::Snappy) {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "Arrow files cannot be compressed with snappy",
-            )
-            .hint("pass --compression zstd, zstd:LEVEL or none"));
-        }
+    /// Those of [`Settings::check`].
+    pub fn of(settings: &Settings) -> Result<Self> {
+        settings.check()?;
+        let rows = settings.row_group_rows;
+        let rows = rows.and_then(|rows| usize::try_from(rows).ok());
         Ok(Self {
-            format,
-            codec,
-            ..Self::DEFAULT
-        })
-    }
-
-    /// Limits row groups to this many rows.
-    ///
-    /// ```
-    /// use tracelake_encode::output::Encoding;
-    /// assert!(Encoding::DEFAULT.with_row_group_rows(100_000).is_ok());
-    /// assert!(Encoding::DEFAULT.with_row_group_rows(0).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`] when the format has no row groups, or the number isn't within
-    /// [`FEWEST_ROW_GROUP_ROWS`] and 1,048,576.
-    pub fn with_row_group_rows(self, rows: usize) -> Result<Self> {
-        if self.format == Format::Arrow {
-            return Err(
-                Error::new(ErrorKind::Usage, "Arrow files have no row groups")
-                    .hint("leave --row-group-rows out"),
-            );
-        }
-        if !(FEWEST_ROW_GROUP_ROWS..=ROW_GROUP_ROWS).contains(&rows) {
-            let reason = format!("a row group can't have at most {rows} rows");
-            return Err(Error::new(ErrorKind::Usage, reason).hint(format!(
-                "pass {FEWEST_ROW_GROUP_ROWS} to {ROW_GROUP_ROWS} rows"
-            )));
-        }
-        Ok(Self {
-            row_group_rows: rows,
-            ..self
+            format: settings.format,
+            codec: settings.compression,
+            row_group_rows: rows.unwrap_or(ROW_GROUP_ROWS),
         })
     }
 

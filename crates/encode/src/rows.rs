@@ -12,9 +12,6 @@ use crate::column::{self, Append, ColumnEncoder, EncodedChunk, SourceField};
 use crate::reject::Reject;
 use crate::split::Records;
 
-/// The most rows in a row group.
-pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
-
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 

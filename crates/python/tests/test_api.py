@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -199,3 +200,18 @@ def test_text_and_bar_go_to_stderr(source: Path, capfd: pytest.CaptureFixture[st
     assert out == "" and "100%" in err and err.endswith("\r\x1b[K")
     tracelake.convert(source, "auto", tables="machine_events", progress="auto")
     assert capfd.readouterr() == ("", "")
+
+
+def test_options_of_convert_are_keywords() -> None:
+    shown = inspect.signature(tracelake.convert).parameters
+    assert list(shown)[:2] == ["src", "out"]
+    assert shown["layout"].default == "hive"
+    assert shown["row_group_rows"].default is None
+    assert shown["tables"].annotation == "str | Iterable[str] | None"
+    assert "shard" not in shown and "options" not in shown
+    on_spark = inspect.signature(tracelake.spark.convert).parameters
+    assert set(shown) - set(on_spark) == {"overwrite"}
+    assert on_spark["threads"].default == 1
+    for wrong, says in [({"shard": "0/2"}, "unexpected"), ({"tables": 3}, "tables"), ({"threads": "2"}, "threads")]:
+        with pytest.raises(TypeError, match=says):
+            tracelake.convert("no-source", "out", **wrong)  # type: ignore[arg-type]

@@ -54,8 +54,8 @@ pub use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, con
 pub use tracelake_core::event::Event;
 pub use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
 pub use tracelake_core::part_key::PartKey;
+pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Error, ErrorKind};
-pub use tracelake_encode::output::Encoding;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 pub use tracelake_location::Location;
 pub use tracelake_verify::inspect::{Inventory, inspect};

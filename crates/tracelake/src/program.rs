@@ -13,7 +13,7 @@ use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use tracelake_convert::plan::{Plan, Request, Shard};
+use tracelake_convert::plan::{Plan, Request};
 use tracelake_convert::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
 use tracelake_convert::{discover, plan};
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -125,6 +125,8 @@ fn wants_json(arguments: &[OsString]) -> bool {
             .any(|argument| argument == "--progress=json")
 }
 
+pub use crate::cli::keywords::{Keyword, keywords};
+
 /// The request of `tracelake convert` arguments, for a front end that carries it out itself.
 #[derive(Debug)]
 pub struct Conversion {
@@ -132,20 +134,15 @@ pub struct Conversion {
     pub request: Request,
     /// The lake.
     pub out: Location,
-    /// Threads, at least 1.
-    pub threads: usize,
-    /// Parts that are converted at a time, at least 1.
-    pub parts: usize,
-    /// Whether an existing lake is replaced.
-    pub overwrite: bool,
-    /// Whether a plan that another run has left is replaced.
-    pub take_over: bool,
-    /// Whether the work begins on a disk that is clearly too small for it.
-    pub ignore_disk_space: bool,
-    /// The most rows that may be rejected in the whole lake.
-    pub max_rejects: Option<u64>,
-    /// The shard to convert, without a commit.
-    pub shard: Option<Shard>,
+    arguments: Box<ConvertArgs>,
+}
+
+impl Conversion {
+    /// How the run is carried out.
+    #[must_use]
+    pub fn run_options<'a>(&self, stop: &'a Arc<AtomicUsize>) -> RunOptions<'a> {
+        self.arguments.run_options(stop)
+    }
 }
 
 /// Reads the arguments of `tracelake convert`, without the name of the program and of the command.
@@ -166,14 +163,8 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
     };
     Ok(Conversion {
         request: args.request()?,
-        threads: args.threads(),
-        parts: args.parts_at_a_time(),
-        overwrite: args.overwrite,
-        take_over: args.take_over,
-        ignore_disk_space: args.ignore_disk_space,
-        max_rejects: args.max_rejects,
-        shard: args.shard,
         out: args.out()?,
+        arguments: args,
     })
 }
 
@@ -221,16 +212,7 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, &out))?;
     discover::refuse_inside(&request.source, &out)?;
     let stop = stop_on_signals()?;
-    let run_options = RunOptions {
-        threads: args.threads(),
-        parts: args.parts_at_a_time(),
-        overwrite: args.overwrite,
-        take_over: args.take_over,
-        max_rejects: args.max_rejects,
-        shard: args.shard,
-        ignore_disk_space: args.ignore_disk_space,
-        stop: &stop,
-    };
+    let run_options = args.run_options(&stop);
     let shared = args
         .shard
         .map(|shard| plan.to_file(shard.of, args.max_rejects));

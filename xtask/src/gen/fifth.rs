@@ -152,7 +152,7 @@ fn a_fifth_trace_takes_one_description() {
     );
     let mut request = Request::new(source.clone());
     request.trace = Some(trace);
-    request.part_rows = Some(2);
+    request.settings.part_rows = Some(2);
     let plan = plan(&request).unwrap();
     let stop = Arc::new(AtomicUsize::new(0));
     let run_options = RunOptions::new(1, &stop);

@@ -102,6 +102,8 @@ fn speed(file: &SourceSize) -> Option<&'static Speed> {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::settings::Settings;
+
     use super::*;
     use tracelake_core::options::Format;
 
@@ -123,7 +125,9 @@ mod tests {
         let codecs = [1, 3, 4, 22].map(Codec::Zstd);
         for codec in codecs.into_iter().chain([Codec::Snappy, Codec::None]) {
             for &format in Format::ALL {
-                let Ok(encoding) = Encoding::new(format, codec) else {
+                let mut settings = Settings::default();
+                (settings.format, settings.compression) = (format, codec);
+                let Ok(encoding) = Encoding::of(&settings) else {
                     continue;
                 };
                 for syntax in [Syntax::Csv, Syntax::QuotedCsv, Syntax::Json] {

@@ -16,6 +16,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
+use tracelake_core::settings::{PART_ROWS, Settings};
 use tracelake_core::words::several;
 use tracelake_encode::output::Encoding;
 use tracelake_lake::manifest::is_relative;
@@ -31,7 +32,7 @@ use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
 use parts::{part_plan, plan_table};
 
 pub use estimate::{Estimate, SourceSize};
-pub use request::{ChecksumSource, PART_ROWS, PartSet, Request};
+pub use request::{ChecksumSource, PartSet, Request};
 pub use shards::Shard;
 pub use table_index::TableIndex;
 
@@ -227,11 +228,12 @@ fn hint_fitting_trace(error: Error, request: &Request) -> Error {
 }
 
 fn plan_as_asked(request: &Request) -> Result<Plan> {
+    let encoding = Encoding::of(&request.settings)?;
     let source = Recognised::read(request)?;
     let trace = source.trace;
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
-    check_part_rows(request, trace)?;
+    let settings = settings(request, encoding, trace)?;
     let derived = derived(request, trace)?;
     let checksums = read_checksums(request, &source.found)?;
     let mut warnings = skipped(&source.found);
@@ -253,11 +255,11 @@ fn plan_as_asked(request: &Request) -> Result<Plan> {
     let plan = Plan {
         origin: Origin {
             synthetic: source.found.synthetic,
-            ..Origin::new(trace.name, request.settings(trace))
+            ..Origin::new(trace.name, settings)
         },
         source: source.found.root,
         trace,
-        encoding: request.encoding,
+        encoding,
         selected: request.parts.clone(),
         tables: chosen.tables,
         streams: chosen.streams,
@@ -346,15 +348,21 @@ fn check_tables(request: &Request, source: &Recognised) -> Result<()> {
     Ok(())
 }
 
-fn check_part_rows(request: &Request, trace: &Trace) -> Result<()> {
-    let applies = trace.tables.iter().any(|table| table.files == Files::Whole);
-    match request.part_rows {
-        Some(_) if !applies => {
-            let reason = format!("no table of {} is cut into parts", trace.name);
-            Err(Error::new(ErrorKind::Usage, reason).hint("leave --part-rows out"))
-        }
-        _ => Ok(()),
+/// The settings as a lake of this trace records them.
+fn settings(request: &Request, encoding: Encoding, trace: &Trace) -> Result<Settings> {
+    let mut settings = request.settings.clone();
+    settings.row_group_rows = encoding.row_group_rows();
+    let is_cut = trace.tables.iter().any(|table| table.files == Files::Whole);
+    if !is_cut && settings.part_rows.is_some() {
+        let reason = format!("no table of {} is cut into parts", trace.name);
+        return Err(Error::new(ErrorKind::Usage, reason).hint("leave --part-rows out"));
     }
+    settings.part_rows = is_cut.then_some(part_rows(request));
+    Ok(settings)
+}
+
+fn part_rows(request: &Request) -> u64 {
+    request.settings.part_rows.unwrap_or(PART_ROWS)
 }
 
 /// How many skipped files are named one by one.
@@ -546,7 +554,7 @@ fn stream(
         etag: file.etag.clone(),
         sha256: listed.map(str::to_owned),
         tables,
-        part_rows: request.part_rows(),
+        part_rows: part_rows(request),
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn plan_table(
                 None => (&path[..], table.name),
             };
             let listed = checksums.and_then(|sums| sums.of(directory, path));
-            let place = (request.layout, request.encoding.format());
+            let place = (request.settings.layout, request.settings.format);
             part_plan(place, table, part, recorded, listed)
         });
     let parts = parts.collect();

@@ -3,15 +3,9 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use tracelake_core::options::{Layout, OnBadRow};
-use tracelake_core::origin::Settings;
-use tracelake_encode::output::Encoding;
+use tracelake_core::settings::Settings;
 use tracelake_location::Location;
-use tracelake_schema::{Files, Rule, Trace};
-
-/// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
-/// groups, so that each part is some hundred megabytes.
-pub const PART_ROWS: u64 = 1 << 24;
+use tracelake_schema::{Rule, Trace};
 
 /// A conversion request.
 #[derive(Debug, Clone)]
@@ -29,16 +23,10 @@ pub struct Request {
     pub parts: Option<PartSet>,
     /// Whether parts may be missing.
     pub allow_missing: bool,
-    /// How the lake is laid out.
-    pub layout: Layout,
-    /// The format of the output files, and how they are compressed.
-    pub encoding: Encoding,
+    /// The options that decide the bytes of the lake.
+    pub settings: Settings,
     /// Which checksums the source is checked against.
     pub checksums: ChecksumSource,
-    /// The policy for a row that can't be converted.
-    pub on_bad_row: OnBadRow,
-    /// Rows in a part of a table that is published in one file, at least 1; `None` for [`PART_ROWS`].
-    pub part_rows: Option<u64>,
     /// The tables to derive from others.
     pub derive: Vec<Rule>,
 }
@@ -54,49 +42,9 @@ impl Request {
             tables: Vec::new(),
             parts: None,
             allow_missing: false,
-            layout: Layout::Hive,
-            encoding: Encoding::DEFAULT,
+            settings: Settings::default(),
             checksums: ChecksumSource::Auto,
-            on_bad_row: OnBadRow::Fail,
-            part_rows: None,
             derive: Vec::new(),
-        }
-    }
-
-    /// Rows in a part of a table that is published in one file.
-    #[must_use]
-    pub fn part_rows(&self) -> u64 {
-        self.part_rows.unwrap_or(PART_ROWS)
-    }
-
-    /// The options that decide the bytes of the outputs. A new field doesn't compile until it is listed
-    /// here, with those that do or those that don't.
-    pub(super) fn settings(&self, trace: &Trace) -> Settings {
-        let &Self {
-            // These decide bytes; `part_rows` has a default.
-            layout,
-            encoding,
-            on_bad_row,
-            part_rows: _,
-            // These decide what is converted. The trace is part of the origin by itself.
-            source: _,
-            trace: _,
-            cell: _,
-            tables: _,
-            parts: _,
-            derive: _,
-            // These decide what is refused.
-            allow_missing: _,
-            checksums: _,
-        } = self;
-        let is_cut = trace.tables.iter().any(|table| table.files == Files::Whole);
-        Settings {
-            layout,
-            format: encoding.format(),
-            compression: encoding.codec(),
-            on_bad_row,
-            part_rows: is_cut.then_some(self.part_rows()),
-            row_group_rows: encoding.row_group_rows(),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 #![cfg(test)]
 
-use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
-use tracelake_core::origin::{Origin, Settings};
+use tracelake_core::options::Codec;
+use tracelake_core::origin::Origin;
+use tracelake_core::settings::Settings;
 use tracelake_schema::{Confidence, Published};
 
 use super::*;
@@ -21,14 +22,6 @@ fn read(json: &[u8]) -> Result<Manifest> {
 }
 
 fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
-    let options = Settings {
-        layout: Layout::Hive,
-        format: Format::Parquet,
-        compression: Codec::Zstd(3),
-        on_bad_row: OnBadRow::Fail,
-        part_rows: None,
-        row_group_rows: None,
-    };
     let part = PartFacts {
         cell: None,
         file_number: 7,
@@ -51,7 +44,7 @@ fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
         parts: vec![part],
     }];
     Manifest {
-        origin: Origin::new("some-trace", options),
+        origin: Origin::new("some-trace", Settings::default()),
         tables,
     }
 }

@@ -440,23 +440,15 @@ mod tests {
     use std::collections::BTreeMap;
     use std::io::Write;
 
-    use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
-    use tracelake_core::origin::{Origin, Settings};
+    use tracelake_core::origin::Origin;
+    use tracelake_core::settings::Settings;
 
     use super::disk::names;
     use super::*;
     use crate::manifest::PartFacts;
 
     fn origin() -> Origin {
-        let options = Settings {
-            layout: Layout::Hive,
-            format: Format::Parquet,
-            compression: Codec::DEFAULT,
-            on_bad_row: OnBadRow::Fail,
-            part_rows: None,
-            row_group_rows: None,
-        };
-        Origin::new("some-trace", options)
+        Origin::new("some-trace", Settings::default())
     }
 
     fn commit(lake: &Lake, path: &str, bytes: &[u8]) -> PartFacts {

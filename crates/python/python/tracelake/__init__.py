@@ -26,11 +26,13 @@ from ._errors import (
     TracelakeError,
     UsageError,
 )
-from ._options import StrPath, convert_arguments
+from ._options import convert_arguments
 from ._options import integer as _int
 from ._options import path as _path
+from ._options import takes_convert_options as _takes_convert_options
 from ._options import text as _str
 from ._options import thread_count as _threads
+from ._paths import StrPath
 from ._progress import Callback, Event, Progress, Watcher
 from ._tracelake import Reader
 from ._results import (
@@ -52,9 +54,11 @@ from ._results import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import polars
+    from typing_extensions import Unpack
 
     from . import spark
     from ._checks import CheckReport, CheckResult, Finding
+    from ._convert_options import ConvertOptions
     from ._derive import DerivedLake, DerivedTable
     from ._report import Report
 
@@ -128,38 +132,15 @@ def __getattr__(name: str) -> object:
     return module if _LAZY[name] == name else getattr(module, name)
 
 
+@_takes_convert_options()
 def convert(
-    src: StrPath,
-    out: StrPath,
-    *,
-    trace: str | None = None,
-    cell: str | None = None,
-    tables: str | Iterable[str] | None = None,
-    parts: str | int | Iterable[int] | None = None,
-    threads: int | None = None,
-    memory: str | int | None = None,
-    on_bad_row: Literal["fail", "reject"] = "fail",
-    max_rejects: int | None = None,
-    allow_missing: bool = False,
-    layout: Literal["hive", "flat"] = "hive",
-    format: Literal["parquet", "arrow"] = "parquet",
-    compression: str = "zstd",
-    part_rows: int | None = None,
-    row_group_rows: int | None = None,
-    derive: str | Iterable[str] | None = None,
-    checksums: StrPath | None = None,
-    overwrite: bool = False,
-    take_over: bool = False,
-    ignore_disk_space: bool = False,
-    progress: Progress = None,
+    src: StrPath, out: StrPath, *, progress: Progress = None, **options: Unpack[ConvertOptions]
 ) -> Manifest:
     """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
 
-    The keyword arguments are the options of ``tracelake convert``. ``cell`` is the cell that ``src``
-    is of, if nothing else says so. ``tables`` takes a name or several, ``parts`` a text such as
-    ``"0-9,17"``, a number or several, ``memory`` a size such as ``"2GiB"`` or a number of bytes.
-
-    A disk that is clearly too small for the lake is refused, unless ``ignore_disk_space`` is set.
+    The keyword arguments are the options of ``tracelake convert``, which ``tracelake convert --help`` explains.
+    ``tables`` and ``derive`` take a name or several, ``parts`` a text such as ``"0-9,17"``, a number or several,
+    ``memory`` a size such as ``"2GiB"`` or a number of bytes.
 
     ``progress`` is ``"auto"``, ``"bar"``, ``"text"`` or a function of an :class:`Event`. Ctrl-C
     stops within a second; run the same call again to resume.
@@ -173,27 +154,7 @@ def convert(
     ['begun', 'finished', 'read', 'started']
     """
     out = _path(out)
-    arguments = convert_arguments(
-        trace=trace,
-        cell=cell,
-        tables=tables,
-        parts=parts,
-        threads=threads,
-        memory=memory,
-        on_bad_row=on_bad_row,
-        max_rejects=max_rejects,
-        allow_missing=allow_missing,
-        layout=layout,
-        format=format,
-        compression=compression,
-        part_rows=part_rows,
-        row_group_rows=row_group_rows,
-        derive=derive,
-        checksums=checksums,
-        overwrite=overwrite,
-        take_over=take_over,
-        ignore_disk_space=ignore_disk_space,
-    )
+    arguments = convert_arguments(options)
     with Watcher(progress) as watch:
         made = _tracelake.convert([*arguments, "--", _path(src), out], watch)
     return _results.manifest(out, made, watch.warnings)

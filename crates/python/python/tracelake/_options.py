@@ -2,69 +2,75 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable
-from typing import Literal, Union
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
+from ._convert_options import OPTIONS, ConvertOptions
 from ._errors import UsageError
+from ._paths import StrPath
 
-#: A path, as ``open`` takes it.
-StrPath = Union[str, "os.PathLike[str]"]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def convert_arguments(
-    *,
-    trace: str | None,
-    cell: str | None,
-    tables: str | Iterable[str] | None,
-    parts: str | int | Iterable[int] | None,
-    threads: int | None,
-    memory: str | int | None,
-    on_bad_row: Literal["fail", "reject"],
-    max_rejects: int | None,
-    allow_missing: bool,
-    layout: Literal["hive", "flat"],
-    format: Literal["parquet", "arrow"],
-    compression: str,
-    part_rows: int | None,
-    row_group_rows: int | None,
-    derive: str | Iterable[str] | None,
-    checksums: StrPath | None,
-    overwrite: bool = False,
-    take_over: bool = False,
-    ignore_disk_space: bool = False,
-) -> list[str]:
-    """The options of ``tracelake convert``."""
-    options: list[tuple[str, str | None]] = [
-        ("trace", None if trace is None else text("trace", trace)),
-        ("cell", None if cell is None else text("cell", cell)),
-        ("tables", names("tables", tables)),
-        ("parts", part_numbers(parts)),
-        ("threads", integer("threads", threads)),
-        ("memory", memory if isinstance(memory, str) else integer("memory", memory)),
-        ("on-bad-row", text("on_bad_row", on_bad_row)),
-        ("max-rejects", integer("max_rejects", max_rejects)),
-        ("layout", text("layout", layout)),
-        ("format", text("format", format)),
-        ("compression", text("compression", compression)),
-        ("part-rows", integer("part_rows", part_rows)),
-        ("row-group-rows", integer("row_group_rows", row_group_rows)),
-        ("derive", names("derive", derive)),
-        ("checksums", None if checksums is None else path(checksums)),
-    ]
-    switches = {
-        "allow-missing": allow_missing,
-        "overwrite": overwrite,
-        "take-over": take_over,
-        "ignore-disk-space": ignore_disk_space,
-    }
-    arguments = [f"--{name}={value}" for name, value in options if value is not None]
-    return arguments + [f"--{name}" for name, is_on in switches.items() if is_on]
+def convert_arguments(options: Mapping[str, object]) -> list[str]:
+    """The options of ``tracelake convert``; those that are ``None`` or ``False`` are left out."""
+    arguments: list[str] = []
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise TypeError(f"convert() got an unexpected keyword argument '{name}'")
+        if value is None:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        kind, _ = OPTIONS[name]
+        if kind != "switch":
+            arguments.append(f"{option}={_WRITERS[kind](name, value)}")
+        elif value:
+            arguments.append(option)
+    return arguments
+
+
+def takes_convert_options(*left_out: str, **other: object) -> Callable[[_Function], _Function]:
+    """Shows the options of ``convert``, but for those left out, in the signature of a function that takes them by
+    ``**options``. ``other`` has defaults that differ."""
+
+    def with_signature(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        annotations = _annotations()
+        options = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=other.get(name, default),
+                annotation=annotations[name],
+            )
+            for name, (_, default) in OPTIONS.items()
+            if name not in left_out
+        ]
+        last = [one for one in own if one.kind is one.KEYWORD_ONLY]
+        first = [one for one in own if one.kind is not one.KEYWORD_ONLY]
+        cast(Any, function).__signature__ = signature.replace(parameters=[*first, *options, *last])
+        return function
+
+    return with_signature
+
+
+def _annotations() -> Mapping[str, object]:
+    kinds = ConvertOptions.__annotations__.items()
+    return {name: getattr(kind, "__forward_arg__", kind) for name, kind in kinds}
 
 
 def path(value: StrPath) -> str:
     """A path as text, with the home directory in place of ``~``."""
     return os.path.expanduser(os.fsdecode(os.fspath(value)))
+
+
+def _path(name: str, value: object) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: expected a path, not {type(value).__name__}")
+    return path(cast(StrPath, value))
 
 
 def text(name: str, value: object) -> str:
@@ -73,30 +79,51 @@ def text(name: str, value: object) -> str:
     return value
 
 
-def names(name: str, value: str | Iterable[str] | None) -> str | None:
+def _names(name: str, value: Any) -> str:
     """A name or several, as the command line takes them."""
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
         return value
-    return ",".join(text(name, one) for one in value)
+    return ",".join(text(name, one) for one in _several(name, value))
 
 
-def integer(name: str, value: object) -> str | None:
-    if value is None:
-        return None
+def _several(name: str, value: object) -> Iterable[object]:
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected one or several, not {type(value).__name__}")
+    return cast("Iterable[object]", value)
+
+
+def integer(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: expected an int, not {type(value).__name__}")
     return str(value)
 
 
-def part_numbers(parts: str | int | Iterable[int] | None) -> str | None:
-    if parts is None or isinstance(parts, str):
-        return parts
-    numbers = [parts] if isinstance(parts, int) else parts
-    return ",".join(integer("parts", number) or "" for number in numbers)
+def _part_numbers(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    numbers = [value] if isinstance(value, int) else _several(name, value)
+    return ",".join(integer(name, number) for number in numbers)
+
+
+def _size(name: str, value: object) -> str:
+    return value if isinstance(value, str) else integer(name, value)
 
 
 def thread_count(threads: int | None) -> int | None:
+    if threads is None:
+        return None
     integer("threads", threads)
-    if threads is not None and not 1 <= threads <= 1024:
+    if not 1 <= threads <= 1024:
         raise UsageError(f"threads: {threads} is not from 1 to 1024")
     return threads
+
+
+#: How values are written, by the names of `OPTIONS`.
+_WRITERS: dict[str, Callable[[str, Any], str]] = {
+    "integer": integer,
+    "names": _names,
+    "part_numbers": _part_numbers,
+    "path": _path,
+    "size": _size,
+    "text": text,
+}

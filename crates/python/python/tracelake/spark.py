@@ -18,8 +18,15 @@ from typing import Any, Literal
 
 from . import _files, _results, _tracelake
 from ._errors import FailedError, RefusedError, TracelakeError, UsageError, from_code
-from ._options import StrPath, convert_arguments, path, text
+from ._options import convert_arguments, path, takes_convert_options, text
+from ._paths import StrPath
 from ._progress import Progress, Watcher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._convert_options import ConvertOptions
 
 __all__ = ["convert", "read"]
 
@@ -62,30 +69,15 @@ def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
     return frame.selectExpr(*_tracelake.spark_named(manifest.trace, facts.name), *partitions) if named else frame
 
 
+@takes_convert_options("overwrite", threads=1)
 def convert(
     spark: Any,
     src: StrPath,
     out: StrPath,
     *,
-    trace: str | None = None,
-    cell: str | None = None,
-    tables: str | Iterable[str] | None = None,
-    parts: str | int | Iterable[int] | None = None,
-    threads: int | None = 1,
-    memory: str | int | None = None,
-    on_bad_row: Literal["fail", "reject"] = "fail",
-    max_rejects: int | None = None,
-    allow_missing: bool = False,
-    layout: Literal["hive", "flat"] = "hive",
-    format: Literal["parquet", "arrow"] = "parquet",
-    compression: str = "zstd",
-    part_rows: int | None = None,
-    row_group_rows: int | None = None,
-    derive: str | Iterable[str] | None = None,
-    checksums: StrPath | None = None,
     shards: int | None = None,
-    take_over: bool = False,
     progress: Progress = None,
+    **options: Unpack[ConvertOptions],
 ) -> _results.Manifest:
     """Converts a downloaded trace into a lake on the machines of a ``SparkSession``, or resumes.
 
@@ -94,29 +86,17 @@ def convert(
 
     ``shards`` is the number of tasks, by default one for each file. ``threads`` is the number of threads of
     a task; give as many as ``spark.task.cpus``. The other keyword arguments are those of
-    ``tracelake.convert``.
+    ``tracelake.convert``, but for ``overwrite``.
     """
+    if "overwrite" in options:
+        raise TypeError("convert() on Spark can't overwrite a lake")
     source, lake = _everywhere(src), _everywhere(out)
-    arguments = convert_arguments(
-        trace=trace,
-        cell=cell,
-        tables=tables,
-        parts=parts,
-        threads=threads,
-        memory=memory,
-        on_bad_row=on_bad_row,
-        max_rejects=max_rejects,
-        allow_missing=allow_missing,
-        layout=layout,
-        format=format,
-        compression=compression,
-        part_rows=part_rows,
-        row_group_rows=row_group_rows,
-        derive=derive,
-        checksums=None if checksums in (None, "none") else _everywhere(checksums),
-    )
-    if checksums == "none":
-        arguments.append("--checksums=none")
+    checksums = options.get("checksums")
+    if checksums not in (None, "none"):
+        options["checksums"] = _everywhere(checksums)
+    take_over = options.pop("take_over", False)
+    options.setdefault("threads", 1)
+    arguments = convert_arguments(options)
     places = ["--", source, lake]
     with Watcher(progress) as watch:
         preparing = [*arguments, "--take-over"] if take_over else arguments
@@ -125,7 +105,7 @@ def convert(
             watch("begun", bytes=prepared["bytes"])
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
-        made = _tracelake.commit(lake, _PATIENCE, max_rejects, None)
+        made = _tracelake.commit(lake, _PATIENCE, options.get("max_rejects"), None)
     return _results.manifest(lake, made, watch.warnings)
 
 

@@ -72,16 +72,7 @@ fn convert(
         for warning in &plan.warnings {
             progress.show(Event::Warning(warning.clone()));
         }
-        let run_options = RunOptions {
-            threads: asked.threads,
-            parts: asked.parts,
-            overwrite: asked.overwrite,
-            take_over: asked.take_over,
-            max_rejects: asked.max_rejects,
-            shard: asked.shard,
-            ignore_disk_space: asked.ignore_disk_space,
-            stop: progress.stop_flag(),
-        };
+        let run_options = asked.run_options(progress.stop_flag());
         let outcome = run::convert(&plan, &asked.out, run_options, &|event| {
             progress.show(event)
         })?;
@@ -121,14 +112,8 @@ fn prepare(
             return Err(Error::new(ErrorKind::Usage, reason));
         }
         let run_options = RunOptions {
-            threads: asked.threads,
-            parts: asked.parts,
-            overwrite: false,
-            take_over: asked.take_over,
-            max_rejects: asked.max_rejects,
             shard: Some(Shard { index: 0, of }),
-            ignore_disk_space: asked.ignore_disk_space,
-            stop: progress.stop_flag(),
+            ..asked.run_options(progress.stop_flag())
         };
         let watch = |event| progress.show(event);
         let agreed = run::prepare(&plan, &asked.out, run_options, &watch)?;

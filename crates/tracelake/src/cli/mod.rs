@@ -1,20 +1,23 @@
 //! The command line: what can be typed, and what it means. The only module that knows clap.
 
+pub(crate) mod keywords;
 mod values;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
-use tracelake_convert::run::parts_within;
+use tracelake_convert::run::{RunOptions, parts_within};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::options::{Codec, Format, Layout, OnBadRow, find_trace};
-use tracelake_encode::output::Encoding;
+use tracelake_core::options::{OnBadRow, find_trace};
+use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_location::Location;
 use tracelake_schema::{Rule, TRACES, Table, Trace};
 use tracelake_verify::release::Allow;
-use values::{name, names, part_rows, rows, rule, size};
+use values::{name, rows, rule, size};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -114,22 +117,8 @@ pub(crate) struct ConvertArgs {
     /// there is one]
     #[arg(long, help_heading = INPUT, value_name = "FILE|none")]
     checksums: Option<PathBuf>,
-    /// Directories of the lake: hive (one file_number=N directory per part) or flat
-    #[arg(long, help_heading = OUTPUT, value_name = "LAYOUT", default_value = "hive", hide_possible_values = true,
-        value_parser = names::<Layout>(Layout::ALL.iter().map(|layout| layout.name())))]
-    layout: Layout,
-    /// Format of the output files: parquet, or arrow for Arrow IPC files (Feather v2)
-    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT", default_value = "parquet", hide_possible_values = true)]
-    format: Format,
-    /// Compression: zstd, zstd:1 to zstd:22, snappy (Parquet only) or none
-    #[arg(long, help_heading = OUTPUT, value_name = "CODEC", default_value = "zstd")]
-    compression: Codec,
-    /// Rows per part, for tables that are published in one file [default: 16777216]
-    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = part_rows)]
-    part_rows: Option<u64>,
-    /// The most rows in a row group of a Parquet file, from 65536 [default: 1048576]
-    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = rows)]
-    row_group_rows: Option<u64>,
+    #[command(flatten)]
+    settings: Settings,
     /// Derive another table: dag makes batch_task_edges from the task dependencies encoded in task
     /// names
     #[arg(long, help_heading = OUTPUT, value_name = "RULE", value_delimiter = ',', value_parser = rule)]
@@ -151,11 +140,6 @@ pub(crate) struct ConvertArgs {
     /// Print what would be done and what it takes, and check OUT, without changing anything
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
-    /// What to do with a row that can't be converted: fail stops the run, reject writes the row to a
-    /// rejects file with its position and the reason
-    #[arg(long, help_heading = BAD_ROWS, value_name = "POLICY", default_value = "fail", hide_possible_values = true,
-        value_parser = names::<OnBadRow>(OnBadRow::ALL.iter().map(|policy| policy.name())))]
-    on_bad_row: OnBadRow,
     /// Stop the run when the lake has more rejected rows than this
     #[arg(long, help_heading = BAD_ROWS, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,
@@ -371,24 +355,29 @@ fn trace_names() -> String {
 }
 
 impl ConvertArgs {
-    /// How many parts are converted at a time.
-    pub(crate) fn parts_at_a_time(&self) -> usize {
-        self.memory.map_or(usize::MAX, |memory| {
-            parts_within(memory).expect("a size that is enough for one part")
-        })
+    /// How the run is carried out.
+    pub(crate) fn run_options<'a>(&self, stop: &'a Arc<AtomicUsize>) -> RunOptions<'a> {
+        RunOptions {
+            threads: self.threads.map_or_else(all_threads, usize::from),
+            parts: self.memory.map_or(usize::MAX, |memory| {
+                parts_within(memory).expect("a size that is enough for one part")
+            }),
+            overwrite: self.overwrite,
+            take_over: self.take_over,
+            max_rejects: self.max_rejects,
+            shard: self.shard,
+            ignore_disk_space: self.ignore_disk_space,
+            stop,
+        }
     }
 
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
-        if self.max_rejects.is_some() && self.on_bad_row == OnBadRow::Fail {
+        if self.max_rejects.is_some() && self.settings.on_bad_row == OnBadRow::Fail {
             return Err(
                 Error::new(ErrorKind::Usage, "--max-rejects needs --on-bad-row reject")
                     .hint("the first bad row stops the run anyway: leave --max-rejects out"),
             );
-        }
-        let mut encoding = Encoding::new(self.format, self.compression)?;
-        if let Some(rows) = self.row_group_rows {
-            encoding = encoding.with_row_group_rows(usize::try_from(rows).unwrap_or(usize::MAX))?;
         }
         Ok(Request {
             trace: self.trace.as_deref().map(find_trace).transpose()?,
@@ -396,16 +385,13 @@ impl ConvertArgs {
             tables: self.tables.clone(),
             parts: self.parts.clone(),
             allow_missing: self.allow_missing,
-            layout: self.layout,
-            encoding,
+            settings: self.settings.clone(),
             checksums: match &self.checksums {
                 None => ChecksumSource::Auto,
                 Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
                 Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
             },
-            part_rows: self.part_rows,
             derive: self.derive.clone(),
-            on_bad_row: self.on_bad_row,
             ..Request::new(Location::parse(self.source.as_os_str())?)
         })
     }
@@ -422,10 +408,6 @@ impl ConvertArgs {
             .hint("use a new prefix"));
         }
         Ok(out)
-    }
-
-    pub(crate) fn threads(&self) -> usize {
-        self.threads.map_or_else(all_threads, usize::from)
     }
 }
 

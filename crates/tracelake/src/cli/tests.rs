@@ -40,3 +40,32 @@ fn help_fits_its_width_and_has_examples() {
         assert!(convert.contains(group), "{group}");
     }
 }
+
+/// The page on bytes names every option that decides them.
+#[test]
+fn options_that_decide_bytes_are_documented() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproducibility.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let settings = Settings::augment_args(clap::Command::new("settings"));
+    for option in settings.get_arguments() {
+        let name = format!("`--{}`", option.get_long().unwrap());
+        assert!(page.contains(&name), "{name}");
+    }
+}
+
+/// Defaults that the help can only say in words are those of the code.
+#[test]
+fn defaults_in_the_help_are_those_of_the_code() {
+    use tracelake_core::settings::{PART_ROWS, ROW_GROUP_ROWS, ROW_GROUP_ROWS_RANGE};
+
+    let settings = Settings::augment_args(clap::Command::new("settings"));
+    let help = |name| {
+        let mut options = settings.get_arguments();
+        let option = options.find(|option| option.get_id() == name).unwrap();
+        option.get_help().unwrap().to_string()
+    };
+    assert!(help("part_rows").ends_with(&format!("[default: {PART_ROWS}]")));
+    let fewest = ROW_GROUP_ROWS_RANGE.start();
+    let says = format!("from {fewest} [default: {ROW_GROUP_ROWS}]");
+    assert!(help("row_group_rows").ends_with(&says));
+}

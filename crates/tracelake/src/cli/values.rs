@@ -1,21 +1,8 @@
 //! How the values of options are read.
 
-use std::str::FromStr;
-
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tracelake_convert::run::parts_within;
 use tracelake_location::redacted;
 use tracelake_schema::{Rule, TRACES};
-
-/// Accepts the names of an option's values and nothing else.
-pub(super) fn names<T>(
-    names: impl Iterator<Item = &'static str>,
-) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
-}
 
 /// The units of sizes, without case; the first that a size ends with counts.
 const UNITS: [(&str, u64); 12] = [
@@ -63,17 +50,6 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The most rows in a part: a larger file might have more in its footer or its page index than `verify` reads.
-const MOST_PART_ROWS: u64 = 1 << 27;
-
-/// Reads the number of rows in a part.
-pub(super) fn part_rows(text: &str) -> Result<u64, String> {
-    match rows(text)? {
-        rows if rows > MOST_PART_ROWS => Err(format!("expected at most {MOST_PART_ROWS} rows")),
-        rows => Ok(rows),
-    }
-}
-
 /// Reads a number of rows.
 pub(super) fn rows(text: &str) -> Result<u64, String> {
     match text.parse() {
@@ -108,15 +84,6 @@ mod tests {
             "sig=secret",
         ] {
             assert!(name(url).is_err(), "{url}");
-        }
-    }
-
-    #[test]
-    fn parts_have_a_limit() {
-        assert_eq!(part_rows("134217728"), Ok(MOST_PART_ROWS));
-        for many in ["134217729", "18446744073709551615"] {
-            let says = part_rows(many).unwrap_err();
-            assert!(says.contains("134217728"), "{says}");
         }
     }
 

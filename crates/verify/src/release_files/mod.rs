@@ -10,8 +10,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::{Format, Layout};
-use tracelake_core::origin::{Origin, Settings};
+use tracelake_core::origin::Origin;
 use tracelake_core::seal::hex;
+use tracelake_core::settings::Settings;
 use tracelake_lake::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
 use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
 use tracelake_schema::{Table, Trace};
@@ -260,7 +261,6 @@ fn pretty(value: &Value) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracelake_core::options::{Codec, OnBadRow};
     use tracelake_lake::manifest::PartFacts;
     use tracelake_schema::TRACES;
 
@@ -279,14 +279,8 @@ mod tests {
 
     /// A lake of the first table of the first trace with these outputs.
     pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
-        let options = Settings {
-            layout,
-            format: Format::Parquet,
-            compression: Codec::DEFAULT,
-            on_bad_row: OnBadRow::Fail,
-            part_rows: None,
-            row_group_rows: None,
-        };
+        let mut options = Settings::default();
+        options.layout = layout;
         let parts = outputs.iter().map(|(number, name)| PartFacts {
             cell: None,
             file_number: *number,

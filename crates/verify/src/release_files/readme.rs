@@ -1,8 +1,7 @@
 //! The dataset card: metadata for the Hugging Face hub, and a description for people.
 
 use serde_json::Value;
-use tracelake_core::options::Format;
-use tracelake_core::origin::{Origin, Settings};
+use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words;
 use tracelake_lake::manifest::{PartFacts, REJECTS};
@@ -202,44 +201,27 @@ fn making(lake: &ReleasedLake<'_>) -> String {
         options,
         ..
     } = &lake.manifest.origin;
-    let Settings {
-        layout,
-        format,
-        compression,
-        on_bad_row,
-        part_rows,
-        row_group_rows,
-    } = options;
     let source = if lake.is_synthetic() {
         format!("synthetic files in the format of `{trace}`")
     } else {
         format!("the published files of `{trace}`")
     };
-    let title = format.title();
-    let format = match format {
-        Format::Parquet => String::new(),
-        Format::Arrow => format!(" --format {format}"),
-    };
-    let (option, parts) = match part_rows {
-        None => (
-            String::new(),
-            format!("Each source file became one {title} file."),
-        ),
-        Some(rows) => (
-            format!(" --part-rows {rows}"),
-            format!(
-                "A file that holds a whole table was cut into {title} files of {} rows; any other file \
-                 became\none {title} file.",
-                words::group_digits(*rows)
-            ),
+    let title = options.format.title();
+    let parts = match options.part_rows {
+        None => format!("Each source file became one {title} file."),
+        Some(rows) => format!(
+            "A file that holds a whole table was cut into {title} files of {} rows; any other file \
+             became\none {title} file.",
+            words::group_digits(rows)
         ),
     };
-    let row_groups = row_group_rows.map(|rows| format!(" --row-group-rows {rows}"));
-    let option = option + &row_groups.unwrap_or_default();
+    let given = options.named().into_iter();
+    let given: String = given
+        .map(|(name, value)| format!(" --{name} {value}"))
+        .collect();
     format!(
         "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
-         ```sh\ntracelake convert SRC OUT --layout {layout}{format} --compression {compression} \
-         --on-bad-row {on_bad_row}{option}\n```\n\n\
+         ```sh\ntracelake convert SRC OUT{given}\n```\n\n\
          {parts} The same version makes the same bytes from the \
          same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \
          Every file of the lake\nwas checked against the manifest before this card was written. \

@@ -5,11 +5,12 @@
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use tracelake_core::options::Codec;
+use tracelake_core::settings::ROW_GROUP_ROWS;
 
 use super::super::PAGE_ROWS;
 use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups, encode};
-use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES};
 
 /// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others
 /// are empty, but for the mandatory time.

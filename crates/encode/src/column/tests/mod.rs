@@ -21,6 +21,7 @@ use proptest::prelude::*;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
+use tracelake_core::settings::ROW_GROUP_ROWS;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
 
@@ -28,7 +29,7 @@ use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell;
 use crate::parquet_file::{ColumnChunks, ParquetFile, RowGroup};
 use crate::reject::Reject;
-use crate::rows::{ROW_GROUP_ROWS, RowGroupBuilder};
+use crate::rows::RowGroupBuilder;
 use crate::split::Records;
 use crate::thrift::{DEEPEST, Thrift};
 

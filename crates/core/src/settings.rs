@@ -1,0 +1,180 @@
+//! The options that decide the bytes of outputs.
+//!
+//! This is the only place that lists them: manifest, plan, command line, Python and Spark follow from the fields. A new
+//! option is a field here, and the code that obeys it.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Codec, Format, Layout, OnBadRow};
+
+/// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
+/// groups, so that each part is some hundred megabytes.
+pub const PART_ROWS: u64 = 1 << 24;
+
+/// How many rows may be asked for in a part. A file of more might have a larger footer or page index than `verify`
+/// reads.
+pub const PART_ROWS_RANGE: RangeInclusive<u64> = 1..=1 << 27;
+
+/// The most rows in a row group, unless asked otherwise.
+pub const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// How many rows may be asked for in a row group: at least as many as most pages have, and at most the default.
+pub const ROW_GROUP_ROWS_RANGE: RangeInclusive<u64> = 1 << 16..=ROW_GROUP_ROWS as u64;
+
+/// The options that decide the bytes of outputs; two runs on one lake must agree on them.
+///
+/// The comment of a field is the help of its option.
+///
+/// ```
+/// use tracelake_core::options::Codec;
+/// use tracelake_core::settings::Settings;
+///
+/// let mut settings = Settings::default();
+/// settings.compression = Codec::Snappy;
+/// let named = settings.named();
+/// assert_eq!(named[2], ("compression".to_owned(), "snappy".to_owned()));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[non_exhaustive]
+pub struct Settings {
+    /// Directories of the lake: hive (one file_number=N directory per part) or flat
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Output",
+            value_name = "LAYOUT",
+            default_value_t,
+            hide_possible_values = true
+        )
+    )]
+    pub layout: Layout,
+    /// Format of the output files: parquet, or arrow for Arrow IPC files (Feather v2)
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Output",
+            value_name = "FORMAT",
+            default_value_t,
+            hide_possible_values = true
+        )
+    )]
+    pub format: Format,
+    /// Compression: zstd, zstd:1 to zstd:22, snappy (Parquet only) or none
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Output",
+            value_name = "CODEC",
+            default_value = "zstd"
+        )
+    )]
+    pub compression: Codec,
+    /// What to do with a row that can't be converted: fail stops the run, reject writes the row to a
+    /// rejects file with its position and the reason
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Bad rows",
+            value_name = "POLICY",
+            default_value_t,
+            hide_possible_values = true
+        )
+    )]
+    pub on_bad_row: OnBadRow,
+    /// Rows per part, for tables that are published in one file [default: 16777216]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Output", value_name = "N"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_rows: Option<u64>,
+    /// The most rows in a row group of a Parquet file, from 65536 [default: 1048576]
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Output", value_name = "N"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_group_rows: Option<u64>,
+}
+
+impl Settings {
+    /// Checks that the options go together and that their numbers are in range.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for Arrow files with Snappy or row groups, and for rows outside of [`PART_ROWS_RANGE`] or
+    /// [`ROW_GROUP_ROWS_RANGE`].
+    pub fn check(&self) -> Result<()> {
+        let refuse = |reason: String, hint: &str| {
+            Err(Error::new(ErrorKind::Usage, reason).hint(hint.to_owned()))
+        };
+        if self.format == Format::Arrow && self.compression == Codec::Snappy {
+            return refuse(
+                "Arrow files cannot be compressed with snappy".to_owned(),
+                "pass --compression zstd, zstd:LEVEL or none",
+            );
+        }
+        if self.format == Format::Arrow && self.row_group_rows.is_some() {
+            return refuse(
+                "Arrow files have no row groups".to_owned(),
+                "leave --row-group-rows out",
+            );
+        }
+        for (name, rows, range) in [
+            ("part-rows", self.part_rows, PART_ROWS_RANGE),
+            ("row-group-rows", self.row_group_rows, ROW_GROUP_ROWS_RANGE),
+        ] {
+            if let Some(rows) = rows.filter(|rows| !range.contains(rows)) {
+                let (fewest, most) = range.into_inner();
+                return refuse(
+                    format!("--{name} can't be {rows}"),
+                    &format!("pass {fewest} to {most} rows"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The options by the names that they have on the command line, without `--`, and their values; without those
+    /// that aren't given.
+    ///
+    /// # Panics
+    /// Never: the fields are texts and numbers.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, String)> {
+        let Ok(Value::Object(fields)) = serde_json::to_value(self) else {
+            unreachable!("settings are an object");
+        };
+        let named = |(name, value): (String, Value)| {
+            let value = match value {
+                Value::String(value) => value,
+                value => value.to_string(),
+            };
+            (name.replace('_', "-"), value)
+        };
+        fields.into_iter().map(named).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_named_as_they_are_typed() {
+        let mut settings = Settings::default();
+        let named = |settings: &Settings| {
+            let named = settings.named().into_iter();
+            let named: Vec<String> = named
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            named.join(" ")
+        };
+        let defaults = "layout=hive format=parquet compression=zstd:3 on-bad-row=fail";
+        assert_eq!(named(&settings), defaults);
+        settings.part_rows = Some(7);
+        assert_eq!(named(&settings), format!("{defaults} part-rows=7"));
+    }
+}
