@@ -19,7 +19,6 @@ use tracelake_convert::run::{Commit, CommitOptions, RunOptions, convert};
 use tracelake_core::error::ErrorKind;
 use tracelake_core::seal;
 use tracelake_lake::plan_file::{MOST_SHARDS, PlanFile};
-use tracelake_lake::store::Unnamed;
 use tracelake_verify::inspect::inspect;
 use tracelake_verify::release::{Allow, release};
 use tracelake_verify::verify;
@@ -72,10 +71,8 @@ pub fn manifest(data: &[u8]) {
         fs::write(path, sealed(&json)).unwrap();
         drop(inspect(root));
         drop(verify(&root.into(), None, 1, &|_| {}));
-        let allow = Allow {
-            missing: true,
-            rejects: true,
-        };
+        let mut allow = Allow::default();
+        (allow.rejects, allow.missing) = (true, true);
         drop(release(&root.into(), allow, 1, &|_| {}));
         let stop = Arc::new(AtomicUsize::new(0));
         drop(convert(
@@ -94,13 +91,8 @@ fn use_unfinished(root: &Path) {
     let mut run_options = RunOptions::new(1, &stop);
     run_options.shard = Some(Shard { index: 1, of: 2 });
     drop(convert(&planned(), &root.into(), run_options, &|_| {}));
-    let options = CommitOptions {
-        threads: 1,
-        max_rejects: None,
-        unnamed: Unnamed::Refuse,
-        verify_outputs: true,
-        stop: &stop,
-    };
+    let mut options = CommitOptions::new(1, &stop);
+    options.verify_outputs = true;
     if let Ok(commit) = Commit::open(&root.into(), Duration::ZERO) {
         drop(commit.finish(options, &|_| {}));
     }

@@ -59,9 +59,10 @@ pub fn run(data: &[u8]) {
         request.settings.layout = Layout::Flat;
     }
     let stop = Arc::new(AtomicUsize::new(0));
-    let run_options = |threads| RunOptions {
-        parts: 1,
-        ..RunOptions::new(threads, &stop)
+    let run_options = |threads| {
+        let mut options = RunOptions::new(threads, &stop);
+        options.parts_at_once = 1;
+        options
     };
     let lenient = plan(&request).unwrap();
     let outcome = convert(&lenient, &(&out).into(), run_options(1), &|_| {}).unwrap();

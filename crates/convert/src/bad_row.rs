@@ -19,25 +19,26 @@ use tracelake_source::Magic;
 /// A row that couldn't be converted, with its position in the file and its bytes.
 ///
 /// ```
-/// use tracelake_convert::bad_row::BadRow;
-/// use tracelake_core::fault::Fault;
+/// use tracelake_convert::reader::{ReadOptions, read_part};
 /// use tracelake_core::field_order::FieldOrder;
 ///
-/// let table = &tracelake_schema::TRACES[0].tables[0];
-/// let row = BadRow {
-///     line: 2,
-///     byte: 14,
-///     raw: b"0,,x".into(),
-///     field: 3..4,
-///     column: Some(&table.columns[2]),
-///     inner: "".into(),
-///     fault: Fault::NotInteger,
-///     first_chunk: None,
-/// };
-/// let error = row.to_error("a.csv".as_ref(), &FieldOrder::built_in(table, "here"));
-/// assert!(error.to_string().starts_with("a.csv:2:4: "), "{error}");
+/// let table = tracelake_schema::TRACES.iter().find_map(|trace| trace.table("machine_events")).unwrap();
+/// let path = std::env::temp_dir().join(format!("machine_events-{}.csv", std::process::id()));
+/// std::fs::write(&path, "0,5,0,a,0.5,0.25\n0,5,x,a,0.5,0.25\n")?;
+/// let mut options = ReadOptions::default();
+/// options.table = Some(table.name.to_owned());
+/// options.on_bad_row = Some(Box::new(move |row| {
+///     let error = row.to_error("a.csv".as_ref(), &FieldOrder::built_in(table, "here"));
+///     assert!(error.to_string().starts_with("a.csv:2:5: "), "{error}");
+///     Ok(())
+/// }));
+/// let rows = read_part(path.as_path(), options)?.map(|batch| Ok(batch?.num_rows()));
+/// assert_eq!(rows.sum::<Result<usize, tracelake_core::Error>>()?, 1);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BadRow<'a> {
     /// Its line, from 1.
     pub line: u64,

@@ -25,6 +25,7 @@ struct Inner {
 
 /// The class of an error; each has one exit code, listed in `docs/exit-codes.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// Reading, writing, or something that should not happen: exit 1.
     Failed,
@@ -55,6 +56,19 @@ impl ErrorKind {
             Self::Corrupt => 5,
             Self::Refused => 6,
             Self::Stopped(signal) => 128 + signal,
+        }
+    }
+
+    /// The name of the class in machine output, such as `misfit`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Misfit => "misfit",
+            Self::Corrupt => "corrupt",
+            Self::Refused => "refused",
+            Self::Stopped(_) => "stopped",
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::part_key::PartKey;
 
 /// Something that happened, reported from any thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// The conversion or the check of a part begins.
     Started {

@@ -273,16 +273,12 @@ fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
         bytes: commit.bytes(),
         shard: None,
     });
-    let options = CommitOptions {
-        threads: args.threads(),
-        max_rejects: args.max_rejects,
-        unnamed: match args.remove_unnamed {
-            true => Unnamed::Remove,
-            false => Unnamed::Refuse,
-        },
-        verify_outputs: args.verify_outputs,
-        stop: &stop,
-    };
+    let mut options = CommitOptions::new(args.threads(), &stop);
+    options.max_rejects = args.max_rejects;
+    if args.remove_unnamed {
+        options.unnamed = Unnamed::Remove;
+    }
+    options.verify_outputs = args.verify_outputs;
     let outcome = commit.finish(options, &|event| reporter.show(event))?;
     reporter.finish();
     report::committed(reporter, &outcome);

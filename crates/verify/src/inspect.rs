@@ -25,6 +25,7 @@ const SHARDS_LISTED: u32 = 100_000;
 
 /// The contents of a lake or a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Inventory {
     /// `lake` or `source`.
     pub what: &'static str,
@@ -130,7 +131,7 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
         return Ok(inspect_lake(read_manifest(path)?, true));
     };
     let tables = tables_of(&progress.parts);
-    let mut inventory = inspect_lake(Manifest { origin, tables }, false);
+    let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
     let trace = tracelake_schema::trace(&inventory.trace);
     let asked = progress.asked.as_ref().filter(|_| progress.plan.is_none());
     let asked = asked.and_then(|asked| PlanFile::from_json(asked.as_bytes()).ok());
@@ -235,14 +236,13 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
         let table = tables.entry(table).or_default();
         table.insert(facts.key(), facts);
     }
-    let tables = tables.into_iter().map(|(name, parts)| TableFacts {
-        name: name.to_owned(),
-        schema_fingerprint: String::new(),
-        rows: parts
-            .values()
-            .map(|part| part.rows_out)
-            .fold(0, u64::saturating_add),
-        parts: parts.into_values().cloned().collect(),
+    let tables = tables.into_iter().map(|(name, parts)| {
+        let mut facts = TableFacts::new(name, String::new());
+        parts
+            .into_values()
+            .cloned()
+            .for_each(|part| facts.push(part));
+        facts
     });
     tables.collect()
 }

@@ -53,6 +53,7 @@ use values::{SourceFile, Sources, verify_values};
 
 /// The result of a verification.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The manifest of the lake.
     pub manifest: Manifest,

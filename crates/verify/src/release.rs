@@ -12,6 +12,7 @@ use crate::{Verdict, known_trace, manifest_of, verify_lake};
 
 /// Gaps that a lake may have and still be released; the card names them.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Allow {
     /// Rows that were rejected.
     pub rejects: bool,

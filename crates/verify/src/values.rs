@@ -440,21 +440,15 @@ mod tests {
                 bytes: 0,
                 sha256: String::new(),
             };
-            let part = PartFacts {
+            let key = PartKey {
                 cell: None,
                 file_number: 0,
-                of: None,
-                rows_not_derived: None,
-                source: none(),
-                rows_in: converted.rows_in,
-                rows_out: converted.rows_out,
-                rows_rejected: converted.rows_rejected,
-                sentinels_mapped: converted.sentinels_mapped,
-                time_min: None,
-                time_max: None,
-                output: none(),
-                rejects: None,
             };
+            let mut part = PartFacts::new(key, none(), none());
+            part.rows_in = converted.rows_in;
+            part.rows_out = converted.rows_out;
+            part.rows_rejected = converted.rows_rejected;
+            part.sentinels_mapped = converted.sentinels_mapped;
             Self {
                 directory,
                 order,

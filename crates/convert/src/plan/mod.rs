@@ -42,6 +42,7 @@ pub const PARTS_LIMIT: u32 = 1_000_000;
 
 /// The work to do: every input, every output, nothing left to decide.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Plan {
     /// The directory that source paths are relative to.
     pub source: Location,
@@ -67,6 +68,7 @@ pub struct Plan {
 
 /// One table to convert.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TablePlan {
     /// Its place in the trace.
     pub rank: TableIndex,
@@ -82,6 +84,7 @@ pub struct TablePlan {
 
 /// One file that is cut into parts while it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamPlan {
     /// The input, relative to [`Plan::source`].
     pub source: String,
@@ -99,6 +102,7 @@ pub struct StreamPlan {
 
 /// One part to convert.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PartPlan {
     /// Its cell and its file number.
     pub key: PartKey,

@@ -9,6 +9,7 @@ use tracelake_schema::{Rule, Trace};
 
 /// A conversion request.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// A directory laid out as published, one table's directory, or one file: on disk, in a bucket or on
     /// a web server.
@@ -51,6 +52,7 @@ impl Request {
 
 /// Which checksums a source is checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChecksumSource {
     /// `SHA256SUM` in the source, if there is one.
     Auto,

@@ -28,6 +28,7 @@ const READ_AHEAD: usize = 2;
 pub type OnBadRow = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
 
 /// How a file is read.
+#[non_exhaustive]
 pub struct ReadOptions {
     /// The trace; `None` to recognise it.
     pub trace: Option<&'static Trace>,
@@ -94,14 +95,12 @@ impl Default for ReadOptions {
 /// assert!(rows > 0);
 ///
 /// // Bad rows go to a callback.
-/// let options = ReadOptions {
-///     table: Some("job_events".into()),
-///     on_bad_row: Some(Box::new(|bad_row| {
-///         eprintln!("line {}: {}", bad_row.line, bad_row.fault);
-///         Ok(())
-///     })),
-///     ..ReadOptions::default()
-/// };
+/// let mut options = ReadOptions::default();
+/// options.table = Some("job_events".into());
+/// options.on_bad_row = Some(Box::new(|bad_row| {
+///     eprintln!("line {}: {}", bad_row.line, bad_row.fault);
+///     Ok(())
+/// }));
 /// assert!(read_part(path, options)?.all(|batch| batch.is_ok()));
 /// # Ok::<(), tracelake_core::error::Error>(())
 /// ```

@@ -25,6 +25,7 @@ use crate::plan::table_names;
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct CommitOptions<'a> {
     /// Threads, at least 1.
     pub threads: usize,
@@ -36,6 +37,21 @@ pub struct CommitOptions<'a> {
     pub verify_outputs: bool,
     /// Read often: the number of the signal that asks the commit to stop, or 0.
     pub stop: &'a Arc<AtomicUsize>,
+}
+
+impl<'a> CommitOptions<'a> {
+    /// Commits on some threads with the limit on rejects that the shards were given; outputs that no shard noted are
+    /// refused.
+    #[must_use]
+    pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
+        Self {
+            threads,
+            max_rejects: None,
+            unnamed: Unnamed::Refuse,
+            verify_outputs: false,
+            stop,
+        }
+    }
 }
 
 /// A lake whose shards were converted, to be committed.
@@ -344,19 +360,11 @@ impl Committer<'_> {
         for ((rank, _), part) in parts {
             let table = rank.table(self.trace);
             let same = tables.pop_if(|last| last.name == table.name);
-            let mut facts = same.unwrap_or_else(|| TableFacts {
-                name: table.name.to_owned(),
-                schema_fingerprint: fingerprint(&arrow_schema(table)),
-                rows: 0,
-                parts: Vec::new(),
-            });
-            facts.rows = facts.rows.saturating_add(part.rows_out);
-            facts.parts.push(part);
+            let mut facts = same
+                .unwrap_or_else(|| TableFacts::new(table.name, fingerprint(&arrow_schema(table))));
+            facts.push(part);
             tables.push(facts);
         }
-        Manifest {
-            origin: self.origin.clone(),
-            tables,
-        }
+        Manifest::new(self.origin.clone(), tables)
     }
 }

@@ -48,21 +48,11 @@ impl Run<'_> {
             self.with_journal(shared, |_| Ok(()))?;
             let committed = self.lake.commit(staged)?;
             let etags = committed.etag().into_iter().collect();
-            let facts = PartFacts {
-                cell: other.cell,
-                file_number: other.file_number,
-                source: other.output.clone(),
-                of: other.of,
-                rows_in: made.rows,
-                rows_out: made.rows,
-                rows_rejected: 0,
-                sentinels_mapped: 0,
-                time_min: None,
-                time_max: None,
-                rows_not_derived: Some(made.rows_not_derived),
-                output: committed.into_facts(),
-                rejects: None,
-            };
+            let output = committed.into_facts();
+            let mut facts = PartFacts::new(other.key(), other.output.clone(), output);
+            facts.of = other.of;
+            (facts.rows_in, facts.rows_out) = (made.rows, made.rows);
+            facts.rows_not_derived = Some(made.rows_not_derived);
             self.finish(shared, derived.table.name, &facts, etags)?;
             Ok((key, facts))
         });

@@ -194,25 +194,19 @@ impl Run<'_> {
         let output = self.lake.commit(output)?;
         let etags = rejects.iter().chain([&output]);
         let etags = etags.flat_map(Committed::etag).collect();
-        let facts = PartFacts {
-            cell: part.key.cell,
-            file_number: part.key.file_number,
-            source: FileFacts {
-                path: part.recorded.clone(),
-                bytes: source.bytes,
-                sha256: source.sha256,
-            },
-            of: None,
-            rows_not_derived: None,
-            rows_in: converted.rows_in,
-            rows_out: converted.rows_out,
-            rows_rejected: converted.rows_rejected,
-            sentinels_mapped: converted.sentinels_mapped,
-            time_min: converted.time.map(|(min, _)| min),
-            time_max: converted.time.map(|(_, max)| max),
-            output: output.into_facts(),
-            rejects: rejects.map(Committed::into_facts),
+        let source = FileFacts {
+            path: part.recorded.clone(),
+            bytes: source.bytes,
+            sha256: source.sha256,
         };
+        let mut facts = PartFacts::new(part.key, source, output.into_facts());
+        facts.rows_in = converted.rows_in;
+        facts.rows_out = converted.rows_out;
+        facts.rows_rejected = converted.rows_rejected;
+        facts.sentinels_mapped = converted.sentinels_mapped;
+        facts.time_min = converted.time.map(|(min, _)| min);
+        facts.time_max = converted.time.map(|(_, max)| max);
+        facts.rejects = rejects.map(Committed::into_facts);
         self.finish(shared, table, &facts, etags)?;
         Ok(facts)
     }

@@ -49,6 +49,7 @@ pub use run_options::{RunOptions, parts_within};
 
 /// The result of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The manifest of the lake as it is now. Of a shard that isn't committed yet, it has the parts of
     /// the shard, and isn't written.

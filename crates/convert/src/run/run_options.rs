@@ -7,11 +7,12 @@ use crate::plan::Shard;
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct RunOptions<'a> {
     /// Threads, at least 1.
     pub threads: usize,
     /// Parts that are converted at a time, at least 1; see [`parts_within`].
-    pub parts: usize,
+    pub parts_at_once: usize,
     /// Whether an existing lake is replaced. Not together with a shard.
     pub overwrite: bool,
     /// Whether a plan that another run has left is replaced by this run's. Only if nothing works by it.
@@ -33,7 +34,7 @@ impl<'a> RunOptions<'a> {
     pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
         Self {
             threads,
-            parts: threads,
+            parts_at_once: threads,
             overwrite: false,
             take_over: false,
             max_rejects: None,
@@ -45,7 +46,7 @@ impl<'a> RunOptions<'a> {
 
     /// The most memory that the run takes, in bytes.
     pub(super) fn most_memory(&self) -> u64 {
-        let parts = self.threads.min(self.parts) as u64;
+        let parts = self.threads.min(self.parts_at_once) as u64;
         MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
 }

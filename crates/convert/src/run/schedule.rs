@@ -53,7 +53,7 @@ impl Run<'_> {
         let next = AtomicUsize::new(0);
         let next = || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
         // Threads that no file is left for take over columns of the others.
-        let files = rayon::current_num_threads().min(self.run_options.parts);
+        let files = rayon::current_num_threads().min(self.run_options.parts_at_once);
         // With a queue, no thread waits until another is awake: 500 parts of job_events take 8 % less time. A
         // part on its way to a bucket keeps some of its bytes in memory.
         let on_disk = self.lake.root().as_path().is_some();

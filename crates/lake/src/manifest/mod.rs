@@ -12,7 +12,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::origin::unreadable;
+use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
 use tracelake_core::seal;
 use tracelake_core::with_origin;
@@ -31,6 +31,7 @@ pub const REJECTS: &str = "_tracelake/rejects";
 with_origin! {
     /// The content of `_tracelake/manifest.json`, which is written last. It has no clock and no absolute
     /// path, so the same input gives the same bytes.
+    #[non_exhaustive]
     pub struct Manifest {
         /// The program that made the lake, and the options.
         pub origin: Origin,
@@ -41,6 +42,7 @@ with_origin! {
 
 /// One table of a lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TableFacts {
     /// Its name.
     pub name: String,
@@ -53,6 +55,23 @@ pub struct TableFacts {
 }
 
 impl TableFacts {
+    /// The table of this name, without parts.
+    #[must_use]
+    pub fn new(name: &str, schema_fingerprint: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            schema_fingerprint,
+            rows: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Adds a part, and the rows of its output.
+    pub fn push(&mut self, part: PartFacts) {
+        self.rows = self.rows.saturating_add(part.rows_out);
+        self.parts.push(part);
+    }
+
     /// Rows in all sources.
     #[must_use]
     pub fn rows_in(&self) -> u64 {
@@ -70,16 +89,9 @@ impl TableFacts {
         }
         for part in &self.parts {
             let facts = cells.entry(part.cell).or_insert_with(|| {
-                Cow::Owned(Self {
-                    name: self.name.clone(),
-                    schema_fingerprint: self.schema_fingerprint.clone(),
-                    rows: 0,
-                    parts: Vec::new(),
-                })
+                Cow::Owned(Self::new(&self.name, self.schema_fingerprint.clone()))
             });
-            let facts = facts.to_mut();
-            facts.rows = facts.rows.saturating_add(part.rows_out);
-            facts.parts.push(part.clone());
+            facts.to_mut().push(part.clone());
         }
         cells
     }
@@ -114,6 +126,7 @@ impl TableFacts {
 
 /// One part of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PartFacts {
     /// The cell, in a lake that is partitioned by cell.
     #[serde(
@@ -154,6 +167,26 @@ pub struct PartFacts {
 }
 
 impl PartFacts {
+    /// A part that has no rows, made from `source`.
+    #[must_use]
+    pub fn new(key: PartKey, source: FileFacts, output: FileFacts) -> Self {
+        Self {
+            cell: key.cell,
+            file_number: key.file_number,
+            source,
+            of: None,
+            rows_in: 0,
+            rows_out: 0,
+            rows_rejected: 0,
+            sentinels_mapped: 0,
+            time_min: None,
+            time_max: None,
+            rows_not_derived: None,
+            output,
+            rejects: None,
+        }
+    }
+
     /// The cell and the file number.
     #[must_use]
     pub fn key(&self) -> PartKey {
@@ -198,6 +231,12 @@ pub(crate) fn stays_below(path: &str) -> bool {
 }
 
 impl Manifest {
+    /// The manifest of these tables.
+    #[must_use]
+    pub fn new(origin: Origin, tables: Vec<TableFacts>) -> Self {
+        Self { origin, tables }
+    }
+
     /// Reads a manifest and checks its digest.
     ///
     /// # Errors

@@ -16,12 +16,12 @@ use serde_json::json;
 use tracelake::program;
 use tracelake::program::Conversion;
 use tracelake_convert::plan::Shard;
-use tracelake_convert::run::{Commit, CommitOptions, RunOptions};
+use tracelake_convert::run::{Commit, CommitOptions};
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::event::Event;
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::store::{RELEASE, SUMS, Unnamed, progress, read_manifest};
+use tracelake_lake::store::{RELEASE, SUMS, progress, read_manifest};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 use tracelake_verify::release::Allow;
@@ -111,10 +111,8 @@ fn prepare(
             let reason = format!("shards: {of} is not from 1 to {MOST_SHARDS}");
             return Err(Error::new(ErrorKind::Usage, reason));
         }
-        let run_options = RunOptions {
-            shard: Some(Shard { index: 0, of }),
-            ..asked.run_options(progress.stop_flag())
-        };
+        let mut run_options = asked.run_options(progress.stop_flag());
+        run_options.shard = Some(Shard { index: 0, of });
         let watch = |event| progress.show(event);
         let agreed = run::prepare(&plan, &asked.out, run_options, &watch)?;
         let answer = agreed.map(|_| json!({"shards": of, "bytes": plan.bytes()}));
@@ -133,13 +131,9 @@ fn commit(
     threads: Option<usize>,
 ) -> PyResult<String> {
     work(py, None, Interrupted::Wait, move |progress| {
-        let options = CommitOptions {
-            threads: threads.unwrap_or_else(program::all_threads),
-            max_rejects,
-            unnamed: Unnamed::Refuse,
-            verify_outputs: false,
-            stop: progress.stop_flag(),
-        };
+        let threads = threads.unwrap_or_else(program::all_threads);
+        let mut options = CommitOptions::new(threads, progress.stop_flag());
+        options.max_rejects = max_rejects;
         let patience = Duration::from_secs(patience.into());
         let stopped = run::until_stopped(progress.stop_flag());
         let lake = Location::parse(&lake)?.interrupted_by(&stopped);
@@ -217,10 +211,8 @@ fn release_lake(
     threads: Option<usize>,
 ) -> PyResult<Found> {
     let threads = threads.unwrap_or_else(program::all_threads);
-    let allow = Allow {
-        rejects: allow_rejects,
-        missing: allow_missing,
-    };
+    let mut allow = Allow::default();
+    (allow.rejects, allow.missing) = (allow_rejects, allow_missing);
     let verdict = work(py, None, Interrupted::Wait, move |progress| {
         release::release(&Location::parse(&lake)?, allow, threads, &|event| {
             progress.show_or_end(event)

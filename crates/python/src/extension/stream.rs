@@ -50,19 +50,15 @@ pub(crate) fn read_part(
     let trace = trace.map(|name| find_trace(py, name)).transpose()?;
     let outcome = Arc::new(Outcome::default());
     let rejected = Arc::clone(&outcome);
-    let options = ReadOptions {
-        trace,
-        table,
-        on_bad_row: rejects.then(|| {
-            let count: tracelake_convert::reader::OnBadRow = Box::new(move |_| {
-                rejected.rejected.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            });
-            count
-        }),
-        threads: threads.unwrap_or_else(program::all_threads),
-        ..ReadOptions::default()
-    };
+    let mut options = ReadOptions::default();
+    (options.trace, options.table) = (trace, table);
+    if rejects {
+        options.on_bad_row = Some(Box::new(move |_| {
+            rejected.rejected.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }));
+    }
+    options.threads = threads.unwrap_or_else(program::all_threads);
     let reader = work(py, None, Interrupted::Leave, move |_| {
         tracelake_convert::reader::read_part(Location::parse(&path)?, options)
     })?;

@@ -227,6 +227,7 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
             fields.set_item("text", text)?;
             "warning"
         }
+        Note::Event(_) => return Ok(()),
     };
     watch.bind(py).call((kind,), Some(&fields))?;
     Ok(())

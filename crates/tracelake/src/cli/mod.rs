@@ -357,18 +357,17 @@ fn trace_names() -> String {
 impl ConvertArgs {
     /// How the run is carried out.
     pub(crate) fn run_options<'a>(&self, stop: &'a Arc<AtomicUsize>) -> RunOptions<'a> {
-        RunOptions {
-            threads: self.threads.map_or_else(all_threads, usize::from),
-            parts: self.memory.map_or(usize::MAX, |memory| {
-                parts_within(memory).expect("a size that is enough for one part")
-            }),
-            overwrite: self.overwrite,
-            take_over: self.take_over,
-            max_rejects: self.max_rejects,
-            shard: self.shard,
-            ignore_disk_space: self.ignore_disk_space,
-            stop,
-        }
+        let threads = self.threads.map_or_else(all_threads, usize::from);
+        let mut options = RunOptions::new(threads, stop);
+        options.parts_at_once = self.memory.map_or(usize::MAX, |memory| {
+            parts_within(memory).expect("a size that is enough for one part")
+        });
+        options.overwrite = self.overwrite;
+        options.take_over = self.take_over;
+        options.max_rejects = self.max_rejects;
+        options.shard = self.shard;
+        options.ignore_disk_space = self.ignore_disk_space;
+        options
     }
 
     /// What is asked for.
@@ -379,21 +378,20 @@ impl ConvertArgs {
                     .hint("the first bad row stops the run anyway: leave --max-rejects out"),
             );
         }
-        Ok(Request {
-            trace: self.trace.as_deref().map(find_trace).transpose()?,
-            cell: self.cell.clone(),
-            tables: self.tables.clone(),
-            parts: self.parts.clone(),
-            allow_missing: self.allow_missing,
-            settings: self.settings.clone(),
-            checksums: match &self.checksums {
-                None => ChecksumSource::Auto,
-                Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
-                Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
-            },
-            derive: self.derive.clone(),
-            ..Request::new(Location::parse(self.source.as_os_str())?)
-        })
+        let mut request = Request::new(Location::parse(self.source.as_os_str())?);
+        request.trace = self.trace.as_deref().map(find_trace).transpose()?;
+        request.cell.clone_from(&self.cell);
+        request.tables.clone_from(&self.tables);
+        request.parts.clone_from(&self.parts);
+        request.allow_missing = self.allow_missing;
+        request.settings.clone_from(&self.settings);
+        request.checksums = match &self.checksums {
+            None => ChecksumSource::Auto,
+            Some(path) if path.as_os_str() == "none" => ChecksumSource::None,
+            Some(path) => ChecksumSource::File(Location::parse(path.as_os_str())?),
+        };
+        request.derive.clone_from(&self.derive);
+        Ok(request)
     }
 
     /// Where the lake is.
@@ -414,10 +412,9 @@ impl ConvertArgs {
 impl ReleaseArgs {
     /// What the lake may lack.
     pub(crate) fn allow(&self) -> Allow {
-        Allow {
-            rejects: self.allow_rejects,
-            missing: self.allow_missing,
-        }
+        let mut allow = Allow::default();
+        (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
+        allow
     }
 }
 

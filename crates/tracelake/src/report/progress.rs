@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tracelake_convert::plan::Shard;
-use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::error::Error;
 use tracelake_core::event::Event;
 use tracelake_core::part_key::PartKey;
 use tracelake_core::words::{group_digits, several};
@@ -280,7 +280,7 @@ impl Reporter {
             Event::Read { bytes } => (*bytes, 0),
             Event::Kept { bytes, .. } => (*bytes, 1),
             Event::Finished { .. } | Event::Verified { .. } => (0, 1),
-            Event::Started { .. } | Event::Warning(_) => (0, 0),
+            _ => (0, 0),
         };
         tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned.bytes);
         tally.parts += parts;
@@ -348,8 +348,8 @@ impl Reporter {
                 rows,
                 far,
             },
-            Event::Read { .. } => return,
             Event::Warning(ref text) => ProgressLine::Warning { text },
+            _ => return,
         });
     }
 
@@ -395,7 +395,7 @@ fn error_line(error: &Error) -> ProgressLine<'_> {
     let place = error.place();
     let path = place.path.as_ref();
     ProgressLine::Error {
-        kind: kind(error.kind()),
+        kind: error.kind().name(),
         exit_code: error.kind().exit_code(),
         path: path.map(|path| path.to_string_lossy().into_owned()),
         line: place.line,
@@ -408,17 +408,6 @@ fn error_line(error: &Error) -> ProgressLine<'_> {
 fn json(line: &impl Serialize) {
     let json = serde_json::to_string(line).expect("lines hold names, numbers and texts");
     say(&super::safe(&json));
-}
-
-fn kind(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Failed => "failed",
-        ErrorKind::Usage => "usage",
-        ErrorKind::Misfit => "misfit",
-        ErrorKind::Corrupt => "corrupt",
-        ErrorKind::Refused => "refused",
-        ErrorKind::Stopped(_) => "stopped",
-    }
 }
 
 /// Everything but the bar has a fixed width, so that the bar doesn't jump.
@@ -469,7 +458,7 @@ fn plain(event: &Event) -> Option<String> {
         Event::Verified { table, part, rows } => {
             Some(format!("{table} {part}: {}, right", several(*rows, "row")))
         }
-        Event::Started { .. } | Event::Read { .. } | Event::Warning(_) => None,
+        _ => None,
     }
 }
 

@@ -114,6 +114,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
         manifest,
         converted,
         is_committed,
+        ..
     } = outcome;
     say(&table_of_tables(manifest));
     if *is_committed {

@@ -261,6 +261,7 @@ fn pretty(value: &Value) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tracelake_core::part_key::PartKey;
     use tracelake_lake::manifest::PartFacts;
     use tracelake_schema::TRACES;
 
@@ -281,30 +282,18 @@ mod tests {
     pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
         let mut options = Settings::default();
         options.layout = layout;
-        let parts = outputs.iter().map(|(number, name)| PartFacts {
-            cell: None,
-            file_number: *number,
-            of: None,
-            rows_not_derived: None,
-            source: file("in"),
-            rows_in: 3,
-            rows_out: 2,
-            rows_rejected: 1,
-            sentinels_mapped: 0,
-            time_min: None,
-            time_max: None,
-            output: file(&format!("{}/{name}", trace().tables[0].name)),
-            rejects: None,
-        });
-        Manifest {
-            origin: Origin::new(trace().name, options),
-            tables: vec![TableFacts {
-                name: trace().tables[0].name.to_owned(),
-                schema_fingerprint: String::new(),
-                rows: 2 * outputs.len() as u64,
-                parts: parts.collect(),
-            }],
+        let table = trace().tables[0].name;
+        let mut facts = TableFacts::new(table, String::new());
+        for &(file_number, name) in outputs {
+            let key = PartKey {
+                cell: None,
+                file_number,
+            };
+            let mut part = PartFacts::new(key, file("in"), file(&format!("{table}/{name}")));
+            (part.rows_in, part.rows_out, part.rows_rejected) = (3, 2, 1);
+            facts.push(part);
         }
+        Manifest::new(Origin::new(trace().name, options), vec![facts])
     }
 
     #[test]
