@@ -97,7 +97,7 @@ fn snappy_is_refused_with_the_codecs_that_arrow_has() {
     let unknown = convert(&scratch.src(), &scratch.out(), &["--format", "feather"]);
     assert_eq!(unknown.code, 2);
     assert!(
-        unknown.stderr.contains("expected parquet or arrow"),
+        unknown.stderr.contains("[possible values: parquet, arrow]"),
         "{}",
         unknown.stderr
     );
