@@ -16,18 +16,6 @@ mod closeness;
 #[cfg(unix)]
 mod crash;
 mod equal;
-#[allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    clippy::pedantic,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "the targets have a workspace of their own, which does not have these lints"
-)]
-#[path = "../fuzz/src/lib.rs"]
-mod fuzz_targets;
 mod golden;
 mod nested;
 mod older;
@@ -39,8 +27,7 @@ mod seeds;
 mod shards;
 mod streams;
 mod strict;
-mod support;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "urls"))]
 mod urls;
 mod verify;
 
@@ -50,7 +37,7 @@ mod verify;
 fn what_the_ignored_tests_need_is_absent() {
     for (folder, known) in [("data", cfg!(published_data)), ("suites", cfg!(suites))] {
         assert_eq!(
-            support::outside(folder).exists(),
+            tracelake_testkit::outside(folder).exists(),
             known,
             "../shared/{folder} has changed: run `touch crates/tracelake/build.rs` and test again"
         );

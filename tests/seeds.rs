@@ -4,8 +4,8 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use crate::fuzz_targets::TARGETS;
-use crate::support::Score;
+use tracelake_testkit::Score;
+use tracelake_testkit::fuzz::TARGETS;
 
 #[test]
 fn every_seed_passes() {

@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::documents`.
+//! See `tracelake_testkit::fuzz::documents`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::documents::facts(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::documents::facts(data));

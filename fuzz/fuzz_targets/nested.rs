@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::nested`.
+//! See `tracelake_testkit::fuzz::nested`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::nested::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::nested::run(data));

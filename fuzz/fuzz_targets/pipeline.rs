@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::pipeline`.
+//! See `tracelake_testkit::fuzz::pipeline`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::pipeline::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::pipeline::run(data));

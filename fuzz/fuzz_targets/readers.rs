@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::readers`.
+//! See `tracelake_testkit::fuzz::readers`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::readers::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::readers::run(data));

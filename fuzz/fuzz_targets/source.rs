@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::source`.
+//! See `tracelake_testkit::fuzz::source`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::source::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::source::run(data));

@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::split`.
+//! See `tracelake_testkit::fuzz::split`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::split::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::split::run(data));

@@ -1,4 +1,4 @@
-//! See `tracelake_fuzz::value`.
+//! See `tracelake_testkit::fuzz::value`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_fuzz::value::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::value::run(data));

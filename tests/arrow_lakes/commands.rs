@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::arrow;
-use crate::support::{Scratch, assert_same_tree, convert, good_row, manifest, run, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, convert, good_row, manifest, run, tree};
 
 fn small() -> Scratch {
     let scratch = Scratch::new();

@@ -5,7 +5,7 @@ mod same_rows;
 
 use std::path::Path;
 
-use crate::support::{Run, convert};
+use tracelake_testkit::{Run, convert};
 
 /// The options that make an Arrow lake.
 const ARROW: [&str; 2] = ["--format", "arrow"];

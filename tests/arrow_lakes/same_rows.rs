@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, TRACES, Trace, arrow::arrow_schema};
 
 use super::arrow;
-use crate::support::{
+use tracelake_testkit::{
     Scratch, assert_same_tree, committed_sample, convert, good_row, heads, manifest, read_arrow,
     read_output, run, shared, table, tree,
 };
@@ -151,7 +151,7 @@ fn rejects_and_sentinels() {
 #[test]
 fn batches_have_65536_rows_on_any_number_of_threads() {
     let rows = 135_000;
-    let mut text = crate::support::rows::sample(table("task_events"), 0, rows);
+    let mut text = tracelake_testkit::rows::sample(table("task_events"), 0, rows);
     text.insert_str(0, "bad\n");
     text.push_str("bad\n");
     let scratch = Scratch::new();

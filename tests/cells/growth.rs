@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{directory, nameless, parts, two, well};
-use crate::support::{assert_same_tree, run, tree};
+use tracelake_testkit::{assert_same_tree, run, tree};
 
 #[test]
 fn cells_together_and_one_after_another_make_the_same_lake() {

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Instant;
 
 use super::{directory, make, two, well};
-use crate::support::{Scratch, assert_same_tree, convert, program, run, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, convert, program, run, tree};
 
 #[test]
 fn a_killed_run_resumes_to_the_same_lake() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tracelake_schema::{Cells, Files, TRACES, Trace};
 
-use crate::support::{Run, Scratch, convert, manifest, run, tree};
+use tracelake_testkit::{Run, Scratch, convert, manifest, run, tree};
 
 /// The trace that is published by cell.
 fn trace() -> &'static Trace {
@@ -55,7 +55,7 @@ fn two() -> Scratch {
 /// Files of which nothing says what cell they are of.
 fn nameless(scratch: &Scratch) -> PathBuf {
     let files = scratch.path().join("downloads");
-    crate::support::copy(&directory(&scratch.src(), "a"), &files);
+    tracelake_testkit::copy(&directory(&scratch.src(), "a"), &files);
     files
 }
 
@@ -108,7 +108,7 @@ fn rejects_are_in_the_directory_of_their_cell() {
     for cell in ["a", "b"] {
         let table = trace().tables[0].name;
         let file = directory(&scratch.src(), cell).join(format!("{table}-000000000000.json.gz"));
-        fs::write(file, crate::support::gzip(b"{\"time\":\"soon\"}\n")).unwrap();
+        fs::write(file, tracelake_testkit::gzip(b"{\"time\":\"soon\"}\n")).unwrap();
     }
     let arguments = ["--on-bad-row", "reject", "--checksums", "none"];
     let run = convert(&scratch.src(), &scratch.out(), &arguments);
@@ -119,7 +119,7 @@ fn rejects_are_in_the_directory_of_their_cell() {
         let path = format!("_tracelake/rejects/{table}/cell={cell}/part-00000.ndjson");
         assert!(found[&path].is_some(), "{path}");
     }
-    let verified = crate::support::run(["verify", scratch.out().to_str().unwrap()]);
+    let verified = tracelake_testkit::run(["verify", scratch.out().to_str().unwrap()]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
 }
 

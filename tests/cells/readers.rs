@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{trace, two, well};
-use crate::support::run;
+use tracelake_testkit::run;
 
 #[test]
 #[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]

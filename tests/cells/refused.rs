@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{cells, directory, nameless, trace, two, well};
-use crate::support::{committed_sample, convert, tree};
+use tracelake_testkit::{committed_sample, convert, tree};
 
 #[test]
 fn a_cell_that_cannot_be_meant_ends_with_2() {
@@ -127,21 +127,21 @@ fn a_file_in_the_directory_of_another_cell_is_found() {
     let scratch = two();
     well(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
     let table = scratch.out().join(trace().tables[0].name);
-    let verify = || crate::support::run(["verify", scratch.out().to_str().unwrap()]);
+    let verify = || tracelake_testkit::run(["verify", scratch.out().to_str().unwrap()]);
     let again = || convert(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
     // A cell that no trace has: no run can have made it.
-    crate::support::copy(&table.join("cell=a"), &table.join("cell=z"));
+    tracelake_testkit::copy(&table.join("cell=a"), &table.join("cell=z"));
     assert_eq!((verify().code, again().code), (5, 6));
     fs::remove_dir_all(table.join("cell=z")).unwrap();
     // Another cell's, which a killed run may have left.
-    crate::support::copy(&table.join("cell=a"), &table.join("cell=b"));
+    tracelake_testkit::copy(&table.join("cell=a"), &table.join("cell=b"));
     assert_eq!(verify().code, 5);
     fs::remove_dir_all(table.join("cell=b")).unwrap();
     assert_eq!(verify().code, 0);
     let manifest = scratch.out().join("_tracelake/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"b\"", 1);
-    fs::write(&manifest, crate::support::seal(&lie)).unwrap();
+    fs::write(&manifest, tracelake_testkit::seal(&lie)).unwrap();
     let verified = verify();
     assert_eq!(verified.code, 5);
     assert!(
@@ -150,6 +150,6 @@ fn a_file_in_the_directory_of_another_cell_is_found() {
         verified.stderr
     );
     let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"../a\"", 1);
-    fs::write(&manifest, crate::support::seal(&lie)).unwrap();
+    fs::write(&manifest, tracelake_testkit::seal(&lie)).unwrap();
     assert_eq!(verify().code, 6);
 }

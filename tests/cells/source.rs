@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracelake_schema::SYNTHETIC;
 
 use super::{cells, directory, nameless, trace, two, well};
-use crate::support::{Run, gzip, run};
+use tracelake_testkit::{Run, gzip, run};
 
 fn verify(out: &Path, source: &Path) -> Run {
     let [out, source] = [out, source].map(|path| path.to_str().unwrap());
@@ -32,7 +32,7 @@ fn every_value_is_compared_with_its_own_cell() {
     );
     // One that is of no cell of the lake, or doesn't say which, isn't its source.
     let other = directory(scratch.path(), "c");
-    crate::support::copy(&directory(&scratch.src(), "a"), &other);
+    tracelake_testkit::copy(&directory(&scratch.src(), "a"), &other);
     for stranger in [other, nameless(&scratch)] {
         let run = verify(&out, &stranger);
         assert_eq!(run.code, 2, "{}", run.stderr);
@@ -78,13 +78,13 @@ fn a_changed_value_is_found_in_its_cell() {
     text.replace_range(start..=start, "7");
     let changed = gzip(text.as_bytes());
     fs::write(&file, &changed).unwrap();
-    let mut manifest = crate::support::manifest(&out);
+    let mut manifest = tracelake_testkit::manifest(&out);
     let parts = manifest["tables"][0]["parts"].as_array_mut().unwrap();
     let is_it = |part: &&mut Value| part["cell"] == "b" && part["file_number"] == 0;
     let part = parts.iter_mut().find(is_it).unwrap();
-    part["source"]["sha256"] = crate::support::sha256(&changed).into();
+    part["source"]["sha256"] = tracelake_testkit::sha256(&changed).into();
     part["source"]["bytes"] = changed.len().into();
-    crate::support::write_manifest(&out, &manifest);
+    tracelake_testkit::write_manifest(&out, &manifest);
     let run = verify(&out, &scratch.src());
     assert_eq!(run.code, 5, "{}", run.stderr);
     let place = format!("{}/{name}:1", cells().directory_of("b"));
@@ -131,9 +131,10 @@ fn a_release_says_which_cells_it_has() {
 
 #[cfg(unix)]
 #[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn a_bucket_names_its_cell() {
-    use crate::support::{assert_same_tree, ended, tree};
-    use crate::urls::server::{Answer, Server};
+    use tracelake_testkit::server::{Answer, Server};
+    use tracelake_testkit::{assert_same_tree, ended, tree};
 
     let scratch = two();
     let bucket = cells().directory_of("b");
@@ -143,7 +144,7 @@ fn a_bucket_names_its_cell() {
         |_| Answer::Well,
     );
     let run = |arguments: &[&str]| {
-        let mut command = crate::urls::with_stores(&server.url());
+        let mut command = tracelake_testkit::with_stores(&server.url());
         let run = ended(command.args(arguments).output().unwrap());
         assert_eq!(run.code, 0, "{}", run.stderr);
     };

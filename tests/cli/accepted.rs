@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 
 use crate::cli::bad_source::schema_csv;
-use crate::support::{
+use tracelake_testkit::{
     Scratch, convert, good_row, gzip, manifest, output_path, part_path, read_output, row_with,
     rows, sha256, table, trace,
 };
@@ -273,7 +273,7 @@ fn the_trace_s_own_schema_is_followed() {
         }
         // The second opinion follows the same schema.
         let (src, out) = (scratch.src(), scratch.out());
-        crate::support::run([
+        tracelake_testkit::run([
             "verify",
             out.to_str().unwrap(),
             "--source",
@@ -419,7 +419,7 @@ fn every_codec_and_layout_gives_the_same_values() {
                 let name = table["name"].as_str().unwrap();
                 for part in table["parts"].as_array().unwrap() {
                     let number = u32::try_from(part["file_number"].as_u64().unwrap()).unwrap();
-                    let total = crate::support::table(name).parts.min(2);
+                    let total = tracelake_testkit::table(name).parts.min(2);
                     let hive = output_path(name, number, total);
                     let path = part["output"]["path"].as_str().unwrap();
                     match layout {
@@ -444,7 +444,7 @@ fn every_codec_and_layout_gives_the_same_values() {
 fn only_parquet_lies_beside_parquet() {
     let scratch = Scratch::with_sample(2, 5);
     scratch.convert_well(&[]);
-    for (path, bytes) in crate::support::tree(&scratch.out()).unwrap() {
+    for (path, bytes) in tracelake_testkit::tree(&scratch.out()).unwrap() {
         let ours = path.starts_with("_tracelake") || bytes.is_none();
         assert!(ours || path.ends_with(".parquet"), "{path}");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{
+use tracelake_testkit::{
     Scratch, assert_same_tree, copy, finished_lake, good_row, output_path, run, trace, tree,
 };
 
@@ -22,7 +22,7 @@ const UNUSABLE: &[&[&str]] = &[
     &["--no-such-option"],
 ];
 
-fn unusable(arguments: &[&str]) -> crate::support::Run {
+fn unusable(arguments: &[&str]) -> tracelake_testkit::Run {
     let scratch = Scratch::with_sample(1, 3);
     let run = scratch.convert(arguments);
     assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
@@ -137,7 +137,7 @@ fn progress_goes_to_stderr() {
 }
 
 /// Every line that the program wrote to stderr, each of which is JSON.
-fn json_lines(run: &crate::support::Run) -> Vec<Value> {
+fn json_lines(run: &tracelake_testkit::Run) -> Vec<Value> {
     let lines = run.stderr.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
@@ -440,7 +440,7 @@ fn verify_tells_a_source_that_changed() {
 fn sizes_and_lists_are_read_as_people_write_them() {
     let scratch = Scratch::with_sample(1, 3);
     scratch.convert_well(&["--memory", "1G", "--tables", "job_events, task_events"]);
-    let manifest = crate::support::manifest(&scratch.out());
+    let manifest = tracelake_testkit::manifest(&scratch.out());
     assert_eq!(manifest["tables"].as_array().unwrap().len(), 2);
     scratch.convert_well(&["--memory", "300M"]);
 }
@@ -522,7 +522,7 @@ fn a_lake_inside_its_source_is_refused() {
     let before = tree(scratch.path());
     for out in ["lake", "job_events/lake", "new/lake"] {
         for more in [&[][..], &["--dry-run"]] {
-            let run = crate::support::convert(&scratch.src(), &scratch.src().join(out), more);
+            let run = tracelake_testkit::convert(&scratch.src(), &scratch.src().join(out), more);
             assert_eq!(run.code, 6, "{out}: {}", run.stderr);
             assert!(
                 run.message().contains("OUT is inside SRC"),
@@ -556,7 +556,7 @@ fn a_dry_run_looks_at_the_lake() {
         scratch.convert(&["--compression", "snappy"]).message()
     );
     assert_same_tree(&tree(scratch.path()), &done, "dry run");
-    let something_else = crate::support::convert(&scratch.src(), scratch.path(), &["--dry-run"]);
+    let something_else = tracelake_testkit::convert(&scratch.src(), scratch.path(), &["--dry-run"]);
     assert_eq!(something_else.code, 6, "{}", something_else.stderr);
 }
 
@@ -604,7 +604,7 @@ fn whole_table() -> (Scratch, &'static str) {
 fn inspect_shows_what_is_missing_rejected_and_left() {
     let scratch = Scratch::with_sample(3, 5);
     let bad = [
-        crate::support::rows::sample(crate::support::table("job_events"), 1, 5),
+        tracelake_testkit::rows::sample(tracelake_testkit::table("job_events"), 1, 5),
         "x\n".to_owned(),
     ];
     scratch.part("job_events", 1, 3, bad.concat().as_bytes());
@@ -637,7 +637,7 @@ fn inspect_shows_what_is_missing_rejected_and_left() {
     // A run that fails leaves a lake that isn't finished.
     scratch.part("task_usage", 2, 3, b"x\n");
     let unfinished = scratch.path().join("unfinished");
-    let failed = crate::support::convert(
+    let failed = tracelake_testkit::convert(
         &scratch.src(),
         &unfinished,
         &["--tables", "machine_events,task_usage", "--threads", "1"],

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::support::{
+use tracelake_testkit::{
     Run, Scratch, assert_same_tree, convert, copy, finished_lake, good_row, tree,
 };
 

@@ -1,7 +1,7 @@
 //! Rows that cannot be converted: every one ends a strict run at its place.
 
 use crate::cli::refusal::{Refusal, refused};
-use crate::support::{Scratch, byte_of, good_row, row_with, table};
+use tracelake_testkit::{Scratch, byte_of, good_row, row_with, table};
 
 /// Every value that a field may not have: table, column, value, and how the message shows it.
 pub(crate) const VALUES: &[(&str, &str, &[u8], &str)] = &[

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::cli::refusal::{Refusal, refused};
-use crate::support::{Scratch, convert, good_row, gzip, table};
+use tracelake_testkit::{Scratch, convert, good_row, gzip, table};
 
 struct Case {
     name: &'static str,
@@ -24,7 +24,7 @@ fn part(scratch: &Scratch, bytes: &[u8]) {
 /// The published schema of the trace's own tables, from the catalog.
 pub(crate) fn schema_csv() -> String {
     let mut text = "file pattern,field number,content,format,mandatory\n".to_owned();
-    for table in crate::support::trace().tables {
+    for table in tracelake_testkit::trace().tables {
         for (number, &index) in (1..).zip(table.fields) {
             let column = &table.columns[index];
             let mandatory = if column.mandatory { "YES" } else { "NO" };
@@ -351,7 +351,7 @@ const CASES: &[Case] = &[
             });
             s.only(
                 "job_events",
-                &crate::support::row_with(table("job_events"), "user", b""),
+                &tracelake_testkit::row_with(table("job_events"), "user", b""),
             );
         },
         arguments: &[],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tracelake_core::origin::ENCODING;
 
-use crate::support::{
+use tracelake_testkit::{
     Run, Score, committed_sample, copy, ended, ensure, good_row, gzip, manifest, program, seal,
     write_manifest,
 };

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Scratch, assert_same_tree, ended, program, run, trace, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, ended, program, run, trace, tree};
 
-fn generate(out: &Path, rows: &str) -> crate::support::Run {
+fn generate(out: &Path, rows: &str) -> tracelake_testkit::Run {
     run([
         "generate",
         trace().name,

@@ -4,7 +4,7 @@ use std::fs;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 
-use crate::support::{Scratch, convert, good_row, gzip, manifest, run, tree};
+use tracelake_testkit::{Scratch, convert, good_row, gzip, manifest, run, tree};
 
 const PART: &str = "job_events/part-00000-of-00001.csv";
 
@@ -189,7 +189,7 @@ fn a_pointer_is_named_in_place_of_every_file() {
 
 /// A table that only a trace of JSON lines has, and the header of its export.
 fn exported() -> (&'static str, String) {
-    let own = |table: &&Table| crate::support::trace().table(table.name).is_none();
+    let own = |table: &&Table| tracelake_testkit::trace().table(table.name).is_none();
     let table = tables(Syntax::Json).find(own).unwrap();
     let names = table.columns.iter().map(|column| column.name);
     let header = names.collect::<Vec<_>>().join(",") + "\n";
@@ -231,7 +231,7 @@ fn tables(syntax: Syntax) -> impl Iterator<Item = &'static Table> {
 
 #[test]
 fn tables_of_json_lines_in_other_formats_are_named() {
-    let own = |table: &&Table| crate::support::trace().table(table.name).is_none();
+    let own = |table: &&Table| tracelake_testkit::trace().table(table.name).is_none();
     let table = tables(Syntax::Json).find(own).unwrap();
     for (ending, says) in [
         ("-000000000000.parquet.gz", "Parquet shards"),
@@ -325,7 +325,7 @@ fn source_and_lake_the_wrong_way_round_are_named() {
         let before = tree(scratch.path());
         let run = convert(&source, &out, &[]);
         assert_eq!(run.code, code, "{}", run.stderr);
-        crate::support::assert_same_tree(&tree(scratch.path()), &before, "swapped");
+        tracelake_testkit::assert_same_tree(&tree(scratch.path()), &before, "swapped");
     }
 }
 
@@ -350,7 +350,7 @@ fn skipped_files_are_named_wherever_they_are() {
     );
     scratch.file("job_events/notes.txt", b"x");
     scratch.file("job_events/task_events.csv", b"x");
-    let warned = |run: &crate::support::Run, name: &str| {
+    let warned = |run: &tracelake_testkit::Run, name: &str| {
         let mut lines = run
             .stderr
             .lines()

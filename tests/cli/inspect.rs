@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 
-use crate::support::{Scratch, run, trace};
+use tracelake_testkit::{Scratch, run, trace};
 
 fn inspected(path: &std::path::Path) -> (Value, String) {
     let path = path.to_str().unwrap();

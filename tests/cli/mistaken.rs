@@ -4,7 +4,7 @@ use std::fs;
 
 use tracelake_schema::{Files, TRACES};
 
-use crate::support::{Scratch, committed_sample, convert, good_row, run, trace, tree};
+use tracelake_testkit::{Scratch, committed_sample, convert, good_row, run, trace, tree};
 
 #[test]
 fn what_is_no_lake_is_named_by_verify_and_release() {
@@ -29,7 +29,7 @@ fn what_is_no_lake_is_named_by_verify_and_release() {
             assert!(run.message().contains(says), "{says}: {}", run.message());
         }
     }
-    crate::support::assert_same_tree(&tree(scratch.path()), &before, "looked at");
+    tracelake_testkit::assert_same_tree(&tree(scratch.path()), &before, "looked at");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_misnamed_part_is_converted_when_the_file_itself_is_named() {
         if path.contains("jobs") {
             let file = scratch.src().join(path);
             convert(&file, &scratch.out(), &[]).well();
-            let manifest = crate::support::manifest(&scratch.out());
+            let manifest = tracelake_testkit::manifest(&scratch.out());
             assert_eq!(manifest["tables"][0]["name"], "job_events");
             assert_eq!(manifest["tables"][0]["rows"], 1);
         }

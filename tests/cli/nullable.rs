@@ -5,7 +5,7 @@ use std::fs;
 use arrow::array::Array;
 use tracelake_schema::{Files, Syntax, TRACES};
 
-use crate::support::{Scratch, output_path, outside, read_output, rows, shared};
+use tracelake_testkit::{Scratch, output_path, outside, read_output, rows, shared};
 
 /// Without proof that a column always has a value, a row of nothing but NULLs is a row.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::run;
+use tracelake_testkit::run;
 
 fn printed(arguments: &[&str]) -> String {
     let run = run(arguments);

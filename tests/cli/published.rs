@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Run, Scratch, convert, good_row, run, shared, table};
+use tracelake_testkit::{Run, Scratch, convert, good_row, run, shared, table};
 
 const TABLE: &str = "machine_events";
 

@@ -2,7 +2,7 @@
 
 use tracelake_schema::{Syntax, TRACES, Table, Trace};
 
-use crate::support::{Scratch, committed_sample, convert, good_row, gzip, manifest, run, trace};
+use tracelake_testkit::{Scratch, committed_sample, convert, good_row, gzip, manifest, run, trace};
 
 /// A name that tables of two data sets have, one in CSV and one in JSON lines.
 fn shared_name() -> (&'static str, &'static Trace) {

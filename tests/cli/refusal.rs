@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Scratch, assert_same_tree, copy, finished_lake, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, copy, finished_lake, tree};
 
 /// How a refusal looks.
 pub(crate) struct Refusal<'a> {

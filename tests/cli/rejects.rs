@@ -5,7 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::bad_rows::VALUES;
-use crate::support::{Scratch, good_row, manifest, output_path, read_output, row_with, run, table};
+use tracelake_testkit::{
+    Scratch, good_row, manifest, output_path, read_output, row_with, run, table,
+};
 
 const REJECTS: &str = "_tracelake/rejects";
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use crate::support::{Scratch, trace};
+use tracelake_testkit::{Scratch, trace};
 
 /// A part of 8 TB that takes no room: only its size is looked at.
 fn large() -> Scratch {

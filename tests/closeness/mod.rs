@@ -2,9 +2,7 @@
 
 use tracelake_schema::{Kind, TRACES};
 
-use crate::support::{run, shared};
-
-mod shape;
+use tracelake_testkit::{run, shared};
 
 /// Shares of empty and of zero fields may differ by this much.
 const SHARE: f64 = 0.06;
@@ -38,7 +36,7 @@ fn measured_columns_look_like_the_published_ones() {
         generated.as_os_str(),
     ]);
     assert_eq!(made.code, 0, "{}", made.stderr);
-    let pairs = shape::compare(trace, &heads, &generated);
+    let pairs = tracelake_testkit::shape::compare(trace, &heads, &generated);
     assert!(pairs.len() > 30);
     let mut far = Vec::new();
     for pair in pairs {

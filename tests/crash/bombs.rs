@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use crate::crash::child::measured;
-use crate::support::{Score, Scratch, ensure, good_row, gzip, part_path, program};
+use tracelake_testkit::{Score, Scratch, ensure, good_row, gzip, part_path, program};
 
 const MIB: usize = 1 << 20;
 

@@ -8,7 +8,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Run, Scratch, program, run, trace};
+use tracelake_testkit::{Run, Scratch, program, run, trace};
 
 /// The longest time that counts as at once.
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);

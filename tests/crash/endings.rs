@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::process::{Command, Stdio};
 
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, convert, ended, ensure, finished_lake, good_row, gzip, program, run, trace,
     tree,
 };

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
-use crate::support::{
+use tracelake_testkit::{
     Run, Score, Scratch, convert, copy, ensure, finished_lake, good_row, manifest, row_with, run,
     table, write_manifest,
 };

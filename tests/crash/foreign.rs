@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, ensure, good_row, output_path, part_path, tree,
 };
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::crash::child::within_time;
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, journal_line, manifest,
     output_path, tree, write_manifest,
 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::crash::child::measured;
-use crate::support::{Score, Scratch, ensure, good_row, program, seal};
+use tracelake_testkit::{Score, Scratch, ensure, good_row, program, seal};
 
 #[test]
 fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {

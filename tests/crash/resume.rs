@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracelake_core::seal;
 use tracelake_schema::TRACES;
 
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, manifest, output_path, run,
     tree, write_manifest,
 };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES};
 
 use crate::crash::child::{AT_ONCE, HANGS, Working, busy, within_time};
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, part_path, program, run,
     tree,
 };

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::rows::Dice;
-use crate::support::{
+use tracelake_schema::TRACES;
+use tracelake_testkit::rows::Dice;
+use tracelake_testkit::{
     Scratch, assert_same_tree, committed_sample, convert, ended, heads, output_path, program,
     read_output, row_groups, run, shared, tree,
 };
-use tracelake_schema::TRACES;
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
 
@@ -58,9 +58,9 @@ fn any_number_of_threads() {
 #[test]
 fn any_number_of_threads_with_uneven_parts() {
     let scratch = Scratch::new();
-    let table = crate::support::table("task_events");
+    let table = tracelake_testkit::table("task_events");
     for (number, rows) in [(0, 10), (1, 9_000), (2, 1), (3, 20_000)] {
-        let text = crate::support::rows::sample(table, number, rows);
+        let text = tracelake_testkit::rows::sample(table, number, rows);
         scratch.part(table.name, number, 4, text.as_bytes());
     }
     same_with_any_threads(&scratch.src());

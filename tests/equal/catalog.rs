@@ -4,7 +4,7 @@ use std::fs;
 
 use tracelake_schema::{TRACES, Trace};
 
-use crate::support::outside;
+use tracelake_testkit::outside;
 
 #[test]
 #[cfg_attr(

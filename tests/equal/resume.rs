@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{
+use tracelake_testkit::{
     Run, Scratch, assert_same_tree, convert, journal_line, manifest, output_path, tree,
 };
 
@@ -266,7 +266,7 @@ fn other_options_are_refused_until_told_to_overwrite() {
         let fresh = scratch.path().join("fresh");
         convert(&scratch.src(), &fresh, arguments).well();
         let replaced = scratch.path().join("replaced");
-        crate::support::copy(&scratch.out(), &replaced);
+        tracelake_testkit::copy(&scratch.out(), &replaced);
         let overwrite = [arguments, &["--overwrite"][..]].concat();
         convert(&scratch.src(), &replaced, &overwrite).well();
         // Outputs of the other layout are gone, and so are their directories.
@@ -280,7 +280,7 @@ fn other_options_are_refused_until_told_to_overwrite() {
 fn a_source_that_changed_is_refused_until_told_to_overwrite() {
     let scratch = finished();
     let before = tree(&scratch.out());
-    let text = crate::support::rows::sample(crate::support::table("job_events"), 7, 60);
+    let text = tracelake_testkit::rows::sample(tracelake_testkit::table("job_events"), 7, 60);
     scratch.part("job_events", 1, 3, text.as_bytes());
     let run = scratch.convert(&[]);
     assert_eq!(run.code, 6, "{}", run.stderr);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tracelake_schema::{Column, Kind, Table, arrow::arrow_schema};
 
-use crate::support::{
+use tracelake_testkit::{
     Scratch, committed_sample, convert, heads, manifest, output_path, read_output, shared, trace,
 };
 

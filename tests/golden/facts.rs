@@ -9,7 +9,7 @@ use arrow::compute::{cast, concat, is_null, nullif};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use tracelake_schema::arrow::fingerprint;
 
-use crate::support::{read_output, sha256, tree};
+use tracelake_testkit::{read_output, sha256, tree};
 
 /// The facts about a lake, in the order of its page.
 pub(crate) type Facts = Vec<Fact>;

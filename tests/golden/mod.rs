@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tracelake_schema::{TRACES, Trace};
 
 use self::facts::{Facts, Place, differences, of_lake};
-use crate::support::{committed_sample, convert, copy, gzip, part_path, run, table, tree};
+use tracelake_testkit::{committed_sample, convert, copy, gzip, part_path, run, table, tree};
 
 /// Set by `cargo xtask golden --update`.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";

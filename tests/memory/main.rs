@@ -7,12 +7,6 @@
     reason = "a test stops at the first surprise, and prints what it measured"
 )]
 
-#[allow(dead_code, reason = "a test of memory needs little of it")]
-#[path = "../urls/server.rs"]
-mod server;
-#[path = "../support/mod.rs"]
-mod support;
-
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -23,10 +17,9 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tracelake_location::{OBJECT_MEMORY, UPLOAD_MEMORY};
-
-use server::{Answer, Server};
-use support::rows::Dice;
-use support::{Scratch, manifest, part_path, program};
+use tracelake_testkit::rows::Dice;
+use tracelake_testkit::server::{Answer, Asked, Server};
+use tracelake_testkit::{Scratch, manifest, part_path, program};
 
 const MIB: u64 = 1 << 20;
 
@@ -135,6 +128,7 @@ const CLIENT: u64 = 12 * MIB;
 /// From a bucket to a bucket, a conversion takes no more than one on disk, and what is documented for an open
 /// object and for one being written.
 #[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn objects_take_what_is_documented() {
     let scratch = Scratch::new();
     write_usage(&scratch, 1_000_000);
@@ -151,7 +145,7 @@ fn objects_take_what_is_documented() {
     let objects = OBJECT_MEMORY + UPLOAD_MEMORY;
     let shown = format!("{} MiB on disk, {} MiB in buckets", disk / MIB, peak / MIB);
     eprintln!("peak memory: {shown}");
-    let is_part = |asked: &server::Asked| asked.query.contains("partNumber=2");
+    let is_part = |asked: &Asked| asked.query.contains("partNumber=2");
     assert!(server.asked().iter().any(is_part), "one part and no more");
     assert!(peak <= BOUND + objects, "{shown}");
     assert!(peak <= disk + objects + CLIENT, "{shown}");

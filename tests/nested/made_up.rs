@@ -13,7 +13,7 @@ use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
 use tracelake_source::Source;
 
-use crate::support::read_parquet;
+use tracelake_testkit::read_parquet;
 
 const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
 use crate::nested::made_up::convert;
-use crate::support::shared;
+use tracelake_testkit::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.
 fn published(file: &str, syntax: Syntax, name: &str) -> (PathBuf, &'static Table) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tracelake_core::origin::encoding_of;
 
-use crate::support::{Run, Scratch, assert_same_tree, convert, copy, run, tree};
+use tracelake_testkit::{Run, Scratch, assert_same_tree, convert, copy, run, tree};
 
 /// The encoding of lakes that name none.
 const UNNAMED: u32 = 1;

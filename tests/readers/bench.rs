@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{output, python};
-use crate::support::{Scratch, convert};
+use tracelake_testkit::{Scratch, convert};
 
 const WRITERS: [&str; 3] = ["DuckDB", "Polars", "pyarrow"];
 

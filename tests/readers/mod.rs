@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tracelake_schema::{Kind, SYNTHETIC, TRACES};
 
-use crate::support::{
+use tracelake_testkit::{
     Scratch, committed_sample, convert, copy, good_row, heads, manifest, row_with, run, shared,
     table,
 };

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tracelake_schema::{Kind, Table};
 
-use crate::support::{ensure, manifest, output_path, read_output};
+use tracelake_testkit::{ensure, manifest, output_path, read_output};
 
 /// A line of a rejects file.
 pub(crate) struct Reject {

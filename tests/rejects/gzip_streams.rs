@@ -5,7 +5,7 @@ use std::ops::Range;
 use flate2::Crc;
 
 use crate::rejects::account::account;
-use crate::support::{Score, Scratch, ensure, good_row, gzip, part_path, table, trace};
+use tracelake_testkit::{Score, Scratch, ensure, good_row, gzip, part_path, table, trace};
 
 const TABLE: &str = "machine_attributes";
 

@@ -1,7 +1,7 @@
 //! Lines that are no rows: in a strict run the place and a hint, else a line of the rejects file.
 
 use crate::rejects::account::{account, rejects};
-use crate::support::{Run, Score, Scratch, ensure, good_row, table, trace};
+use tracelake_testkit::{Run, Score, Scratch, ensure, good_row, table, trace};
 
 /// A fault in a file of job events: the text, the first bad line and its byte of the field, the strict
 /// message, and how many lines are bad.
@@ -383,7 +383,7 @@ fn the_counting_law_holds_for_every_table() {
     for table in trace().tables {
         let total = table.parts.min(3);
         for number in 0..total {
-            let rows = crate::support::rows::sample(table, number, 900);
+            let rows = tracelake_testkit::rows::sample(table, number, 900);
             let rows = rows.lines().enumerate().map(|(row, line)| match row % 7 {
                 3 => format!("{line},\n"),
                 5 if row % 2 == 0 => format!("x{line}\n"),
@@ -408,7 +408,7 @@ fn the_counting_law_holds_for_every_table() {
         assert_eq!(again.code, code, "{}", again.stderr);
         let out = scratch.path().join(most.to_string());
         let arguments = ["--on-bad-row", "reject", "--max-rejects", &most.to_string()];
-        let fresh = crate::support::convert(&scratch.src(), &out, &arguments);
+        let fresh = tracelake_testkit::convert(&scratch.src(), &out, &arguments);
         assert_eq!(fresh.code, code, "{}", fresh.stderr);
     }
     score.close();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Scratch, assert_same_tree, convert, good_row, output_path, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, convert, good_row, output_path, tree};
 
 const REJECT: &[&str] = &["--on-bad-row", "reject", "--threads", "1"];
 const FAIL: &[&str] = &["--threads", "1"];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::util::display::array_value_to_string;
 
 use crate::rejects::account::rejects;
-use crate::support::{Scratch, convert, output_path, part_path, read_output, rows, trace};
+use tracelake_testkit::{Scratch, convert, output_path, part_path, read_output, rows, trace};
 
 /// The rows of all parts of a table as text, counted.
 fn rows_of(out: &std::path::Path, table: &str, total: u32, into: &mut BTreeMap<String, usize>) {
@@ -67,7 +67,7 @@ fn mended_rejects_make_the_lake_whole() {
             });
             let text: String = rows.collect();
             let path = part_path(table.name, number, total);
-            mended.file(&path, &crate::support::gzip(text.as_bytes()));
+            mended.file(&path, &tracelake_testkit::gzip(text.as_bytes()));
         }
     }
     convert(&mended.src(), &mended.out(), &["--allow-missing"]).well();

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::Value;
 
 use crate::rejects::account::account;
-use crate::support::{Score, Scratch, ensure, part_path, suites, table, trace};
+use tracelake_testkit::{Score, Scratch, ensure, part_path, suites, table, trace};
 
 const TABLE: &str = "machine_attributes";
 
@@ -53,7 +53,7 @@ fn fed(file: &[u8], text: Option<&[u8]>) -> Result<(), String> {
 fn count(score: &mut Score, name: &str, input: &[u8]) {
     let value = [b"0,5,a,1,0\n0,5,", input, b",3,0\n0,6,b,2,1\n"].concat();
     for (how, text) in [("as a file", input), ("as a value", &value)] {
-        let outcome = fed(&crate::support::gzip(text), Some(text));
+        let outcome = fed(&tracelake_testkit::gzip(text), Some(text));
         score.count(&format!("{name}, {how}"), outcome);
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::release::{FILES, release, released};
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, convert, ensure, good_row, manifest, run, sha256, table,
     trace, tree,
 };

@@ -8,7 +8,7 @@ mod synthetic;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::support::{Run, Scratch, good_row, run};
+use tracelake_testkit::{Run, Scratch, good_row, run};
 
 /// Files of a release, in no order that matters.
 const FILES: [&str; 4] = [

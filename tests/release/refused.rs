@@ -7,7 +7,7 @@ use tracelake_core::origin::ENCODING;
 
 use crate::release::{FILES, release, released, small, there};
 
-use crate::support::{Scratch, assert_same_tree, good_row, output_path, seal, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, good_row, output_path, seal, tree};
 
 /// Exit `code` and a message that says this; the lake is as it was.
 #[track_caller]

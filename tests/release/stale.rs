@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::release::{FILES, release, released, small, there};
-use crate::support::{assert_same_tree, good_row, run, seal, tree};
+use tracelake_testkit::{assert_same_tree, good_row, run, seal, tree};
 
 #[test]
 fn a_release_goes_when_the_lake_changes() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, SYNTHETIC, TRACES};
 
 use crate::release::release;
-use crate::support::{Scratch, committed_sample, convert, manifest, output_path, run, trace};
+use tracelake_testkit::{Scratch, committed_sample, convert, manifest, output_path, run, trace};
 
 #[test]
 fn a_synthetic_trace_is_called_synthetic() {

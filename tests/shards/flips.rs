@@ -10,12 +10,12 @@ use std::thread;
 use serde_json::Value;
 
 use super::{commit, shard};
-use crate::support::rows::Dice;
-use crate::support::{
+use tracelake_testkit::rows::Dice;
+use tracelake_testkit::server::{Answer, Server};
+use tracelake_testkit::with_stores;
+use tracelake_testkit::{
     Run, Score, Scratch, convert, copy, ended, ensure, manifest, run, tree, write_manifest,
 };
-use crate::urls::server::{Answer, Server};
-use crate::urls::with_stores;
 
 /// How many flips each kind of lake gets.
 const FLIPS: u64 = 500;
@@ -32,7 +32,7 @@ fn small() -> Scratch {
     let scratch = Scratch::new();
     for (name, parts) in [("job_events", 2), ("machine_events", 1)] {
         for part in 0..parts {
-            let text = crate::support::rows::sample(crate::support::table(name), part, 4);
+            let text = tracelake_testkit::rows::sample(tracelake_testkit::table(name), part, 4);
             scratch.part(name, part, parts, text.as_bytes());
         }
     }
@@ -143,6 +143,7 @@ fn flips_in_journals_and_the_plan_of_an_unfinished_lake() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn flips_in_facts_and_the_plan_of_an_unfinished_lake_in_a_bucket() {
     let scratch = small();
     scratch.convert_well(&[]);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{assert_same, commit, shard};
-use crate::support::{Scratch, convert, run};
+use tracelake_testkit::{Scratch, convert, run};
 
 #[test]
 fn a_plain_run_continues_what_shards_began() {

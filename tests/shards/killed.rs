@@ -8,7 +8,7 @@ use std::{io, thread};
 
 use super::{assert_same, commit, shard_command};
 use crate::crash::busy;
-use crate::support::{Score, Scratch, ended, ensure, program, tree};
+use tracelake_testkit::{Score, Scratch, ended, ensure, program, tree};
 
 /// Kills commands that run at the same time, each after its own delay; says how many had ended.
 fn kill_after(commands: Vec<(Command, Duration)>) -> io::Result<usize> {
@@ -139,7 +139,7 @@ fn facts_and_a_plan_beside_a_manifest_are_left_over() {
             "OUT" => lake.to_str().unwrap().to_owned(),
             other => other.to_owned(),
         });
-        let run = crate::support::run(arguments);
+        let run = tracelake_testkit::run(arguments);
         run.well();
         assert_same(&out, &scratch.out(), "tidied");
     }

@@ -11,7 +11,7 @@ mod same;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Run, assert_same_tree, convert, program, run, tree};
+use tracelake_testkit::{Run, assert_same_tree, convert, program, run, tree};
 
 /// The arguments of a shard, such as `--shard 0/4`.
 fn arguments(index: u32, of: u32, more: &[&str]) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::assert_same;
-use crate::support::{Scratch, ended, program};
+use tracelake_testkit::{Scratch, ended, program};
 
 fn recipe(name: &str) -> PathBuf {
     let recipes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes");

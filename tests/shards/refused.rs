@@ -8,7 +8,7 @@ use tracelake_core::origin::{ENCODING, FORMAT};
 use tracelake_core::seal;
 
 use super::{assert_same, commit, shard, start};
-use crate::support::{
+use tracelake_testkit::{
     Run, Scratch, assert_same_tree, convert, ended, good_row, output_path, run, tree,
 };
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{assert_same, commit, shard, start};
-use crate::support::{Scratch, convert, ended, run, tree};
+use tracelake_testkit::{Scratch, convert, ended, run, tree};
 
 #[test]
 fn shards_in_any_order_make_the_lake_of_one_run() {
@@ -76,7 +76,7 @@ fn two_commits_at_once_make_one_lake() {
             shard(&scratch.src(), &out, index, 3, &[]).well();
         }
         let commits = [(); 3].map(|()| {
-            let mut command = crate::support::program();
+            let mut command = tracelake_testkit::program();
             command.arg("commit").arg(&out);
             command.stdout(std::process::Stdio::piped());
             command

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tracelake_schema::Table;
 
 use crate::streams::{tar, two_tables, whole_trace};
-use crate::support::{
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, suites, tree,
 };
 

@@ -5,11 +5,11 @@ use std::fs;
 use serde_json::Value;
 
 use crate::streams::two_tables;
-use crate::support::{
+use tracelake_testkit::server::{Answer, Server};
+use tracelake_testkit::with_stores;
+use tracelake_testkit::{
     Run, Scratch, assert_same_tree, ended, gzip, manifest, rows, run, seal, tree,
 };
-use crate::urls::server::{Answer, Server};
-use crate::urls::with_stores;
 
 /// The rows of the parts of one table, in order.
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
@@ -110,7 +110,7 @@ fn a_run_that_made_some_parts_before_makes_the_same_lake() {
     let convert = |out: &Scratch, more: &[&str]| {
         let mut arguments = vec!["--part-rows", "7000"];
         arguments.extend(more);
-        crate::support::convert(&source.src(), &out.out(), &arguments)
+        tracelake_testkit::convert(&source.src(), &out.out(), &arguments)
     };
     let expected = Scratch::new();
     convert(&expected, &["--threads", "1"]).well();
@@ -241,6 +241,7 @@ fn a_row_of_another_part_is_found() {
 
 /// Until its file has been read to the end, a part is identified by the digest of what was read.
 #[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn a_part_before_the_end_of_its_file_has_the_same_source_on_disk_and_in_a_bucket() {
     let [table, _] = two_tables();
     let source = Scratch::new();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 
 use crate::streams::whole_trace;
-use crate::support::{
+use tracelake_testkit::{
     Run, Scratch, assert_same_tree, manifest, read_output, run, seal, shared, tree,
 };
 

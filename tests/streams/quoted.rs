@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 
-use crate::support::{Scratch, manifest, run};
+use tracelake_testkit::{Scratch, manifest, run};
 
 /// A table of the catalog in one file of quoted CSV.
 fn quoted() -> &'static Table {

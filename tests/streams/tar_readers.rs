@@ -8,7 +8,7 @@ use std::process::Command;
 use tracelake_core::error::{ErrorKind, Result};
 use tracelake_source::{Chunk, Source};
 
-use crate::support::{Score, Scratch, ensure};
+use tracelake_testkit::{Score, Scratch, ensure};
 
 /// The plain files of an archive: path and text.
 type Files = Vec<(String, Vec<u8>)>;

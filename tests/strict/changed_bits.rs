@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::edit::findings;
 use super::footer;
-use crate::support::{Score, Scratch, committed_sample, convert, ensure, output_path};
+use tracelake_testkit::{Score, Scratch, committed_sample, convert, ensure, output_path};
 
 /// Every bit of a small file is changed in turn. Only texts that explain can change unnoticed.
 #[test]

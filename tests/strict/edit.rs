@@ -7,7 +7,7 @@ use super::schema::{Leaf, leaves};
 use super::seen::Seen;
 use super::thrift::{self, Layout, Struct, Value};
 use super::{MAGIC, check, footer};
-use crate::support::{Scratch, ensure, output_path};
+use tracelake_testkit::{Scratch, ensure, output_path};
 
 /// Columns of the file that is made wrong; [`file`] says what they have. The last ones are floats.
 pub(super) const TIME: usize = 0;

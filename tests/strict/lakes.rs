@@ -8,7 +8,7 @@ use tracelake_schema::{Files, TRACES, Trace};
 use super::check;
 use super::seen::Seen;
 use crate::nested::made_up::{JSON, convert_text, row};
-use crate::support::{Score, Scratch, convert, ensure, gzip, heads, run, shared, tree};
+use tracelake_testkit::{Score, Scratch, convert, ensure, gzip, heads, run, shared, tree};
 
 /// The files of some lakes.
 struct Lakes {

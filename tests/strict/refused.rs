@@ -9,7 +9,7 @@ use super::format::{COLUMN_INDEX, OFFSET_INDEX, PAGE_HEADER, SORTING_COLUMN};
 use super::page::check_checksum;
 use super::thrift::{Struct, Value};
 use crate::nested::made_up::{JSON, convert_text, row};
-use crate::support::Score;
+use tracelake_testkit::Score;
 
 #[test]
 fn a_footer_that_is_wrong_is_refused() {

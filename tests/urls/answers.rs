@@ -1,8 +1,8 @@
 //! Answers that are unusual, which are read, and answers that can't be used, whose reason is reported.
 
-use super::server::{Answer, Asked, Server, status};
 use super::{convert, plain, with_stores};
-use crate::support::{
+use tracelake_testkit::server::{Answer, Asked, Server, status};
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_row, tree,
 };
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::server::{Answer, Asked, Server, status};
 use super::{convert, plain, with_stores};
-use crate::support::{
+use tracelake_testkit::server::{Answer, Asked, Server, status};
+use tracelake_testkit::{
     Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_row, tree,
 };
 

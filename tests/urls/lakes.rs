@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::server::{Answer, Asked, Server, status};
 use super::{convert, plain, with_stores};
 use crate::crash::child::{HANGS, Working};
-use crate::support::{Run, Score, Scratch, committed_sample, ended, ensure, good_row, tree};
+use tracelake_testkit::server::{Answer, Asked, Server, status};
+use tracelake_testkit::{Run, Score, Scratch, committed_sample, ended, ensure, good_row, tree};
 
 /// The files of a lake on disk, but for the lock, which a bucket has no use for.
 pub(super) fn on_disk(lake: &Path) -> BTreeMap<String, Vec<u8>> {

@@ -1,8 +1,8 @@
 //! URLs and stores that can't be read: the exit code, the URL, the reason and what to do.
 
-use super::server::{Answer, Asked, Server, refusal, status};
 use super::{convert, plain, with_stores};
-use crate::support::{Score, Scratch, committed_sample, ensure};
+use tracelake_testkit::server::{Answer, Asked, Server, refusal, status};
+use tracelake_testkit::{Score, Scratch, committed_sample, ensure};
 
 /// A URL, the exit code, and what the message says.
 type Case = (&'static str, i32, &'static [&'static str]);
@@ -219,7 +219,7 @@ fn without_credentials_the_metadata_service_gets_a_moment_and_then_nothing_is_si
 
 #[test]
 fn a_published_bucket_is_read_unsigned_and_no_metadata_service_is_asked() {
-    let trace = crate::support::trace();
+    let trace = tracelake_testkit::trace();
     let mut locations = trace.locations.iter();
     let location = locations.find(|one| one.url.starts_with("gs://")).unwrap();
     let bucket = location.url.strip_prefix("gs://").unwrap();

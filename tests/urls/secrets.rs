@@ -1,8 +1,8 @@
 //! Secrets that are planted where they may be read, and looked for wherever they must not be.
 
-use super::server::{Answer, Server, refusal, status};
 use super::{plain, with_stores};
-use crate::support::{Run, Scratch, committed_sample, ended, run, tree};
+use tracelake_testkit::server::{Answer, Server, refusal, status};
+use tracelake_testkit::{Run, Scratch, committed_sample, ended, run, tree};
 
 /// A secret of AWS may hold a slash.
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG";

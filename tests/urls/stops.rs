@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tracelake_location::OBJECT_MEMORY;
 
 use super::lakes::{UNCOMPRESSED, large};
-use super::server::{Answer, Asked, Server};
 use super::{plain, with_stores};
 use crate::crash::child::{AT_ONCE, HANGS, Working, measured};
-use crate::support::{Score, Scratch, committed_sample, ensure, good_row};
+use tracelake_testkit::server::{Answer, Asked, Server};
+use tracelake_testkit::{Score, Scratch, committed_sample, ensure, good_row};
 
 /// The memory of the HTTP client beside its objects: certificates, connections, code.
 const CLIENT: u64 = 12 << 20;
@@ -56,7 +56,7 @@ fn a_signal_ends_the_waiting_for_a_server() {
         let scratch = Scratch::new();
         let out = scratch.out();
         // The first rows of no table are needed to know the trace, so that the run begins.
-        let trace = crate::support::trace().name;
+        let trace = tracelake_testkit::trace().name;
         let more = ["--trace", trace];
         let source = Path::new("s3://bucket/trace");
         let working = Working::start_under(with_stores(&server.url()), source, &out, &more);

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::with_stores;
-use crate::support::ended;
+use tracelake_testkit::ended;
 
 /// A file beside this one. The certificate is for 127.0.0.1, and the key is for nothing but these tests.
 fn beside(name: &str) -> PathBuf {

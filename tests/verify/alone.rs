@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Score, ensure};
 use crate::verify::patient::Patient;
+use tracelake_testkit::{Score, ensure};
 
 /// Exit 5 and a finding that names this.
 fn finds(patient: &Patient, says: &str) -> Result<(), String> {

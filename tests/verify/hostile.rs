@@ -11,11 +11,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::streams::archives::{raw_tar, table_and_text};
-use crate::support::{
+use crate::verify::patient::Patient;
+use tracelake_testkit::{
     Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip, manifest, program, seal,
     sha256, write_manifest,
 };
-use crate::verify::patient::Patient;
 
 /// Runs `tracelake verify` with at most `kib` KiB of address space.
 fn within(kib: u64, lake: &Path, source: Option<&Path>) -> Run {

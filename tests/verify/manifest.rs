@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use crate::support::{Score, committed_sample, convert, ensure, run, tree};
 use crate::verify::patient::Patient;
+use tracelake_testkit::{Score, committed_sample, convert, ensure, run, tree};
 
 const MANIFEST: &str = "_tracelake/manifest.json";
 

@@ -11,8 +11,8 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use parquet::arrow::ArrowWriter;
 use tracelake_schema::Kind;
 
-use crate::support::{Run, Score, ensure, read_output, trace};
 use crate::verify::patient::Patient;
+use tracelake_testkit::{Run, Score, ensure, read_output, trace};
 
 /// The column with another value in one row: `None` is NULL.
 fn with(array: &ArrayRef, kind: Kind, row: usize, change: Change) -> ArrayRef {

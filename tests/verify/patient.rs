@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{Run, Scratch, committed_sample, convert, copy, run, sha256, write_manifest};
+use tracelake_testkit::{
+    Run, Scratch, committed_sample, convert, copy, run, sha256, write_manifest,
+};
 
 /// One table of the sample as a lake, and a copy to do harm to.
 pub(crate) struct Patient {
@@ -27,7 +29,7 @@ impl Patient {
         let scratch = Scratch::new();
         let options = [&["--tables", tables], options].concat();
         convert(&committed_sample(), &scratch.out(), &options).well();
-        let healthy = crate::support::manifest(&scratch.out());
+        let healthy = tracelake_testkit::manifest(&scratch.out());
         let patient = Self { scratch, healthy };
         patient.heal();
         patient

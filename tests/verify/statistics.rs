@@ -16,8 +16,10 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::TrackedWrite;
 
-use crate::support::{Run, Score, Scratch, ensure, manifest, run, sha256, trace, write_manifest};
 use crate::verify::patient::Patient;
+use tracelake_testkit::{
+    Run, Score, Scratch, ensure, manifest, run, sha256, trace, write_manifest,
+};
 
 /// Where a pattern is in some bytes.
 fn places(bytes: &[u8], pattern: &[u8]) -> Vec<usize> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context, Result, ensure};
 
 use crate::rig::{FORMATS, Rig, Score, text};
-use crate::server::{Answer, status};
+use tracelake_testkit::server::{Answer, status};
 
 /// Rows of the largest table: few, since every system call of a run needs a separate run here.
 const ROWS: u64 = 2_000;

@@ -21,22 +21,12 @@ mod faults;
 mod r#gen;
 mod golden;
 mod kill;
-#[path = "../../tests/urls/emulators/process.rs"]
-mod process;
 mod python;
 mod races;
 mod readers;
 mod reading;
 mod rig;
 mod scale;
-#[allow(
-    dead_code,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "the server of the tests, which stops at the first surprise"
-)]
-#[path = "../../tests/urls/server.rs"]
-mod server;
 #[cfg(test)]
 mod tidy;
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::bench::source;
 use crate::readers::target;
 use crate::rig::{build, published_in_parts, text, tree};
-use crate::server::{Answer, Server};
+use tracelake_testkit::server::{Answer, Server};
 
 /// Measures and prints the ratio.
 pub(crate) fn reading(root: &Path, rows: u64, rounds: u32) -> Result<()> {

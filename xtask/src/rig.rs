@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tracelake_schema::{TRACES, Trace};
 
-use crate::server::{Answer, Asked, Server};
+use tracelake_testkit::server::{Answer, Asked, Server};
 
 /// The files of a directory by their path in it.
 pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;

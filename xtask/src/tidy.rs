@@ -34,7 +34,8 @@ fn only_the_catalog_names_a_trace() {
     let mut found = Vec::new();
     for source in sources {
         let path = source.strip_prefix(&root).unwrap();
-        if path == Path::new(CATALOG) {
+        // Helpers of the tests know folders of published data by name.
+        if path == Path::new(CATALOG) || path.starts_with("crates/testkit") {
             continue;
         }
         let text = fs::read_to_string(&source).unwrap();

@@ -11,9 +11,7 @@ use std::process::ExitCode;
 
 use tracelake_generate::{Options, generate};
 use tracelake_schema::{TRACES, Table, Trace};
-
-#[path = "../../../tests/closeness/shape.rs"]
-mod shape;
+use tracelake_testkit::shape;
 
 fn main() -> ExitCode {
     let directories: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();

@@ -1,45 +1,131 @@
 //! Published cluster traces to a typed, partitioned lake of Parquet or Arrow files.
 //!
-//! A conversion has three steps: [`plan()`] looks at a source and decides what to convert, [`convert`] carries the
-//! plan out, and [`verify`] compares the lake with the source once more, with other code. Each takes plain data,
-//! reports [`Event`]s while it works, and prints nothing.
+//! Each operation takes plain data, reports [`Event`]s while it works, and prints nothing. Sources and lakes are named
+//! by a [`Location`], a path or a URL. Here are the five things that people do most.
+//!
+//! # Convert a trace
+//!
+//! [`plan()`] looks at a source and decides what to convert; [`convert`] carries the plan out. If the lake is
+//! incomplete, it resumes.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::sync::atomic::AtomicUsize;
 //!
-//! use tracelake::{Location, Request, RunOptions, convert, plan, verify};
+//! use tracelake::{Location, Request, RunOptions, convert, plan};
 //!
-//! # let scratch = std::env::temp_dir().join(format!("tracelake-front-door-{}", std::process::id()));
-//! # let source = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample"));
-//! # let out = scratch.as_path();
-//! let source = Location::from(source);
-//! let out = Location::from(out);
-//!
-//! let plan = plan(&Request::new(source.clone()))?;
-//! let stop = Arc::new(AtomicUsize::new(0)); // set it to stop the run
-//! let outcome = convert(&plan, &out, RunOptions::new(2, &stop), &|event| println!("{event:?}"))?;
+//! # let scratch = std::env::temp_dir().join(format!("tracelake-convert-{}", std::process::id()));
+//! # let source: Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
+//! # let lake = Location::from(scratch.as_path());
+//! let mut request = Request::new(source); // "clusterdata-2011-2".parse()?, or a URL
+//! request.tables = vec!["job_events".to_owned()];
+//! request.parts = Some("0-1".parse()?);
+//! let stop = Arc::new(AtomicUsize::new(0)); // the number of a signal stops the run
+//! let outcome = convert(&plan(&request)?, &lake, RunOptions::new(2, &stop), &|event| println!("{event:?}"))?;
 //! for table in &outcome.manifest.tables {
 //!     println!("{}: {} rows", table.name, table.rows);
 //! }
+//! # std::fs::remove_dir_all(scratch)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
-//! let verdict = verify(&out, Some(&source), 2, &|_| {})?;
-//! assert!(verdict.findings.is_empty());
-//! # std::fs::remove_dir_all(scratch).ok();
+//! # Query a lake
+//!
+//! [`open`] reads the manifest, which names every file of the lake. Any reader of Parquet or Arrow files takes it from
+//! there.
+//!
+//! ```
+//! use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+//!
+//! # let scratch = std::env::temp_dir().join(format!("tracelake-query-{}", std::process::id()));
+//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
+//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
+//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
+//! let lake = tracelake::open(&lake)?;
+//! let mut rows = 0;
+//! for path in lake.files("job_events")? {
+//!     let file = std::fs::File::open(path.as_path().ok_or("in a bucket")?)?;
+//!     for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
+//!         rows += batch?.num_rows();
+//!     }
+//! }
+//! assert_eq!(rows as u64, lake.table("job_events")?.rows);
+//! # std::fs::remove_dir_all(scratch)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Read one published file
+//!
+//! [`read_part`] returns Arrow record batches, without a lake.
+//!
+//! ```
+//! use tracelake::{ReadOptions, read_part};
+//!
+//! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
+//! let part = format!("{trace}/job_events/part-00000-of-00002.csv.gz");
+//! let mut rows = 0;
+//! for batch in read_part(std::path::Path::new(&part), ReadOptions::default())? {
+//!     rows += batch?.num_rows();
+//! }
+//! assert!(rows > 0);
 //! # Ok::<(), tracelake::Error>(())
 //! ```
 //!
-//! [`read_part`] reads a single published file as Arrow record batches, without a lake. [`inspect`] says what is in a
-//! lake or a source, and [`release`] makes a lake publishable. Sources and lakes are named by a [`Location`], a path
-//! or a URL.
+//! # Verify a lake
+//!
+//! [`verify`] compares a lake with its manifest and, given the source, every value with it, read by other code.
+//! [`inspect`] lists what a lake or a source has, and what it lacks.
+//!
+//! ```
+//! use tracelake::{inspect, verify};
+//!
+//! # let scratch = std::env::temp_dir().join(format!("tracelake-verify-{}", std::process::id()));
+//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
+//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
+//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
+//! let verdict = verify(&lake, Some(&source), 2, &|_| {})?;
+//! for finding in &verdict.findings {
+//!     println!("{finding}");
+//! }
+//! assert_eq!(verdict.kind(), None); // nothing is wrong
+//! assert!(inspect(lake)?.tables.iter().all(|table| table.missing.is_empty()));
+//! # std::fs::remove_dir_all(scratch)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Publish a lake
+//!
+//! [`release`] verifies a lake, then writes checksums, a data card, and descriptions for machines.
+//!
+//! ```
+//! use tracelake::{Allow, release};
+//!
+//! # let scratch = std::env::temp_dir().join(format!("tracelake-publish-{}", std::process::id()));
+//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
+//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
+//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
+//! let mut allow = Allow::default();
+//! allow.rejects = true; // the card will say how many
+//! let verdict = release(&lake, allow, 2, &|_| {})?;
+//! assert!(verdict.findings.is_empty());
+//! assert!(scratch.join("SHA256SUMS").is_file());
+//! # std::fs::remove_dir_all(scratch)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Features
 //!
-//! - `urls`: sources and lakes in object stores and on web servers. Adds an HTTP client, TLS and tokio.
-//! - `program`: the program `tracelake`, as [`program::run`].
+//! - `urls`, on by default: sources and lakes in object stores and on web servers. Adds an HTTP client, TLS and tokio.
+//! - `program`, on by default: the program `tracelake`, as `program::run`. Adds clap and what prints.
+//!
+//! A library that needs neither says `tracelake = { version = "0.1", default-features = false }`.
 
 #[cfg(feature = "program")]
 mod cli;
+mod open;
 #[cfg(feature = "program")]
 mod pages;
 #[cfg(feature = "program")]
@@ -47,17 +133,29 @@ pub mod program;
 #[cfg(feature = "program")]
 mod report;
 
-pub use tracelake_convert::bad_row::BadRow;
-pub use tracelake_convert::plan::{ChecksumSource, PartSet, Plan, Request, Shard, plan};
-pub use tracelake_convert::reader::{PartReader, ReadOptions, read_part};
+pub use open::{OpenLake, open};
+pub use tracelake_convert::bad_row::{BadRow, BadShare};
+pub use tracelake_convert::part::Converted;
+pub use tracelake_convert::plan::{
+    ChecksumSource, PartPlan, PartSet, Plan, Request, Shard, StreamPlan, TableIndex, TablePlan,
+    plan,
+};
+pub use tracelake_convert::reader::{BadRowCallback, PartReader, ReadOptions, read_part};
 pub use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
-pub use tracelake_core::event::Event;
-pub use tracelake_core::options::{Codec, Format, Layout, OnBadRow};
-pub use tracelake_core::part_key::PartKey;
+pub use tracelake_core::error::{Place, Result};
+pub use tracelake_core::event::{Event, EventSink};
+pub use tracelake_core::fault::Fault;
+pub use tracelake_core::field_order::FieldOrder;
+pub use tracelake_core::options::{Codec, Format, Layout, OnBadRow, find_trace};
+pub use tracelake_core::origin::Origin;
+pub use tracelake_core::part_key::{CellName, PartKey};
 pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Error, ErrorKind};
+pub use tracelake_encode::output::Encoding;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
-pub use tracelake_location::Location;
-pub use tracelake_verify::inspect::{Inventory, inspect};
+pub use tracelake_lake::store::Unnamed;
+pub use tracelake_location::{Location, Url};
+pub use tracelake_schema as schema;
+pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory, inspect};
 pub use tracelake_verify::release::{Allow, release};
 pub use tracelake_verify::{Verdict, verify};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::support::tree;
+use tracelake_testkit::tree;
 
 const MANIFEST: &str = "_tracelake/manifest.json";
 const SUMS: &str = "SHA256SUMS";

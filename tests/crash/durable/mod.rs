@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 use tracelake_schema::TRACES;
 
-use crate::support::{Score, Scratch, copy, ensure, good_row, program, run, tree};
 use disk::Disk;
+use tracelake_testkit::{Score, Scratch, copy, ensure, good_row, program, run, tree};
 
 /// The library that records.
 fn recorder() -> &'static Path {

@@ -11,8 +11,8 @@ use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
 use super::super::plain;
-use super::process::Process;
-use crate::support::tree;
+use tracelake_testkit::process::Process;
+use tracelake_testkit::tree;
 
 /// The account of every Azurite, and its key, which its documentation publishes.
 const ACCOUNT: &str = "devstoreaccount1";

@@ -2,7 +2,6 @@
 //! S3, Azurite for Azure. `cargo xtask buckets` installs them; without them, these tests are ignored.
 
 mod emulator;
-mod process;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::lakes::{UNCOMPRESSED, large, on_disk};
 use super::{convert, plain};
 use crate::crash::child::{HANGS, Working};
-use crate::support::{Run, Score, Scratch, committed_sample, ended, ensure};
 use emulator::{Emulator, KEY};
+use tracelake_testkit::{Run, Score, Scratch, committed_sample, ended, ensure};
 
 type Tree = BTreeMap<String, Vec<u8>>;
 

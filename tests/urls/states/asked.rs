@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Objects, PREFIX, store};
-use crate::support::{Run, Scratch, ended, run};
-use crate::urls::server::{Answer, Asked, Server};
 use crate::urls::with_stores;
+use tracelake_testkit::server::{Answer, Asked, Server};
+use tracelake_testkit::{Run, Scratch, ended, run};
 
 const FACTS: &str = "_tracelake/facts/";
 

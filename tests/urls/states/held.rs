@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::{Objects, Server, command, store, tracelake};
 use crate::crash::child::HANGS;
-use crate::support::{Run, ended, ensure};
-use crate::urls::server::{Answer, Asked};
+use tracelake_testkit::server::{Answer, Asked};
+use tracelake_testkit::{Run, ended, ensure};
 
 /// A store in which the first request of a kind waits until it is let go.
 pub(super) struct Holding {

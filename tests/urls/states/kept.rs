@@ -5,8 +5,8 @@ use super::{
     JOBS, MACHINES, MANIFEST, OTHERS, Objects, PLAN, PREFIX, RELEASE, after, lake, recorded,
     released, same, store, tracelake,
 };
-use crate::support::{Score, ensure, sha256};
-use crate::urls::server::Asked;
+use tracelake_testkit::server::Asked;
+use tracelake_testkit::{Score, ensure, sha256};
 
 /// Whether the lake's home is listed, as before facts and copies of manifests are removed.
 fn lists_home(asked: &Asked) -> bool {

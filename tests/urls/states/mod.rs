@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::server::{Answer, Asked, Server};
 use super::{convert, plain, with_stores};
-use crate::support::{Run, Scratch, ended, ensure, rows, table as table_of};
+use tracelake_testkit::server::{Answer, Asked, Server};
+use tracelake_testkit::{Run, Scratch, ended, ensure, rows, table as table_of};
 
 /// Objects by their name in the lake.
 type Objects = BTreeMap<String, Vec<u8>>;
@@ -147,7 +147,7 @@ fn recorded(
         let new = writes(asked);
         let is_over = seen.len() >= most;
         match is_over && (!new.is_empty() || asked.method != "GET") {
-            true => super::server::refusal(403, "AccessDenied"),
+            true => tracelake_testkit::server::refusal(403, "AccessDenied"),
             false => {
                 seen.extend(new);
                 Answer::Well

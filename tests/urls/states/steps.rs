@@ -4,8 +4,8 @@ use super::{
     JOBS, MANIFEST, OTHERS, Objects, PLAN, PREFIX, Write, after, difference, lake, plan_of,
     recorded, released, same, store, tracelake,
 };
-use crate::support::{Score, ensure};
-use crate::urls::server::Answer;
+use tracelake_testkit::server::Answer;
+use tracelake_testkit::{Score, ensure};
 
 #[test]
 fn an_addition_puts_base_and_plan_before_it_withdraws_the_lake() {
@@ -45,7 +45,7 @@ fn an_addition_puts_base_and_plan_before_it_withdraws_the_lake() {
     let manifest: serde_json::Value = serde_json::from_slice(base).unwrap();
     let digests = [
         manifest["sha256"].as_str().unwrap().to_owned(),
-        crate::support::sha256(base),
+        tracelake_testkit::sha256(base),
     ];
     let named = |digest: &String| *name == format!("_tracelake/base-{digest}.json");
     assert!(digests.iter().any(named), "{name}: {digests:?}");

@@ -6,8 +6,8 @@ use super::{
     JOBS, MACHINES, MANIFEST, OTHERS, Objects, PLAN, after, lake, plan_of, planned, same, store,
     tracelake, union,
 };
-use crate::support::{Score, ensure};
-use crate::urls::server::Answer;
+use tracelake_testkit::server::Answer;
+use tracelake_testkit::{Score, ensure};
 
 /// The state of the bucket after a command.
 #[derive(Debug, Clone, Copy)]

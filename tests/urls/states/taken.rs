@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::held::{Holding, puts_facts};
 use super::{JOBS, MANIFEST, Objects, PLAN, PREFIX, after, lake, plan_of, same, store, tracelake};
-use crate::support::{Score, ensure};
-use crate::urls::server::{Answer, Asked};
+use tracelake_testkit::server::{Answer, Asked};
+use tracelake_testkit::{Score, ensure};
 
 #[test]
 fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::http::{Request, parts};
-use crate::process::Process;
 use crate::readers::target;
+use tracelake_testkit::process::Process;
 
 /// Objects by their name below [`PREFIX`].
 pub(super) type Objects = BTreeMap<String, Vec<u8>>;

@@ -29,11 +29,11 @@ const CHUNKS_IN_A_TURN: usize = 32;
 /// The counts of a part that was converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// ChunkConverter in the source.
+    /// Rows in the source.
     pub rows_in: u64,
-    /// ChunkConverter in the output.
+    /// Rows in the output.
     pub rows_out: u64,
-    /// ChunkConverter that could not be converted.
+    /// Rows that could not be converted.
     pub rows_rejected: u64,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,

@@ -162,7 +162,7 @@ impl Plan {
 
     /// The table whose text a member of an archive is.
     #[must_use]
-    pub fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<&TablePlan> {
+    pub(crate) fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<&TablePlan> {
         let name = member.path.rsplit('/').next()?;
         let mut tables = self.tables_of(stream).filter(|_| member.is_file);
         tables.find(|table| {

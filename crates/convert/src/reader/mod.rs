@@ -25,7 +25,7 @@ pub use tracelake_encode::batch::BATCH_ROWS;
 const READ_AHEAD: usize = 2;
 
 /// A callback for each bad row.
-pub type OnBadRow = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
+pub type BadRowCallback = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
 
 /// How a file is read.
 #[non_exhaustive]
@@ -38,7 +38,7 @@ pub struct ReadOptions {
     /// around it; `None` to end with the first one. An error that it returns ends the reading.
     ///
     /// It's called in [`PartReader::next`], by the thread that iterates.
-    pub on_bad_row: Option<OnBadRow>,
+    pub on_bad_row: Option<BadRowCallback>,
     /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
     pub batch_rows: usize,
     /// Threads that read ahead, at least 1. The batches don't depend on it.
@@ -163,7 +163,7 @@ fn no_threads(threads: usize, error: impl std::fmt::Display) -> Error {
 pub struct PartReader {
     path: PathBuf,
     schema: SchemaRef,
-    on_bad_row: Option<OnBadRow>,
+    on_bad_row: Option<BadRowCallback>,
     /// `None` after the last item.
     running: Option<Running>,
     counts: Option<Converted>,

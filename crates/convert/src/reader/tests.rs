@@ -135,7 +135,7 @@ fn by_parquet(
 
 type Rejects = Arc<Mutex<Vec<String>>>;
 
-fn reporting(rejects: &Rejects) -> OnBadRow {
+fn reporting(rejects: &Rejects) -> BadRowCallback {
     let rejects = Arc::clone(rejects);
     Box::new(move |bad_row| {
         rejects.lock().unwrap().push(format!("{bad_row:?}"));
@@ -220,7 +220,7 @@ fn a_reader_can_be_sent() {
 }
 
 /// The items of a file with one bad row in the middle.
-fn with_a_bad_row(on_bad_row: Option<OnBadRow>) -> (Vec<usize>, Option<Error>) {
+fn with_a_bad_row(on_bad_row: Option<BadRowCallback>) -> (Vec<usize>, Option<Error>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("machine_events.csv");
     let good = "0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493\n";
@@ -265,7 +265,7 @@ fn a_bad_row_ends_the_reading_or_is_reported() {
     assert_eq!((rows, rejects.lock().unwrap().len()), (vec![2, 1], 1));
     assert!(error.is_none(), "{error:?}");
 
-    let refuse: OnBadRow = Box::new(|_| Err(Error::new(ErrorKind::Usage, "enough")));
+    let refuse: BadRowCallback = Box::new(|_| Err(Error::new(ErrorKind::Usage, "enough")));
     let (_, error) = with_a_bad_row(Some(refuse));
     assert_eq!(error.unwrap().kind(), ErrorKind::Usage);
 }

@@ -14,21 +14,24 @@ use std::time::Duration;
 
 /// A request, as far as rules look at it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
+pub struct Asked {
+    /// `GET`, `PUT` and so on.
+    pub method: String,
     /// Without the slash at its start and without the query; decoded.
-    pub(crate) path: String,
-    pub(crate) query: String,
+    pub path: String,
+    /// What is after the question mark, as it was sent.
+    pub query: String,
     /// With names in lower case.
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Vec<u8>,
+    pub headers: BTreeMap<String, String>,
+    /// What was sent with it.
+    pub body: Vec<u8>,
     /// How many requests with this method and path came before.
-    pub(crate) before: usize,
+    pub before: usize,
 }
 
 impl Asked {
     /// The first byte that is asked for, and the one after the last; `None` without a range.
-    pub(crate) fn range(&self) -> Option<(usize, usize)> {
+    pub fn range(&self) -> Option<(usize, usize)> {
         let range = self.headers.get("range")?.strip_prefix("bytes=")?;
         let (start, end) = range.split_once('-')?;
         Some((start.parse().ok()?, end.parse::<usize>().ok()? + 1))
@@ -37,7 +40,7 @@ impl Asked {
 
 /// How a request is answered.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// As it should be.
     Well,
     /// With this status, these headers and this body.
@@ -69,12 +72,12 @@ pub(crate) enum Answer {
 }
 
 /// A status without more.
-pub(crate) fn status(status: u16) -> Answer {
+pub fn status(status: u16) -> Answer {
     Answer::Status(status, Vec::new(), String::new())
 }
 
 /// A status with an error as S3 writes it.
-pub(crate) fn refusal(status: u16, code: &str) -> Answer {
+pub fn refusal(status: u16, code: &str) -> Answer {
     let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
     Answer::Status(status, Vec::new(), body)
 }
@@ -94,14 +97,14 @@ struct Shared {
 }
 
 /// A server that lives until it is dropped.
-pub(crate) struct Server {
+pub struct Server {
     address: String,
     shared: Arc<Shared>,
 }
 
 impl Server {
     /// Serves the files of a directory, below this prefix.
-    pub(crate) fn of(
+    pub fn of(
         directory: &Path,
         prefix: &str,
         rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
@@ -119,7 +122,8 @@ impl Server {
         Self::start(files, rule)
     }
 
-    pub(crate) fn start(
+    /// Starts on a free port with these files; `rule` answers each request.
+    pub fn start(
         files: BTreeMap<String, Vec<u8>>,
         rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -153,12 +157,12 @@ impl Server {
     }
 
     /// `http://127.0.0.1:12345`.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The objects below a prefix, by what follows it.
-    pub(crate) fn objects(&self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+    pub fn objects(&self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
         let files = self.shared.files.lock().unwrap();
         let below = files.iter().filter_map(|(name, bytes)| {
             let name = name.strip_prefix(prefix)?;
@@ -168,26 +172,26 @@ impl Server {
     }
 
     /// Gives an object another tag, as when it is replaced by equal bytes.
-    pub(crate) fn retag(&self, name: &str, tag: &str) {
+    pub fn retag(&self, name: &str, tag: &str) {
         let mut tags = self.shared.tags.lock().unwrap();
         tags.insert(name.to_owned(), tag.to_owned());
     }
 
     /// Removes the objects below a prefix, and parts of what isn't complete.
     #[allow(dead_code, reason = "cargo xtask faults and kill use it")]
-    pub(crate) fn clear(&self, prefix: &str) {
+    pub fn clear(&self, prefix: &str) {
         let mut files = self.shared.files.lock().unwrap();
         files.retain(|name, _| !name.starts_with(prefix));
         self.shared.uploads.lock().unwrap().clear();
     }
 
     /// How many uploads were begun, and neither completed nor aborted.
-    pub(crate) fn uploads(&self) -> usize {
+    pub fn uploads(&self) -> usize {
         self.shared.uploads.lock().unwrap().len()
     }
 
     /// Every request so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.shared.asked.lock().unwrap().clone()
     }
 }

@@ -10,40 +10,40 @@ use tracelake_schema::{Kind, Table, Trace};
 
 /// The shape of a column's values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// The share of empty fields.
-    pub(crate) empty: f64,
+    pub empty: f64,
     /// The share of fields that are zero.
-    pub(crate) zero: f64,
+    pub zero: f64,
     /// The median of what is neither.
-    pub(crate) median: f64,
+    pub median: f64,
     /// Nine tenths of what is neither are below.
-    pub(crate) p90: f64,
+    pub p90: f64,
     /// Distinct values in as many rows as there are published ones.
     #[allow(dead_code, reason = "the test compares shares and quantiles only")]
-    pub(crate) distinct: usize,
+    pub distinct: usize,
     /// The most significant digits of a value.
     #[allow(dead_code, reason = "the example does not print them")]
-    pub(crate) digits: usize,
+    pub digits: usize,
 }
 
 /// A column of published and of generated rows.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub struct Pair {
     /// Its table.
-    pub(crate) table: &'static Table,
+    pub table: &'static Table,
     /// The index of its column.
-    pub(crate) column: usize,
+    pub column: usize,
     /// The published rows.
-    pub(crate) real: Shape,
+    pub real: Shape,
     /// The generated rows.
-    pub(crate) synthetic: Shape,
+    pub synthetic: Shape,
 }
 
 type Rows = Vec<Vec<String>>;
 
 /// Compares every table of which there are published rows in a directory.
-pub(crate) fn compare(trace: &'static Trace, published: &Path, generated: &Path) -> Vec<Pair> {
+pub fn compare(trace: &'static Trace, published: &Path, generated: &Path) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for table in trace.tables {
         let real = read(published, table);

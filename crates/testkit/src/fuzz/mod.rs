@@ -1,5 +1,5 @@
-//! The fuzz targets, each a function of its input. libFuzzer calls them from `fuzz_targets`; the project's
-//! tests include this file and call them with every seed.
+//! The fuzz targets, each a function of its input. libFuzzer calls them from `fuzz/fuzz_targets`, the
+//! end-to-end tests with every seed.
 
 pub mod documents;
 pub mod lakes;

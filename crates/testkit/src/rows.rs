@@ -5,14 +5,17 @@ use std::fmt::Write;
 use tracelake_schema::{Column, Kind, Table};
 
 /// A small linear congruential generator: tests need variety, not chance.
-pub(crate) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Begins with a seed; equal seeds give equal numbers.
+    pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number, of 48 bits.
+    #[allow(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
         // Knuth's MMIX constants; the low bits have short periods, so the high ones are used.
         self.0 = self
             .0
@@ -21,24 +24,25 @@ impl Dice {
         self.0 >> 16
     }
 
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
     /// An index below `length`.
-    pub(crate) fn index(&mut self, length: usize) -> usize {
+    pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap()
     }
 
     /// A byte below `limit`.
-    pub(crate) fn byte(&mut self, limit: u8) -> u8 {
+    pub fn byte(&mut self, limit: u8) -> u8 {
         u8::try_from(self.below(limit.into())).unwrap()
     }
 }
 
 /// Rows of one part: times ascend, optional fields are empty at times, the last row of all has
 /// the time that means "after the trace".
-pub(crate) fn sample(table: &Table, number: u32, rows: usize) -> String {
+pub fn sample(table: &Table, number: u32, rows: usize) -> String {
     let mut dice = Dice::new(u64::from(number) + 1000 * table.name.len() as u64);
     let mut text = String::new();
     for row in 0..rows {
@@ -62,7 +66,7 @@ pub(crate) fn sample(table: &Table, number: u32, rows: usize) -> String {
 }
 
 /// A plausible field of a column.
-pub(crate) fn field(column: &Column, dice: &mut Dice) -> String {
+pub fn field(column: &Column, dice: &mut Dice) -> String {
     if !column.mandatory && dice.below(6) == 0 {
         return String::new();
     }

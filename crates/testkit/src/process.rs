@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 const STARTS: Duration = Duration::from_secs(60);
 
 /// A server on a free port of loopback that lives until this is dropped.
-pub(crate) struct Process {
+pub struct Process {
     address: String,
     child: Child,
 }
 
 impl Process {
     /// Starts a program with the arguments for a port, and waits until it listens.
-    pub(crate) fn start(
+    pub fn start(
         program: &Path,
         arguments: impl FnOnce(&str) -> Vec<String>,
         variables: &[(&str, &str)],
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// `127.0.0.1:12345`.
-    pub(crate) fn address(&self) -> &str {
+    pub fn address(&self) -> &str {
         &self.address
     }
 }

@@ -1,0 +1,151 @@
+//! Lakes, read by code of others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow_ipc::reader::FileReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
+use sha2::{Digest, Sha256};
+
+/// Everything below a directory by path, with `None` for directories; `None` if the directory doesn't
+/// exist.
+pub fn tree(root: &Path) -> Option<BTreeMap<String, Option<Vec<u8>>>> {
+    if !root.exists() {
+        return None;
+    }
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(path) = open.pop() {
+        let name = path
+            .strip_prefix(root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+            found.insert(name, None);
+        } else {
+            found.insert(name, Some(fs::read(&path).unwrap()));
+        }
+    }
+    Some(found)
+}
+
+/// Expects two trees to be equal, and names the first file that differs without printing its bytes.
+#[track_caller]
+pub fn assert_same_tree(
+    found: &Option<BTreeMap<String, Option<Vec<u8>>>>,
+    expected: &Option<BTreeMap<String, Option<Vec<u8>>>>,
+    what: &str,
+) {
+    let names = |tree: &Option<BTreeMap<String, _>>| {
+        tree.as_ref()
+            .map(|tree| tree.keys().cloned().collect::<Vec<_>>())
+    };
+    assert_eq!(names(found), names(expected), "{what}");
+    if let (Some(found), Some(expected)) = (found, expected) {
+        for (name, bytes) in found {
+            assert!(*bytes == expected[name], "{what}: {name} differs");
+        }
+    }
+}
+
+/// One output of a lake, in the format that its extension names.
+pub fn read_output(path: &Path) -> RecordBatch {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "arrow")
+    {
+        let schema = arrow_reader(path).schema();
+        return concat_batches(&schema, &read_arrow(path)).unwrap();
+    }
+    read_parquet(fs::File::open(path).unwrap())
+}
+
+/// The record batches of an Arrow file.
+pub fn read_arrow(path: &Path) -> Vec<RecordBatch> {
+    arrow_reader(path).map(|batch| batch.unwrap()).collect()
+}
+
+fn arrow_reader(path: &Path) -> FileReader<fs::File> {
+    FileReader::try_new(fs::File::open(path).unwrap(), None).unwrap()
+}
+
+/// All rows of a Parquet file.
+pub fn read_parquet(file: impl ChunkReader + 'static) -> RecordBatch {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = reader.schema().clone();
+    let batches: Vec<RecordBatch> = reader
+        .build()
+        .unwrap()
+        .map(|batch| batch.unwrap())
+        .collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+/// How many rows each row group of an output has.
+pub fn row_groups(path: &Path) -> Vec<u64> {
+    let file = fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    groups
+        .map(|group| u64::try_from(group.num_rows()).unwrap())
+        .collect()
+}
+
+/// The manifest of a lake, read without any code of the project.
+pub fn manifest(out: &Path) -> serde_json::Value {
+    let json = fs::read(out.join("_tracelake/manifest.json")).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// Writes a changed manifest of a lake with the digest that a manifest ends with, so that a test can
+/// lie in it.
+pub fn write_manifest(out: &Path, manifest: &serde_json::Value) {
+    let json = serde_json::to_string_pretty(manifest).unwrap();
+    fs::write(out.join("_tracelake/manifest.json"), seal(&json)).unwrap();
+}
+
+/// A manifest, changed as a text, with its digest made right: it covers every line but the last two.
+pub fn seal(json: &str) -> String {
+    let mut lines: Vec<&str> = json.trim_end().lines().collect();
+    assert_eq!(lines.pop(), Some("}"));
+    if lines.last().unwrap().starts_with("  \"sha256\": ") {
+        lines.pop();
+    }
+    let body = lines.join("\n");
+    let body = body.trim_end_matches(',').to_owned() + ",\n";
+    format!("{body}  \"sha256\": \"{}\"\n}}\n", sha256(body.as_bytes()))
+}
+
+/// The SHA-256 of bytes as lower-case hex digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A line of a journal, with its digest.
+pub fn journal_line(content: &serde_json::Value) -> String {
+    let line = tracelake_core::seal::line(content.to_string().into());
+    String::from_utf8(line).unwrap()
+}
+
+/// Copies a directory and everything below it.
+pub fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in tree(from).unwrap() {
+        let path = to.join(&name);
+        match bytes {
+            None => fs::create_dir_all(path).unwrap(),
+            Some(bytes) => fs::write(path, bytes).unwrap(),
+        }
+    }
+}
