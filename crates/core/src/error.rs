@@ -24,6 +24,13 @@ struct Inner {
 }
 
 /// The class of an error; each has one exit code, listed in `docs/exit-codes.md`.
+///
+/// ```
+/// use tracelake_core::ErrorKind;
+///
+/// assert_eq!(ErrorKind::Misfit.exit_code(), 4);
+/// assert_eq!(ErrorKind::Stopped(2).exit_code(), 130); // by Ctrl-C
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -90,6 +90,19 @@ pub struct TableSummary {
 
 /// Generates a trace into the new or empty directory `out`.
 ///
+/// ```
+/// use tracelake_generate::{Options, generate};
+///
+/// let trace = &tracelake_schema::TRACES[0];
+/// let mut options = Options::default();
+/// (options.parts, options.rows) = (2, 1_000);
+/// # let out = std::env::temp_dir().join(format!("tracelake-generate-{}", std::process::id()));
+/// generate(trace, &out, &options, &|table, part, rows| println!("{table} {part}: {rows} rows"))?;
+/// assert!(out.join(tracelake_schema::SYNTHETIC).is_file());
+/// # std::fs::remove_dir_all(out)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// `progress` is called with a table, a part and the rows of the part so far, now and then and at
 /// the end of every part, always from the calling thread.
 ///

@@ -89,3 +89,55 @@ fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) ->
 fn refused(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Refused, reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release_files::{Gap, TableGap};
+
+    fn checked(completeness: &Completeness, allow: Allow) -> Option<Error> {
+        let root = Location::from(std::path::Path::new("lake"));
+        check_complete(&root, completeness, allow).err()
+    }
+
+    #[test]
+    fn each_gap_is_refused_until_it_is_allowed() {
+        let mut found = Completeness {
+            cells: Vec::new(),
+            gaps: Vec::new(),
+            unknown: vec!["jobs".to_owned()],
+            rejected: 0,
+        };
+        let (mut missing, mut rejects) = (Allow::default(), Allow::default());
+        missing.missing = true;
+        rejects.rejects = true;
+        // A table whose size nobody knows is no gap.
+        assert!(checked(&found, Allow::default()).is_none());
+
+        found.gaps.push(TableGap {
+            table: "jobs",
+            cell: Some("b"),
+            gap: Gap::Rows {
+                read: 7,
+                published: 9,
+            },
+        });
+        let error = checked(&found, rejects).unwrap();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(error.place().field.as_deref(), Some("jobs of cell b"));
+        assert!(error.to_string().contains("--allow-missing"), "{error}");
+        assert!(checked(&found, missing).is_none());
+
+        found.rejected = 3;
+        let error = checked(&found, missing).unwrap().to_string();
+        assert!(error.contains("rejected rows: 3"), "{error}");
+        assert!(error.contains("--allow-rejects"), "{error}");
+        missing.rejects = true;
+        assert!(checked(&found, missing).is_none());
+
+        found.cells = vec!["c", "d"];
+        let error = checked(&found, Allow::default()).unwrap().to_string();
+        assert!(error.contains("these cells are missing: c, d"), "{error}");
+        assert!(checked(&found, missing).is_none());
+    }
+}

@@ -199,7 +199,21 @@ pub fn table_names() -> BTreeSet<&'static str> {
     tables.map(|table| table.name).collect()
 }
 
-/// Decides what to do.
+/// Decides what to do. Nothing is written.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use tracelake_convert::plan::{Request, plan};
+///
+/// # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
+/// let plan = plan(&Request::new(Path::new(sample)))?;
+/// for (table, part) in plan.parts() {
+///     println!("{}: {} to {}", table.order.table.name, part.source, part.output);
+/// }
+/// assert!(plan.bytes() > 0);
+/// # Ok::<(), tracelake_core::Error>(())
+/// ```
 ///
 /// # Errors
 /// When the source is not a trace, is not whole (unless that is allowed), or is not what was

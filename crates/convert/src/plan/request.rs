@@ -8,6 +8,16 @@ use tracelake_location::Location;
 use tracelake_schema::{Rule, Trace};
 
 /// A conversion request.
+///
+/// ```
+/// use tracelake_convert::plan::{ChecksumSource, Request};
+/// use tracelake_core::options::Format;
+///
+/// let mut request = Request::new("clusterdata-2011-2".as_ref() as &std::path::Path);
+/// request.tables = vec!["job_events".to_owned()];
+/// request.settings.format = Format::Arrow;
+/// request.checksums = ChecksumSource::None;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Request {
@@ -63,6 +73,16 @@ pub enum ChecksumSource {
 }
 
 /// File numbers such as `0-9,17`.
+///
+/// ```
+/// use tracelake_convert::plan::PartSet;
+///
+/// let parts: PartSet = "0-9,17".parse()?;
+/// assert!(parts.contains(9) && !parts.contains(10));
+/// assert_eq!(parts.numbers().count(), 11);
+/// assert_eq!("9-0".parse::<PartSet>(), Err("'9-0' runs backwards".to_owned()));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartSet(Vec<RangeInclusive<u32>>);
 

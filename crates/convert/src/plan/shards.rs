@@ -11,6 +11,13 @@ use tracelake_lake::plan_file::{
 use super::{Plan, StreamPlan};
 
 /// One of the shards of a plan, such as `0/4`.
+///
+/// ```
+/// use tracelake_convert::plan::Shard;
+///
+/// assert_eq!("3/4".parse(), Ok(Shard { index: 3, of: 4 }));
+/// assert!("4/4".parse::<Shard>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// Its number, from 0.
