@@ -16,6 +16,7 @@ mod closeness;
 #[cfg(unix)]
 mod crash;
 mod equal;
+mod figures;
 mod golden;
 mod nested;
 mod older;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tracelake_core::ErrorKind;
 use tracelake_core::origin::ENCODING;
 
 use tracelake_testkit::{
@@ -14,6 +15,24 @@ use tracelake_testkit::{
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exit-codes.md");
+
+#[test]
+fn the_table_has_every_kind_with_its_code() {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let kinds = [
+        ErrorKind::Failed,
+        ErrorKind::Usage,
+        ErrorKind::Misfit,
+        ErrorKind::Corrupt,
+        ErrorKind::Refused,
+    ];
+    let rows = kinds.map(|kind| format!("\n| {} | `{kind:?}` | ", kind.exit_code()));
+    let [interrupted, terminated] = [2, 15].map(|signal| ErrorKind::Stopped(signal).exit_code());
+    let stopped = format!("\n| {interrupted}, {terminated} | `Stopped` | ");
+    for row in rows.into_iter().chain([stopped]) {
+        assert!(page.contains(&row), "{row}");
+    }
+}
 
 /// A part of the sample that most cases break.
 const PART: &str = "job_events/part-00001-of-00002.csv.gz";

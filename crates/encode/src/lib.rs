@@ -23,6 +23,7 @@ pub mod batch;
 pub mod cell;
 mod column;
 pub mod json;
+pub mod limits;
 mod nested;
 pub mod output;
 mod parquet_file;

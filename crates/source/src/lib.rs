@@ -43,7 +43,7 @@ pub use tracelake_location::{Interrupt, open_file};
 
 /// The size of a chunk of short lines, in bytes: it stays in the second-level cache while its columns
 /// are read in turn.
-const CHUNK: usize = 128 << 10;
+pub const CHUNK: usize = 128 << 10;
 
 /// The longest line that is read, in bytes without its ending; published ones are below 300. A longer one
 /// isn't a row of any table, and could fill the memory.

@@ -28,7 +28,7 @@ pub use limits::{CheckedFile, UncheckedFile};
 
 /// Rows of a Parquet file that are read at a time if they have texts or lists: one row may take 1 MiB, as a line of
 /// the source, or twice that as a list. Others are read 1,024 at a time, which takes an eighth less time.
-const WIDE_ROWS: usize = 64;
+pub const WIDE_ROWS: usize = 64;
 
 /// Counts the lines of a file, however long they are; the last one may lack its line end.
 ///

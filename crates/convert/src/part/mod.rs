@@ -19,6 +19,8 @@ use crate::bad_row::{BadRow, BadShare};
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 
+pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
+
 /// Rejects that are written before the next tick: a chunk can have 131,072 of them.
 const REJECTS_BETWEEN_TICKS: usize = 1024;
 

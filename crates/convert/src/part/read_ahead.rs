@@ -11,7 +11,7 @@ use super::lines::SplitChunk;
 
 /// How many chunks may be read ahead. A thread that has read this many helps with converting until only half
 /// of them are left. A higher limit gains nothing and takes more of the cache.
-const CHUNKS: usize = 4;
+pub const CHUNKS: usize = 4;
 
 /// How long the converting thread waits for the chunk being read before it looks for other work.
 const PATIENCE: Duration = Duration::from_millis(5);

@@ -21,16 +21,16 @@ const NEVER_PAD_BITS: u8 = 4;
 
 /// A column chunk whose first page and dictionary compress to more than this percentage of their
 /// size is stored uncompressed, and is faster to read.
-const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
+pub const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
 
 /// A page with fewer bytes than this, its dictionary included, says nothing about the next ones: it may
 /// be one value that opens the file, such as the time 0. It is compressed, and if it has indices, the
 /// next page decides on the encoding.
-const TELLING_BYTES: usize = 4 << 10;
+pub const TELLING_BYTES: usize = 4 << 10;
 
 /// Texts that are longer on average are hashes, such as the names of users and jobs with their 44 bytes.
 /// Shorter ones have parts in common, which a codec finds.
-const LONG_TEXT: usize = 32;
+pub const LONG_TEXT: usize = 32;
 
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

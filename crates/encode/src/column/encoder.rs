@@ -22,16 +22,16 @@ pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
 
 /// A PLAIN page ends after the chunk of text that brings its values to this many bytes; a boolean counts as
 /// one byte.
-pub(super) const PLAIN_PAGE_BYTES: usize = 256 << 10;
+pub const PLAIN_PAGE_BYTES: usize = 256 << 10;
 
 /// A measured integer, such as a time, becomes PLAIN after a chunk of text of its first page if it has at least
 /// this many values, and hardly any of them repeats.
-pub(super) const UNREPEATED_ROWS: usize = 1024;
+pub const UNREPEATED_ROWS: usize = 1024;
 /// At most one value in this many repeats another one.
-pub(super) const UNREPEATED_BUT_ONE_IN: usize = 16;
+pub const UNREPEATED_BUT_ONE_IN: usize = 16;
 
 /// Ids that repeat fewer times on average have no bloom filter: it would be large compared with its rows.
-const BLOOM_FILTER_REPEATS: u64 = 32;
+pub const BLOOM_FILTER_REPEATS: u64 = 32;
 
 /// A field that wasn't found, parsed.
 pub(super) struct Unknown<K: PhysicalKind> {

@@ -50,6 +50,12 @@ pub(crate) use compress::compression;
 pub(crate) use double::{lower_bound, upper_bound};
 use encoder::Encoder;
 
+pub use choice::{LONG_TEXT, STORE_UNCOMPRESSED_ABOVE_PERCENT, TELLING_BYTES};
+pub use encode::MOST_GROUPS;
+pub use encoder::{BLOOM_FILTER_REPEATS, PLAIN_PAGE_BYTES, UNREPEATED_BUT_ONE_IN, UNREPEATED_ROWS};
+pub use page::SPARE_INDICES;
+pub use text::STATISTICS_TEXT_BYTES;
+
 type Result<T> = std::result::Result<T, ParquetError>;
 
 /// A page ends after the chunk of text that brings it to this many rows.
@@ -58,7 +64,7 @@ type Result<T> = std::result::Result<T, ParquetError>;
 /// group, so that what repeats every five minutes is in one page: a part of task_usage of 2.4 million
 /// rows took 53.4 MB with small pages for all columns, 50.5 MB with large ones for ids, and 49.3 MB with
 /// these on whole bytes, in the same time.
-pub(crate) const PAGE_ROWS: usize = 1 << 16;
+pub const PAGE_ROWS: usize = 1 << 16;
 pub(crate) const ID_PAGE_ROWS: usize = 1 << 20;
 
 /// Where the fields of a column are in a file.

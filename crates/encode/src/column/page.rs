@@ -8,7 +8,7 @@ use super::kind::PhysicalKind;
 use super::min_max::MinMax;
 
 /// The indices that spare buffers have room for: 16 MiB.
-const SPARE_INDICES: usize = 4 << 20;
+pub const SPARE_INDICES: usize = 4 << 20;
 
 /// The spare buffers of all parts: one that ends leaves its buffers to the next one.
 static SPARE: SpareBuffers = SpareBuffers(Mutex::new(Vec::new()));

@@ -12,7 +12,7 @@ use super::text_cache::TextCache;
 use crate::value;
 
 /// The longest text that goes into statistics, in bytes; a longer one, which would bloat the footer, is shortened.
-const STATISTICS_TEXT_BYTES: usize = 64;
+pub const STATISTICS_TEXT_BYTES: usize = 64;
 
 /// BYTE_ARRAY: UTF-8.
 pub(super) struct Text;

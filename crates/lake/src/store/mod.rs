@@ -48,6 +48,7 @@ pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
     sums_line,
 };
+pub use staging::WRITE_BEHIND;
 pub use staging::{Committed, Staged, Staging};
 pub use strays::{files, foreign_files};
 

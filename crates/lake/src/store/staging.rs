@@ -20,7 +20,7 @@ use crate::manifest::FileFacts;
 /// Each time a file has grown by this much, the system is asked to start writing it to the disk. Little is then
 /// left for the fsync at the end, which may have no other work to overlap with. Two parts of task_usage take
 /// 3 % less time.
-const WRITE_BEHIND: u64 = 4 << 20;
+pub const WRITE_BEHIND: u64 = 4 << 20;
 
 impl Lake {
     /// Starts a file that will become `path`, which is relative to the lake.
