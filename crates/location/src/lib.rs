@@ -59,8 +59,12 @@ pub const UPLOAD_MEMORY: u64 = 32 << 20;
 /// ```
 /// use tracelake_location::Location;
 ///
-/// let bucket: Location = "gs://clusterdata-2011-2".parse()?;
-/// assert_eq!(bucket.join("schema.csv").to_string(), "gs://clusterdata-2011-2/schema.csv");
+/// let directory: Location = "traces/clusterdata-2011-2".parse()?;
+/// assert_eq!(directory.join("schema.csv").to_string(), "traces/clusterdata-2011-2/schema.csv");
+/// if cfg!(feature = "urls") {
+///     let bucket: Location = "gs://clusterdata-2011-2".parse()?;
+///     assert_eq!(bucket.join("schema.csv").to_string(), "gs://clusterdata-2011-2/schema.csv");
+/// }
 /// assert!("s3://".parse::<Location>().is_err());
 /// # Ok::<(), tracelake_core::error::Error>(())
 /// ```

@@ -264,16 +264,9 @@ const AZURE: &str = "write az://CONTAINER/PATH or \
 
 /// A host, with or without a port.
 fn is_host(text: &str) -> bool {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !text.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
-    let is_address = host.starts_with('[') && host.ends_with(']');
-    let mut letters = host.bytes();
-    !host.is_empty()
-        && (is_address
-            || letters.all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)))
-        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    // The client would take the rest for something else, so nothing may follow the host.
+    url::Url::parse(&format!("https://{text}/"))
+        .is_ok_and(|url| url.path() == "/" && url.username().is_empty() && url.query().is_none())
 }
 
 /// The name of a bucket or container; the stores' own rules are stricter.
