@@ -1,0 +1,24 @@
+//! Lists the descriptions in `schemas/`, so that adding a file there is all that it takes to add a trace.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=schemas");
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("schemas");
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    let mut list = format!("static EMBEDDED: [Embedded; {}] = [\n", paths.len());
+    for path in &paths {
+        let family = path.file_stem().unwrap_or_default().to_string_lossy();
+        list += &format!("Embedded::new({family:?}, include_str!({path:?})),\n");
+    }
+    list += "];\n";
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded.rs"), list)?;
+    Ok(())
+}
