@@ -3,27 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use tracelake_schema::render;
+use anyhow::{Context, Result};
+use tracelake_schema::{TRACES, Trace, render};
 
-use self::family::Family;
-
-mod catalog;
-mod family;
 #[cfg(test)]
 mod fifth;
 mod python;
-mod queries;
-mod spec;
-mod words;
 
-const CATALOG: &str = "crates/schema/src/catalog.rs";
 const DICTIONARY: &str = "docs/data-dictionary";
 
 /// Writes the generated files that are stale, and returns their paths.
 pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
-    for (path, content) in files(root)? {
+    for (path, content) in files()? {
         let whole = root.join(&path);
         if fs::read_to_string(&whole).ok().as_ref() == Some(&content) {
             continue;
@@ -42,7 +34,7 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
     let differs = |(path, content): &(PathBuf, String)| {
         fs::read_to_string(root.join(path)).ok().as_ref() != Some(content)
     };
-    Ok(files(root)?
+    Ok(files()?
         .into_iter()
         .filter(differs)
         .map(|(path, _)| path)
@@ -50,31 +42,20 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Every generated file, by its path below the root.
-fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let families = families(root)?;
-    let mut files = vec![(CATALOG.into(), catalog::source(&families))];
+fn files() -> Result<Vec<(PathBuf, String)>> {
+    let mut files = Vec::new();
     let mut index = String::from(INDEX);
-    for family in &families {
-        let name = format!("{}.md", family.name);
-        let traces: Vec<String> = family
-            .traces
-            .iter()
-            .map(|t| format!("`{}`", t.name))
-            .collect();
-        let tables: Vec<&str> = family.traces[0]
-            .tables
-            .iter()
-            .map(|table| table.name)
-            .collect();
+    let traces: Vec<Trace> = TRACES.iter().copied().collect();
+    for versions in traces.chunk_by(|one, next| one.family == next.family) {
+        let family = versions[0].family;
+        let name = format!("{family}.md");
+        let traces: Vec<String> = versions.iter().map(|t| format!("`{}`", t.name)).collect();
+        let tables: Vec<&str> = versions[0].tables.iter().map(|table| table.name).collect();
         let (traces, tables) = (traces.join(", "), tables.join(", "));
-        index.push_str(&format!(
-            "| [{}]({name}) | {traces} | {tables} |\n",
-            family.name
-        ));
+        index.push_str(&format!("| [{family}]({name}) | {traces} | {tables} |\n"));
         let dictionary = format!(
-            "<!-- Generated from schemas/{}.toml by `cargo xtask gen`; do not edit. -->\n\n{}",
-            family.name,
-            render::dictionary(&family.traces),
+            "<!-- Generated from schemas/{family}.toml by `cargo xtask gen`; do not edit. -->\n\n{}",
+            render::dictionary(versions),
         );
         files.push((Path::new(DICTIONARY).join(name), dictionary));
     }
@@ -96,47 +77,6 @@ Every table and column of every trace, with units, codes, special values and kno
 |---|---|---|
 ";
 
-/// Reads every description, in the order of their file names.
-fn families(root: &Path) -> Result<Vec<Family>> {
-    let folder = root.join("schemas");
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))? {
-        let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    let mut families: Vec<Family> = Vec::new();
-    for path in &paths {
-        let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        let family = Family::parse(&text).with_context(|| format!("{}", path.display()))?;
-        let stem = path
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .unwrap_or_default();
-        ensure!(
-            stem == family.name,
-            "{}: describes the family {}, so it must be called {}.toml",
-            path.display(),
-            family.name,
-            family.name,
-        );
-        families.push(family);
-    }
-    words::unique(
-        "trace",
-        families
-            .iter()
-            .flat_map(|family| &family.traces)
-            .map(|trace| trace.name),
-    )?;
-    Ok(families)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,11 +86,11 @@ mod tests {
     fn the_planning_page_has_the_catalog_s_figures() {
         let page = crate::root().unwrap().join("docs/planning.md");
         let page = fs::read_to_string(page).unwrap();
-        let billions = |trace: &tracelake_schema::Trace| {
+        let billions = |trace: &Trace| {
             let counts = trace.tables.iter().filter_map(|table| table.published);
             counts.map(|count| count.rows).sum::<u64>() as f64 / 1e9
         };
-        for trace in tracelake_schema::TRACES {
+        for trace in TRACES {
             // The first number with its unit, such as 41 GB.
             let download: Vec<&str> = trace.download.unwrap().split(' ').collect();
             assert!(page.contains(&download[1..3].join(" ")), "{download:?}");

@@ -1,7 +1,4 @@
-//! Tasks of the workspace: `cargo xtask gen` makes code and docs from `schemas/*.toml`.
-//!
-//! The generator is built on the crate whose catalog it writes. After a change of the model itself,
-//! empty the list in `crates/schema/src/catalog.rs` by hand so that the crate compiles, then run it.
+//! Tasks of the workspace: `cargo xtask gen` makes docs from `schemas/*.toml`.
 #![expect(
     clippy::print_stdout,
     reason = "a program for people who work on the project"
@@ -39,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Generate the catalog and the data dictionary from schemas/*.toml
+    /// Generate the data dictionary from schemas/*.toml, and the Python options
     Gen {
         /// Write nothing; fail and name the files that are stale
         #[arg(long)]

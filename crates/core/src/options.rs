@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tracelake_schema::{TRACES, Trace};
+use tracelake_schema::{Trace, trace_names};
 
 use crate::error::{Error, ErrorKind, escape};
 
@@ -17,7 +17,7 @@ const SIMILAR: f64 = 0.85;
 /// [`ErrorKind::Usage`] if there is none; the error has the known names, the similar ones first.
 pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
     tracelake_schema::trace(name).ok_or_else(|| {
-        let names = TRACES.iter().map(|trace| trace.name);
+        let names = trace_names();
         let lower = name.to_ascii_lowercase();
         let similar = names
             .clone()

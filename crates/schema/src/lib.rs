@@ -1,7 +1,8 @@
 //! A catalog of published cluster traces: tables, columns, types, units, codes, keys and known errors.
 //!
 //! A [`Trace`] is one published data set in one version, a [`Table`] is one of its tables, and a
-//! [`Column`] is one of their columns. [`TRACES`] holds all of them as constant data. [`arrow`] turns a
+//! [`Column`] is one of their columns. [`TRACES`] has those that are built in: TOML files,
+//! which [`description`] parses when they are needed. [`arrow`] turns a
 //! table into an Arrow schema, and [`render`] describes it for people and databases. This crate reads
 //! no files.
 //!
@@ -24,59 +25,25 @@
 //!
 //! # Adding a trace
 //!
-//! Write one file in `schemas/`, run `cargo xtask gen`, and commit the result. A trace whose columns
+//! Write one file in `schemas/`, run `cargo xtask gen`, and commit both. A trace whose columns
 //! have the existing [`Kind`]s needs no code, because everything else takes its names from [`TRACES`].
 
 pub mod arrow;
-mod catalog;
 mod cells;
+pub mod description;
 pub mod digest;
 mod model;
 pub mod render;
+mod traces;
 
-pub use catalog::TRACES;
 pub use cells::{Cells, cell};
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Derived, Figure, Files, Kind, Known,
     Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn, QueryTable, Range,
     Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
+pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and
 /// `tracelake convert` records it in the manifest.
 pub const SYNTHETIC: &str = "SYNTHETIC.txt";
-
-/// Finds a trace by its name.
-///
-/// # Example
-///
-/// ```
-/// use tracelake_schema::{TRACES, trace};
-///
-/// assert_eq!(trace(TRACES[0].name), Some(&TRACES[0]));
-/// assert_eq!(trace("no such trace"), None);
-/// ```
-#[must_use]
-pub fn trace(name: &str) -> Option<&'static Trace> {
-    TRACES.iter().find(|trace| trace.name == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_field_is_a_column_and_none_is_there_twice() {
-        for table in TRACES.iter().flat_map(|trace| trace.tables) {
-            let fields: BTreeSet<usize> = table.fields.iter().copied().collect();
-            assert_eq!(fields.len(), table.fields.len(), "{}", table.name);
-            assert!(
-                fields.iter().all(|index| *index < table.columns.len()),
-                "{}",
-                table.name
-            );
-        }
-    }
-}

@@ -76,8 +76,8 @@ impl FileName {
 }
 
 fn traces(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Trace> {
-    let all = if trace.is_none() { TRACES } else { &[] };
-    trace.into_iter().chain(all)
+    let all = trace.is_none().then_some(TRACES);
+    trace.into_iter().chain(all.into_iter().flatten())
 }
 
 fn tables(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Table> {

@@ -54,11 +54,11 @@ fn table_of_first_row(
         return Err(not_published_so(table, &request.source));
     }
     let traces = match request.trace {
-        Some(trace) => std::slice::from_ref(trace),
-        None => TRACES,
+        Some(trace) => vec![trace],
+        None => TRACES.iter().collect(),
     };
     let fits: Vec<(Fit, &str)> = traces
-        .iter()
+        .into_iter()
         .flat_map(|trace| trace.tables)
         .map(|table| (fit(table, &row, None), table.name))
         .filter(|(fit, _)| *fit >= Fit::Fields)

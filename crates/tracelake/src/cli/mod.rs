@@ -15,7 +15,7 @@ use tracelake_core::options::{OnBadRow, find_trace};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_location::Location;
-use tracelake_schema::{Rule, TRACES, Table, Trace};
+use tracelake_schema::{Rule, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
 use values::{name, rows, rule, size};
 
@@ -97,7 +97,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) out: PathBuf,
     #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name, help = format!(
         "Name of the trace: {} [default: recognised from file names, first rows and schema.csv]",
-        trace_names()
+        known_traces()
     ))]
     trace: Option<String>,
     /// Cell that SRC belongs to, for a trace published by cell, for example a [default: taken from the
@@ -248,11 +248,11 @@ Examples:
   tracelake schema
   tracelake schema {0} job_events
   tracelake schema {0} --as duckdb > views.sql
-  tracelake schema {0} --as checks > checks.sql", example()))]
+  tracelake schema {0} --as checks > checks.sql", example_name()))]
 pub(crate) struct SchemaArgs {
     #[arg(value_name = "TRACE", value_parser = name, help = format!(
         "Name of the trace: {} [default: a list of all traces]",
-        trace_names()
+        known_traces()
     ))]
     trace: Option<String>,
     /// One of its tables [default: all]
@@ -272,11 +272,11 @@ pub(crate) struct SchemaArgs {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Example:
-  tracelake generate {} made --parts 4 --rows 1000000 --seed 7", example()))]
+  tracelake generate {} made --parts 4 --rows 1000000 --seed 7", example_name()))]
 pub(crate) struct GenerateArgs {
     #[arg(value_name = "TRACE", value_parser = name, help = format!(
         "Name of the trace to imitate: {}",
-        trace_names()
+        known_traces()
     ))]
     trace: String,
     /// A new or empty directory
@@ -343,15 +343,8 @@ pub(crate) fn in_python(extra: &str) -> String {
     )
 }
 
-/// The trace that examples are about.
-fn example() -> &'static str {
-    let trace = TRACES.iter().find(|trace| trace.in_parts());
-    trace.map_or("TRACE", |trace| trace.name)
-}
-
-fn trace_names() -> String {
-    let names: Vec<&str> = TRACES.iter().map(|trace| trace.name).collect();
-    names.join(", ")
+fn known_traces() -> String {
+    trace_names().collect::<Vec<_>>().join(", ")
 }
 
 impl ConvertArgs {

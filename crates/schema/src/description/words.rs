@@ -1,12 +1,15 @@
-//! The single words of a description: checked, and leaked as the catalog wants them.
+//! The single words of a description: checked, and leaked.
 
 use std::collections::HashSet;
 
-use anyhow::{Result, bail, ensure};
-use tracelake_schema::{Confidence, Kind, Obfuscation, Rule};
+use super::fault::{Result, bail, ensure};
+use crate::{Confidence, Kind, Obfuscation, Rule};
+
+/// The most letters of a name that becomes part of a path or a query.
+const MAX_NAME: usize = 100;
 
 /// Refuses a name that occurs twice.
-pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = HashSet::new();
     for name in names {
         ensure!(seen.insert(name), "the {what} {name} occurs twice");
@@ -14,7 +17,7 @@ pub(crate) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
     Ok(())
 }
 
-pub(crate) fn kind(name: &str) -> Result<Kind> {
+pub(super) fn kind(name: &str) -> Result<Kind> {
     Ok(match name {
         "integer" => Kind::Integer,
         "float" => Kind::Float,
@@ -27,14 +30,14 @@ pub(crate) fn kind(name: &str) -> Result<Kind> {
     })
 }
 
-pub(crate) fn rule(name: &str) -> Result<Rule> {
+pub(super) fn rule(name: &str) -> Result<Rule> {
     Ok(match name {
         "dag" => Rule::Dag,
         _ => bail!("rule {name:?} is not dag"),
     })
 }
 
-pub(crate) fn obfuscation(name: &str) -> Result<Obfuscation> {
+pub(super) fn obfuscation(name: &str) -> Result<Obfuscation> {
     Ok(match name {
         "unchanged" => Obfuscation::Unchanged,
         "hashed" => Obfuscation::Hashed,
@@ -48,7 +51,7 @@ pub(crate) fn obfuscation(name: &str) -> Result<Obfuscation> {
     })
 }
 
-pub(crate) fn confidence(name: &str) -> Result<Confidence> {
+pub(super) fn confidence(name: &str) -> Result<Confidence> {
     Ok(match name {
         "publisher" => Confidence::Publisher,
         "measured" => Confidence::Measured,
@@ -58,7 +61,7 @@ pub(crate) fn confidence(name: &str) -> Result<Confidence> {
 }
 
 /// "disk I/O time" becomes `disk_io_time`: a slash joins, everything else parts two words.
-pub(crate) fn snake_case(content: &str) -> String {
+pub(super) fn snake_case(content: &str) -> String {
     let joined = content.replace('/', "").to_lowercase();
     let words = joined.split(|letter: char| !letter.is_ascii_alphanumeric());
     words
@@ -68,17 +71,31 @@ pub(crate) fn snake_case(content: &str) -> String {
 }
 
 /// A name that needs no quotes in SQL, nor in a path.
-pub(crate) fn identifier(name: &str) -> Result<&'static str> {
+pub(super) fn identifier(name: &str) -> Result<&'static str> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     ensure!(
-        name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.bytes().all(plain),
-        "{name:?} is not made of a-z, 0-9 and _"
+        name.starts_with(|letter: char| letter.is_ascii_lowercase())
+            && name.len() <= MAX_NAME
+            && name.bytes().all(plain),
+        "{name:?} is not made of a-z, 0-9 and _, a-z first, at most {MAX_NAME}"
+    );
+    Ok(leak(name))
+}
+
+/// The name of a trace or of its family, which can be part of a path.
+pub(super) fn trace_name(name: &str) -> Result<&'static str> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    ensure!(
+        name.starts_with(|letter: char| letter.is_ascii_lowercase())
+            && name.len() <= MAX_NAME
+            && name.chars().all(plain),
+        "{name:?} is not a name of at most {MAX_NAME} letters, digits, points, - and _ that begins with a-z"
     );
     Ok(leak(name))
 }
 
 /// A text without white space.
-pub(crate) fn word(text: &str) -> Result<&'static str> {
+pub(super) fn word(text: &str) -> Result<&'static str> {
     ensure!(
         !text.is_empty() && !text.contains(char::is_whitespace),
         "{text:?} is not one word"
@@ -87,7 +104,7 @@ pub(crate) fn word(text: &str) -> Result<&'static str> {
 }
 
 /// A day as `2014-11-17`.
-pub(crate) fn date(text: &str) -> Result<&'static str> {
+pub(super) fn date(text: &str) -> Result<&'static str> {
     let pattern = |(index, byte): (usize, u8)| match index {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
@@ -100,7 +117,7 @@ pub(crate) fn date(text: &str) -> Result<&'static str> {
 }
 
 /// A SHA-256 in lowercase hex.
-pub(crate) fn sha256(text: &str) -> Result<&'static str> {
+pub(super) fn sha256(text: &str) -> Result<&'static str> {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     ensure!(
         text.len() == 64 && text.bytes().all(hex),
@@ -110,13 +127,13 @@ pub(crate) fn sha256(text: &str) -> Result<&'static str> {
 }
 
 /// A text on one line: line breaks in the description count as spaces.
-pub(crate) fn prose(text: &str) -> Result<&'static str> {
+pub(super) fn prose(text: &str) -> Result<&'static str> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(!line.is_empty(), "a text is empty");
     Ok(leak(&line))
 }
 
-pub(crate) fn leak(text: &str) -> &'static str {
+pub(super) fn leak(text: &str) -> &'static str {
     Box::leak(text.into())
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 
-const SMALL: &str = r#"
+pub(super) const SMALL: &str = r#"
 family = "small"
 licence = "CC0-1.0"
 citation = "nobody"
@@ -64,9 +64,9 @@ doc = "how"
 #[track_caller]
 fn refuses(piece: &str, by: &str, message: &str) {
     assert!(SMALL.contains(piece));
-    let error = Family::parse(&SMALL.replacen(piece, by, 1))
+    let error = parse(&SMALL.replacen(piece, by, 1))
         .err()
-        .map(|e| format!("{e:#}"));
+        .map(|error| error.to_string());
     let error = error.unwrap_or_default();
     assert!(
         error.contains(message),
@@ -76,13 +76,13 @@ fn refuses(piece: &str, by: &str, message: &str) {
 
 #[test]
 fn a_small_description_is_read() {
-    let family = Family::parse(SMALL).unwrap();
-    assert_eq!(family.traces[0].tables[0].fields, [0, 1]);
-    assert_eq!(family.traces[0].tables[0].columns[1].codes[0].name, "GOOD");
-    let ranges = family.traces[0].tables[0].columns[0].ranges;
+    let traces = parse(SMALL).unwrap();
+    assert_eq!(traces[0].tables[0].fields, [0, 1]);
+    assert_eq!(traces[0].tables[0].columns[1].codes[0].name, "GOOD");
+    let ranges = traces[0].tables[0].columns[0].ranges;
     let bounds: Vec<_> = ranges.iter().map(|range| (range.from, range.to)).collect();
     assert_eq!(bounds, [(0, Some(9)), (10, None)]);
-    let published = |text: &str| Family::parse(text).unwrap().traces[0].tables[0].published;
+    let published = |text: &str| parse(text).unwrap()[0].tables[0].published;
     assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
     let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
     assert_eq!(published(&other), None);
@@ -231,5 +231,59 @@ fn slips_are_refused_with_their_place() {
         "entity = [\"time\"]",
         "entity = [\"time\"]\nshards = [{ cell = \"z\", count = 1 }]",
         "days: shards: there is no cell z",
+    );
+}
+
+/// The whole message of each sort of mistake.
+#[test]
+fn a_mistake_has_its_line_its_key_and_what_is_expected() {
+    for (piece, by, message) in [
+        (
+            "kind = \"code\"",
+            "kind = \"cod\"",
+            "line 52: days: mood: kind \"cod\" is not one of integer, float, boolean, text, code, struct, list",
+        ),
+        (
+            "parts = 1",
+            "parts = \"one\"",
+            "line 29: `parts = \"one\"`: invalid type: string \"one\", expected u32",
+        ),
+        (
+            "parts = 1",
+            "files = \"moon\"",
+            "line 29: `files = \"moon\"`: unknown variant `moon`, expected one of `parts`, `shards`, `whole`, `derived`",
+        ),
+        (
+            "name = \"small-1\"",
+            "name = \"../small\"",
+            "line 6: ../small: its name must begin with that of its family, small",
+        ),
+        (
+            "family = \"small\"",
+            "family = \"..\"",
+            "family: \"..\" is not a name of at most 100 letters, digits, points, - and _ that begins with a-z",
+        ),
+    ] {
+        let error = parse(&SMALL.replacen(piece, by, 1)).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn what_would_grow_without_bound_is_refused() {
+    let trace = "[[trace]]\nname = \"small-1\"\ntitle = \"one\"\ndocument = \"a letter\"\n";
+    let many = SMALL.replace(trace, &trace.repeat(17));
+    let error = parse(&many).unwrap_err().to_string();
+    assert!(error.contains("at most 16 versions"), "{error}");
+    let check = format!(
+        "[[check]]\nname = \"c\"\nsentence = \"s\"\ndocument = \"d\"\neach = [{}]\nneeds = [\"{{table}}\"]\n\
+         sql = \"SELECT {}\"\n",
+        "\"days\", ".repeat(100),
+        "{table} ".repeat(10_000),
+    );
+    let error = parse(&format!("{SMALL}{check}")).unwrap_err().to_string();
+    assert!(
+        error.contains("each: the queries have more than"),
+        "{error}"
     );
 }

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
-use tracelake_schema::{Code, Range, Sentinel};
-
-use super::super::spec::{CodeSpec, RangeSpec, SentinelSpec};
-use super::super::words::{leak, prose, unique, word};
+use super::fault::{Fault, Result, Within, ensure};
+use super::spec::{CodeSpec, RangeSpec, SentinelSpec};
+use super::words::{leak, prose, unique, word};
+use crate::{Code, Range, Sentinel};
 
 /// Reads the named lists of one sort; an error names the list.
 pub(super) fn lists<S, T>(
@@ -15,7 +14,7 @@ pub(super) fn lists<S, T>(
     read: fn(&[S]) -> Result<&'static [T]>,
 ) -> Result<BTreeMap<String, &'static [T]>> {
     let lists = specs.iter().map(|(name, list)| {
-        let list = read(list).with_context(|| format!("{sort}.{name}"))?;
+        let list = read(list).within(format_args!("{sort}.{name}"))?;
         Ok((name.clone(), list))
     });
     lists.collect()
@@ -31,13 +30,17 @@ pub(super) fn listed<T>(
         Some(name) => lists
             .get(name)
             .copied()
-            .with_context(|| format!("no {sort}.{name}")),
+            .ok_or_else(|| Fault::new(format!("no {sort}.{name}"))),
         None => Ok(&[]),
     }
 }
 
 pub(super) fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
-    unique("name", list.iter().map(|range| range.name.as_str()))?;
+    unique("name", list.iter().map(|range| range.name.as_ref()))?;
+    ensure!(
+        list.is_sorted_by(|a, b| a.from < b.from),
+        "the bounds must ascend"
+    );
     let next = list.iter().skip(1).map(|next| Some(next.from - 1));
     let range = |(range, before_next): (&RangeSpec, Option<i64>)| {
         let to = range.to.or(before_next);
@@ -61,7 +64,7 @@ pub(super) fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
         list.is_sorted_by(|a, b| a.value < b.value),
         "the values must ascend"
     );
-    unique("name", list.iter().map(|code| code.name.as_str()))?;
+    unique("name", list.iter().map(|code| code.name.as_ref()))?;
     let code = |code: &CodeSpec| {
         Ok(Code {
             value: code.value,
@@ -77,7 +80,7 @@ pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         list.is_sorted_by(|a, b| a.value < b.value),
         "the values must ascend"
     );
-    unique("name", list.iter().map(|sentinel| sentinel.name.as_str()))?;
+    unique("name", list.iter().map(|sentinel| sentinel.name.as_ref()))?;
     let sentinel = |sentinel: &SentinelSpec| {
         let also = sentinel.also.as_deref();
         if let Some(also) = also {

@@ -1,21 +1,31 @@
-//! Checks, figures and query tables of a description, in the words of the catalog.
+//! Checks, figures and query tables of a description.
 
-use anyhow::{Context, Result, bail, ensure};
-use tracelake_schema::{Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+use super::fault::{Fault, Result, Within, bail, ensure};
+use crate::{Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec};
 use super::words::{identifier, leak, prose, unique};
 
+/// The most bytes of the queries that are written out for each of several tables: 4 MiB.
+const MAX_FILLED: usize = 4 << 20;
+
 /// The checks of a family; those for each of several tables are written out.
-pub(crate) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
+pub(super) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
     let mut checks = Vec::new();
+    let mut bytes = 0;
     for one in &spec.check {
         if one.each.is_empty() {
-            checks.push(check(one, spec).with_context(|| one.name.clone())?);
+            checks.push(check(one, spec).within_named(&one.name)?);
         }
         for table in &one.each {
-            let one = for_table(one, find(table, spec)?);
-            checks.push(check(&one, spec).with_context(|| one.name.clone())?);
+            let table = find(table, spec).within("each").within_named(&one.name)?;
+            let filled = for_table(one, table);
+            bytes += filled.sql.len();
+            if bytes > MAX_FILLED {
+                let reason = format!("each: the queries have more than {MAX_FILLED} bytes");
+                return Err(Fault::new(reason)).within_named(&one.name);
+            }
+            checks.push(check(&filled, spec).within_named(&filled.name)?);
         }
     }
     unique("check", checks.iter().map(|check| check.name))?;
@@ -23,10 +33,10 @@ pub(crate) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
 }
 
 /// The figures of a family.
-pub(crate) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
+pub(super) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
     let figures = spec.figure.iter().map(|one| {
         let figure = figure(one, spec);
-        figure.with_context(|| one.name.clone())
+        figure.within_named(&one.name)
     });
     let figures = figures.collect::<Result<Vec<_>>>()?;
     unique("figure", figures.iter().map(|figure| figure.name))?;
@@ -34,13 +44,13 @@ pub(crate) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
 }
 
 /// The tables that queries make.
-pub(crate) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
+pub(super) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
     let tables = spec.query_table.iter().map(|one| {
         let table = query_table(one, spec);
-        table.with_context(|| one.name.clone())
+        table.within_named(&one.name)
     });
     let tables = tables.collect::<Result<Vec<_>>>()?;
-    let published = all_tables(spec).map(|table| table.name.as_str());
+    let published = all_tables(spec).map(|table| &*table.name);
     unique(
         "table",
         tables.iter().map(|table| table.name).chain(published),
@@ -159,8 +169,9 @@ fn for_table(one: &CheckSpec, table: &TableSpec) -> CheckSpec {
     filled.each.clear();
     filled
         .known
-        .retain(|known| known.of.is_empty() || known.of.contains(&table.name));
-    for text in [&mut filled.name, &mut filled.sentence, &mut filled.sql] {
+        .retain(|known| known.of.is_empty() || known.of.iter().any(|name| **name == *table.name));
+    filled.name = one.name.with(fill(&one.name));
+    for text in [&mut filled.sentence, &mut filled.sql] {
         *text = fill(text);
     }
     for need in &mut filled.needs {
@@ -170,8 +181,8 @@ fn for_table(one: &CheckSpec, table: &TableSpec) -> CheckSpec {
 }
 
 fn find<'a>(name: &str, spec: &'a FamilySpec) -> Result<&'a TableSpec> {
-    let table = all_tables(spec).find(|table| table.name == name);
-    table.with_context(|| format!("there is no table {name}"))
+    let table = all_tables(spec).find(|table| *table.name == *name);
+    table.ok_or_else(|| Fault::new(format!("there is no table {name}")))
 }
 
 fn all_tables(spec: &FamilySpec) -> impl Iterator<Item = &TableSpec> {

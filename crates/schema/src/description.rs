@@ -1,0 +1,88 @@
+//! Descriptions of traces: TOML files, read into the types of this crate.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::Trace;
+use fault::Fault;
+use spec::FamilySpec;
+
+mod column;
+mod family;
+mod fault;
+mod lists;
+#[cfg(test)]
+mod mutated;
+mod queries;
+mod spec;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use fault::DescriptionError;
+
+/// The most bytes of a description: 1 MiB.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The most descriptions that a process interns. Each stays in memory until the process ends.
+pub const MAX_DESCRIPTIONS: usize = 64;
+
+type Interned = BTreeMap<[u8; 32], Result<&'static [Trace], DescriptionError>>;
+
+/// The descriptions that were interned, by the SHA-256 of their bytes, with those that turned out wrong.
+static INTERNED: Mutex<Interned> = Mutex::new(BTreeMap::new());
+
+/// Reads a description once in a process: the same bytes give the same traces, the versions of one data
+/// set in the order of the file.
+///
+/// # Errors
+/// If the text is no description, with the line and what is expected there; if it is larger than
+/// [`MAX_BYTES`]; or if [`MAX_DESCRIPTIONS`] others were read before.
+///
+/// # Memory
+/// Up to about 20 times the text, until the process ends; a text that is not TOML, or has an unknown key, keeps
+/// nothing.
+///
+/// # Example
+///
+/// ```
+/// let error = tracelake_schema::description::intern("family = 1969").unwrap_err();
+/// assert_eq!(error.line(), Some(1));
+/// ```
+pub fn intern(text: &str) -> Result<&'static [Trace], DescriptionError> {
+    // Nothing is kept before it is known that the text has the keys of a description.
+    let spec = read(text)?;
+    let digest: [u8; 32] = Sha256::digest(text).into();
+    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = interned.get(&digest) {
+        return known.clone();
+    }
+    if interned.len() >= MAX_DESCRIPTIONS {
+        let reason = format!(
+            "the process has read {MAX_DESCRIPTIONS} descriptions, the most: start it again"
+        );
+        return Err(Fault::new(reason).of(text));
+    }
+    let traces = family::traces(&spec).map_err(|fault| fault.of(text));
+    interned.insert(digest, traces.clone());
+    traces
+}
+
+/// Reads a description that is part of the program.
+pub(crate) fn parse(text: &str) -> Result<&'static [Trace], DescriptionError> {
+    family::traces(&read(text)?).map_err(|fault| fault.of(text))
+}
+
+fn read(text: &str) -> Result<FamilySpec, DescriptionError> {
+    if text.len() > MAX_BYTES {
+        let reason = format!(
+            "a description has at most {MAX_BYTES} bytes, not {}",
+            text.len()
+        );
+        return Err(Fault::new(reason).of(text));
+    }
+    toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text))
+}

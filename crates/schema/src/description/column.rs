@@ -1,0 +1,175 @@
+//! The columns of a table, and the lists that they share.
+
+use std::collections::BTreeMap;
+
+use super::fault::{Result, Within, ensure};
+use super::lists::{codes, listed, lists, ranges, sentinels};
+use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
+use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
+use crate::{Code, Column, Kind, Range, Sentinel};
+
+/// The lists that columns share by name.
+pub(super) struct Shared {
+    codes: BTreeMap<String, &'static [Code]>,
+    sentinels: BTreeMap<String, &'static [Sentinel]>,
+    ranges: BTreeMap<String, &'static [Range]>,
+}
+
+impl Shared {
+    pub(super) fn read(spec: &FamilySpec) -> Result<Self> {
+        Ok(Self {
+            codes: lists("codes", &spec.codes, codes)?,
+            sentinels: lists("sentinels", &spec.sentinels, sentinels)?,
+            ranges: lists("ranges", &spec.ranges, ranges)?,
+        })
+    }
+
+    /// The columns of a table; an error names the column.
+    pub(super) fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
+        let counted = matches!(table.files, FilesSpec::Parts);
+        ensure!(!counted || table.parts > 0, "parts must be at least 1");
+        ensure!(!table.column.is_empty(), "the table has no column");
+        ensure!(
+            table.column.iter().any(is_mandatory) == table.required.is_some(),
+            "a table with mandatory columns, and no other, says in `required` why they always have a value"
+        );
+        let flat = matches!(table.syntax, SyntaxSpec::Csv);
+        let nested = table.column.iter().find(|column| !column.field.is_empty());
+        ensure!(
+            !flat || nested.is_none(),
+            "a row of plain fields has no struct and no list"
+        );
+        // The lake adds the cell and the number of the part as further columns.
+        let partition = ["cell", "file_number"].into_iter();
+        unique(
+            "column",
+            table
+                .column
+                .iter()
+                .map(|c| c.name.as_ref())
+                .chain(partition),
+        )?;
+        unique(
+            "content",
+            table.column.iter().map(|column| column.content.as_str()),
+        )?;
+        let mut columns = Vec::new();
+        for column in &table.column {
+            columns.push(self.column(column, traces).within_named(&column.name)?);
+        }
+        Ok(columns.leak())
+    }
+
+    fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
+        let snake = snake_case(&column.content);
+        ensure!(
+            *column.name == *snake || column.content.is_empty(),
+            "the name must be {snake}, the snake case of the content"
+        );
+        let kind = kind(&column.kind)?;
+        let codes = listed("codes", &self.codes, column.codes.as_ref())?;
+        ensure!(
+            (kind == Kind::Code) != codes.is_empty(),
+            "a column of kind code, and no other, has codes"
+        );
+        let sentinels = listed("sentinels", &self.sentinels, column.sentinels.as_ref())?;
+        let ranges = listed("ranges", &self.ranges, column.ranges.as_ref())?;
+        ensure!(
+            ranges.is_empty() || kind == Kind::Integer,
+            "only a column of kind integer has ranges"
+        );
+        let fields = match kind {
+            Kind::Struct => column.field.len(),
+            Kind::List => 1,
+            _ => 0,
+        };
+        ensure!(
+            column.field.len() == fields && (kind != Kind::Struct || fields > 0),
+            "a struct has fields, a list has one field, its item, and no other kind has any"
+        );
+        unique(
+            "field",
+            column.field.iter().map(|field| field.name.as_ref()),
+        )?;
+        let fields = column.field.iter().map(|field| {
+            let field = self.column(field, traces);
+            field.within_named(&column.name)
+        });
+        let fields = fields.collect::<Result<Vec<_>>>()?.leak();
+        ensure!(
+            sentinels.is_empty() || kind == Kind::Integer,
+            "only a column of kind integer has sentinels"
+        );
+        ensure!(
+            column.invalid.is_empty() || matches!(kind, Kind::Integer | Kind::Float),
+            "only a column of kind integer or float has invalid values"
+        );
+        ensure!(
+            column.invalid.is_sorted_by(|a, b| a < b),
+            "the invalid values must ascend"
+        );
+        for absent in &column.absent_in {
+            ensure!(
+                traces.contains(&absent.as_str()),
+                "absent_in: there is no trace {absent}"
+            );
+        }
+        ensure!(
+            column.absent_in.is_empty() || !column.mandatory,
+            "a column that a version lacks cannot be mandatory: it is NULL there"
+        );
+        ensure!(
+            (0.0..=1.0).contains(&column.empty),
+            "empty is a share from 0 to 1"
+        );
+        ensure!(
+            column.empty == 0.0 || !column.mandatory,
+            "a mandatory column is never empty"
+        );
+        Ok(Column {
+            name: identifier(&column.name)?,
+            content: leak(&column.content),
+            kind,
+            format: word(&column.format)?,
+            mandatory: column.mandatory,
+            unit: column.unit.as_deref().map(prose).transpose()?,
+            fields,
+            obfuscation: obfuscation(&column.obfuscation)?,
+            codes,
+            sentinels,
+            ranges,
+            invalid: column.invalid.clone().leak(),
+            doc: prose(&column.doc)?,
+            synthetic: leak(&column.synthetic),
+            empty: column.empty,
+        })
+    }
+
+    /// Refuses a list that no column uses: it is a slip of the pen.
+    pub(super) fn check_use(&self, tables: &[&TableSpec]) -> Result<()> {
+        let mut columns: Vec<&ColumnSpec> = Vec::new();
+        let mut rest: Vec<&ColumnSpec> = tables.iter().flat_map(|t| &t.column).collect();
+        while let Some(column) = rest.pop() {
+            rest.extend(&column.field);
+            columns.push(column);
+        }
+        for list in self.codes.keys() {
+            let used = columns.iter().any(|c| c.codes.as_ref() == Some(list));
+            ensure!(used, "codes.{list} is not used");
+        }
+        for list in self.sentinels.keys() {
+            let used = columns.iter().any(|c| c.sentinels.as_ref() == Some(list));
+            ensure!(used, "sentinels.{list} is not used");
+        }
+        for list in self.ranges.keys() {
+            let used = columns.iter().any(|c| c.ranges.as_ref() == Some(list));
+            ensure!(used, "ranges.{list} is not used");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a column, or anything nested in it, is mandatory.
+fn is_mandatory(column: &ColumnSpec) -> bool {
+    column.mandatory || column.field.iter().any(is_mandatory)
+}

@@ -1,0 +1,173 @@
+//! A description that is checked, and turned into the types of the crate.
+
+use super::column::Shared;
+use super::fault::{Fault, Result, Within, ensure};
+use super::queries;
+use super::spec::{ArchiveSpec, CellsSpec, FamilySpec, LocationSpec, TableSpec, TraceSpec};
+use super::table::Version;
+use super::words::{date, identifier, leak, prose, rule, sha256, trace_name, unique, word};
+use crate::{Archive, Cells, Derived, PublishedAt, Table, Trace};
+
+/// The most versions of a data set.
+const MAX_TRACES: usize = 16;
+
+/// The most tables of a description.
+const MAX_TABLES: usize = 256;
+
+/// The versions of a data set. Everything is leaked, since a trace lives as long as the process.
+pub(super) fn traces(spec: &FamilySpec) -> Result<&'static [Trace]> {
+    ensure!(!spec.trace.is_empty(), "no trace is described");
+    ensure!(
+        spec.trace.len() <= MAX_TRACES,
+        "trace: a description has at most {MAX_TRACES} versions"
+    );
+    ensure!(
+        spec.table.len() + spec.derived.len() <= MAX_TABLES,
+        "table: a description has at most {MAX_TABLES} tables"
+    );
+    let family = trace_name(&spec.family).within("family")?;
+    let shared = Shared::read(spec)?;
+    let names: Vec<&str> = spec.trace.iter().map(|trace| &*trace.name).collect();
+    unique("trace", names.iter().copied())?;
+    let derived = spec.derived.iter().map(|derived| &derived.table);
+    let all_tables: Vec<&TableSpec> = spec.table.iter().chain(derived).collect();
+    unique("table", all_tables.iter().map(|table| &*table.name))?;
+    // The columns are leaked once, so that all versions share them.
+    let mut columns = Vec::new();
+    for table in &all_tables {
+        columns.push(shared.columns(table, &names).within_named(&table.name)?);
+    }
+    shared.check_use(&all_tables)?;
+    let checks = queries::checks(spec).within("check")?;
+    let figures = queries::figures(spec).within("figure")?;
+    let query_tables = queries::query_tables(spec).within("query_table")?;
+    let trace = |trace: &TraceSpec| {
+        ensure!(
+            trace.name.starts_with(family),
+            "its name must begin with that of its family, {family}"
+        );
+        let cells = trace
+            .cells
+            .as_ref()
+            .map(cells)
+            .transpose()
+            .within("cells")?;
+        let version = Version {
+            name: &trace.name,
+            all: &names,
+            cells,
+            tables: &all_tables,
+        };
+        let tables = spec.table.iter().zip(&columns);
+        let tables = tables.map(|(table, columns)| version.table(table, columns));
+        let tables: Vec<Table> = tables.collect::<Result<_>>()?;
+        let derived = spec.derived.iter().zip(&columns[tables.len()..]);
+        let derived = derived.map(|(derived, columns)| {
+            let from = tables.iter().find(|table| table.name == derived.from);
+            let from =
+                from.ok_or_else(|| Fault::new(format!("there is no table {}", derived.from)));
+            Ok(Derived {
+                rule: rule(&derived.rule)?,
+                from: from.within("from").within_named(&derived.table.name)?.name,
+                table: version.table(&derived.table, columns)?,
+            })
+        });
+        let derived: Vec<Derived> = derived.collect::<Result<_>>().within("derived")?;
+        Ok(Trace {
+            name: trace_name(&trace.name)?,
+            family,
+            title: prose(&trace.title).within("title")?,
+            document: prose(&trace.document).within("document")?,
+            revision: spec.revision,
+            licence: prose(&spec.licence).within("licence")?,
+            citation: prose(&spec.citation).within("citation")?,
+            archives: archives(&trace.archive, &all_tables).within("archive")?,
+            cells,
+            locations: locations(&trace.location).within("location")?,
+            download: spec
+                .download
+                .as_deref()
+                .map(prose)
+                .transpose()
+                .within("download")?,
+            creators: sentences(&spec.creators).within("creators")?,
+            url: spec.url.as_deref().map(word).transpose().within("url")?,
+            published: trace
+                .published
+                .as_deref()
+                .map(date)
+                .transpose()
+                .within("published")?,
+            epoch: spec.epoch,
+            anomalies: sentences(&spec.anomalies).within("anomalies")?,
+            tables: tables.leak(),
+            derived: derived.leak(),
+            checks,
+            figures,
+            query_tables,
+        })
+    };
+    let traces = spec
+        .trace
+        .iter()
+        .map(|spec| trace(spec).within_named(&spec.name));
+    Ok(traces.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+    let sentences = list.iter().map(|one| prose(one));
+    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Archive]> {
+    let names = list.iter().flat_map(|archive| &archive.names);
+    unique("file name", names.map(String::as_str))?;
+    let archives = list.iter().map(|archive| {
+        if let Some(name) = &archive.table {
+            let known = tables.iter().any(|table| *table.name == **name);
+            ensure!(known, "there is no table {name}");
+        }
+        ensure!(!archive.names.is_empty(), "an archive has no name");
+        let names = archive.names.iter().map(|name| word(name));
+        Ok(Archive {
+            table: archive.table.as_deref().map(leak),
+            names: names.collect::<Result<Vec<_>>>()?.leak(),
+            sha256: sha256(&archive.sha256)?,
+            size: word(&archive.size)?,
+        })
+    });
+    Ok(archives.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
+    unique("URL", list.iter().map(|location| location.url.as_str()))?;
+    let locations = list.iter().map(|location| {
+        let url = word(&location.url)?;
+        ensure!(url.contains("://"), "{url} is not a URL");
+        ensure!(!url.ends_with('/'), "{url} ends in a slash");
+        Ok(PublishedAt {
+            url,
+            doc: prose(&location.doc)?,
+        })
+    });
+    Ok(locations.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn cells(spec: &CellsSpec) -> Result<Cells> {
+    unique("cell", spec.names.iter().map(String::as_str))?;
+    ensure!(
+        spec.names.is_sorted() && !spec.names.is_empty(),
+        "the cells are in ascending order"
+    );
+    ensure!(
+        spec.directory.matches("{cell}").count() == 1,
+        "the directory {} has {{cell}} in one place",
+        spec.directory
+    );
+    let names = spec.names.iter().map(|name| identifier(name));
+    Ok(Cells {
+        names: names.collect::<Result<Vec<_>>>()?.leak(),
+        directory: word(&spec.directory)?,
+        doc: prose(&spec.doc)?,
+    })
+}

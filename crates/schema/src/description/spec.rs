@@ -1,0 +1,302 @@
+//! The contents of a description, as written there.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::fault::Name;
+
+/// One file: the versions of a data set and the tables that they share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FamilySpec {
+    pub(super) family: String,
+    #[serde(default)]
+    pub(super) revision: u32,
+    pub(super) licence: String,
+    pub(super) citation: String,
+    #[serde(default)]
+    pub(super) creators: Vec<String>,
+    pub(super) url: Option<String>,
+    /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
+    pub(super) epoch: Option<i64>,
+    pub(super) download: Option<String>,
+    #[serde(default)]
+    pub(super) anomalies: Vec<String>,
+    pub(super) trace: Vec<TraceSpec>,
+    #[serde(default)]
+    pub(super) codes: BTreeMap<String, Vec<CodeSpec>>,
+    #[serde(default)]
+    pub(super) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
+    #[serde(default)]
+    pub(super) ranges: BTreeMap<String, Vec<RangeSpec>>,
+    pub(super) table: Vec<TableSpec>,
+    #[serde(default)]
+    pub(super) derived: Vec<DerivedSpec>,
+    #[serde(default)]
+    pub(super) check: Vec<CheckSpec>,
+    #[serde(default)]
+    pub(super) figure: Vec<FigureSpec>,
+    #[serde(default)]
+    pub(super) query_table: Vec<QueryTableSpec>,
+}
+
+/// [`crate::Check`], or one for each of several tables.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckSpec {
+    pub(super) name: Name,
+    pub(super) sentence: String,
+    pub(super) document: String,
+    /// The tables that make a check each: `{table}`, `{time}` and `{entity}` are replaced by the name of
+    /// the table, of its time column and of the first column that identifies what a row is about.
+    #[serde(default)]
+    pub(super) each: Vec<String>,
+    /// Tables, each with the parts that are needed if these aren't `any`: `job_events all`.
+    pub(super) needs: Vec<String>,
+    #[serde(default)]
+    pub(super) by_part: bool,
+    pub(super) sql: String,
+    #[serde(default)]
+    pub(super) known: Vec<KnownSpec>,
+}
+
+/// [`crate::Known`].
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnownSpec {
+    pub(super) when: Option<String>,
+    pub(super) at_most: Option<u64>,
+    pub(super) at_most_percent: Option<f64>,
+    /// The tables of `each` with this anomaly; by default all of them.
+    #[serde(default)]
+    pub(super) of: Vec<String>,
+    pub(super) doc: String,
+}
+
+/// [`crate::Figure`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FigureSpec {
+    pub(super) name: Name,
+    pub(super) title: String,
+    pub(super) caption: String,
+    pub(super) needs: Vec<String>,
+    pub(super) plot: String,
+    pub(super) x: String,
+    pub(super) y: String,
+    pub(super) sql: String,
+}
+
+/// [`crate::QueryTable`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueryTableSpec {
+    pub(super) name: Name,
+    pub(super) summary: String,
+    pub(super) needs: Vec<String>,
+    pub(super) column: Vec<QueryColumnSpec>,
+    pub(super) sql: String,
+}
+
+/// [`crate::QueryColumn`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueryColumnSpec {
+    pub(super) name: String,
+    pub(super) unit: Option<String>,
+    pub(super) doc: String,
+}
+
+/// A table that is made of another one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DerivedSpec {
+    pub(super) rule: String,
+    pub(super) from: String,
+    pub(super) table: TableSpec,
+}
+
+/// One published version.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TraceSpec {
+    pub(super) name: Name,
+    pub(super) title: String,
+    pub(super) document: String,
+    #[serde(default)]
+    pub(super) archive: Vec<ArchiveSpec>,
+    pub(super) cells: Option<CellsSpec>,
+    #[serde(default)]
+    pub(super) location: Vec<LocationSpec>,
+    pub(super) published: Option<String>,
+}
+
+/// [`crate::Cells`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CellsSpec {
+    pub(super) names: Vec<String>,
+    pub(super) directory: String,
+    pub(super) doc: String,
+}
+
+/// [`crate::PublishedAt`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LocationSpec {
+    pub(super) url: String,
+    pub(super) doc: String,
+}
+
+/// One published archive.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArchiveSpec {
+    pub(super) table: Option<String>,
+    pub(super) names: Vec<String>,
+    pub(super) sha256: String,
+    pub(super) size: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CodeSpec {
+    pub(super) value: i32,
+    pub(super) name: Name,
+    pub(super) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SentinelSpec {
+    pub(super) value: i64,
+    pub(super) name: Name,
+    pub(super) also: Option<String>,
+    pub(super) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RangeSpec {
+    pub(super) from: i64,
+    /// The last value, where the next range does not begin right after it.
+    pub(super) to: Option<i64>,
+    pub(super) name: Name,
+    pub(super) doc: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableSpec {
+    pub(super) name: Name,
+    pub(super) summary: String,
+    #[serde(default)]
+    pub(super) files: FilesSpec,
+    #[serde(default)]
+    pub(super) syntax: SyntaxSpec,
+    /// 0 where it is not known.
+    #[serde(default)]
+    pub(super) parts: u32,
+    pub(super) published: Option<PublishedSpec>,
+    #[serde(default)]
+    pub(super) shards: Vec<ShardsSpec>,
+    /// Why the mandatory columns have a value in every row.
+    pub(super) required: Option<String>,
+    #[serde(default)]
+    pub(super) entity: Vec<String>,
+    #[serde(default)]
+    pub(super) primary_key: Vec<String>,
+    #[serde(default)]
+    pub(super) references: Vec<ReferenceSpec>,
+    /// The name of the integer column by which rows are placed in time.
+    pub(super) time: Option<String>,
+    #[serde(default)]
+    pub(super) synthetic: String,
+    pub(super) column: Vec<ColumnSpec>,
+}
+
+/// [`crate::Reference`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReferenceSpec {
+    pub(super) columns: Vec<String>,
+    pub(super) table: String,
+    /// The columns of the other table, where their names differ.
+    #[serde(default)]
+    pub(super) to: Vec<String>,
+}
+
+/// [`crate::CellShards`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShardsSpec {
+    pub(super) cell: String,
+    pub(super) count: u32,
+    pub(super) rows: Option<PublishedSpec>,
+}
+
+/// [`crate::Files`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FilesSpec {
+    #[default]
+    Parts,
+    Shards,
+    Whole,
+    Derived,
+}
+
+/// [`crate::Syntax`].
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SyntaxSpec {
+    #[default]
+    Csv,
+    QuotedCsv,
+    Json,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublishedSpec {
+    pub(super) rows: u64,
+    pub(super) confidence: String,
+    pub(super) source: String,
+    /// The versions that the count does not hold for.
+    #[serde(default)]
+    pub(super) not_of: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ColumnSpec {
+    pub(super) name: Name,
+    pub(super) content: String,
+    pub(super) kind: String,
+    pub(super) format: String,
+    #[serde(default)]
+    pub(super) mandatory: bool,
+    pub(super) unit: Option<String>,
+    /// The parts of a struct, or the one item of a list.
+    #[serde(default)]
+    pub(super) field: Vec<ColumnSpec>,
+    pub(super) obfuscation: String,
+    /// The name of a list in `codes`.
+    pub(super) codes: Option<String>,
+    /// The name of a list in `sentinels`.
+    pub(super) sentinels: Option<String>,
+    /// The name of a list in `ranges`.
+    pub(super) ranges: Option<String>,
+    /// Values that mark a measurement as not valid.
+    #[serde(default)]
+    pub(super) invalid: Vec<i64>,
+    /// The versions whose files do not have the column.
+    #[serde(default)]
+    pub(super) absent_in: Vec<String>,
+    pub(super) doc: String,
+    #[serde(default)]
+    pub(super) synthetic: String,
+    #[serde(default)]
+    pub(super) empty: f64,
+}
