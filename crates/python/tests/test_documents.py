@@ -15,8 +15,14 @@ import tracelake
 
 ROOT = Path(__file__).parents[3]
 
+#: The modules whose docstrings have examples.
+MODULES = [
+    "tracelake",
+    *(f"tracelake._{name}" for name in "errors figures files lake queries reader report schema show".split()),
+]
 
-@pytest.mark.parametrize("name", ["tracelake", "tracelake._errors", "tracelake._figures", "tracelake._queries", "tracelake._report", "tracelake._results"])
+
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _files, _queries, _results, _tracelake
+from . import _errors, _files, _queries, _show, _tracelake
 from ._errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DerivedTable:
 class DerivedLake:
     """Derived tables, and what they were made from."""
 
-    #: The directory.
+    #: The directory, absolute.
     path: str
     trace: str
     #: The version of tracelake.
@@ -68,7 +68,7 @@ class DerivedLake:
         try:
             import duckdb
         except ImportError as missing:
-            raise _results.missing_extra("duckdb", "duckdb") from missing
+            raise _errors.missing_extra("duckdb", "duckdb") from missing
         connection = duckdb.connect()
         for table in self.tables:
             file = _files.sql_list([os.path.join(self.root, *table.path.split("/"))])
@@ -78,7 +78,7 @@ class DerivedLake:
         return connection
 
     def _lines(self) -> list[str]:
-        lines = [f"{one.name}: {_results.count(one.rows)} rows" for one in self.tables]
+        lines = [f"{one.name}: {_show.count(one.rows)} rows" for one in self.tables]
         return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
 
     def _title(self) -> str:
