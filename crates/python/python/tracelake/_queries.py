@@ -248,7 +248,9 @@ def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generat
         if threads is not None:
             config["threads"] = threads
         with duckdb.connect(config=config) as connection:
-            connection.execute("SET enable_progress_bar = false")
+            # In a notebook without ipywidgets, there is no bar, and DuckDB refuses to be told so.
+            with suppress(duckdb.InvalidInputException):
+                connection.execute("SET enable_progress_bar = false")
             yield Engine(connection, lake)
 
 
