@@ -74,7 +74,7 @@ def test_read_takes_the_files_of_the_manifest(
     shutil.copy(part, part.with_name("copy.parquet"))
     for table in ("job_events", "machine_events"):
         frame = tracelake.spark.read(spark, f"{name}/lake", table)
-        assert frame.columns == [*(column.name for column in tracelake.schema(readable.trace, table)), "file_number"]
+        assert frame.columns == [*tracelake.schema(readable.trace, table), "file_number"]
         assert dict(frame.dtypes)["file_number"] == "int"
         expected = rows_of(readable, table)
         assert sorted((row.asDict() for row in frame.collect()), key=repr) == expected

@@ -379,3 +379,27 @@ def test_a_damaged_file_is_an_error_of_the_package(source: Path) -> None:
     for use in (table.to_polars, table.to_arrow, table.to_pandas, table.head, table.dataset):
         with pytest.raises(tracelake.FailedError, match="cannot read job_events: .*; verify the lake"):
             use()
+
+
+def test_every_result_is_a_table_in_a_notebook(source: Path, lake: tracelake.Lake) -> None:
+    pytest.importorskip("matplotlib")
+    results = [
+        lake,
+        lake["job_events"],
+        tracelake.inspect(lake),
+        tracelake.verify(lake, source),
+        tracelake.verify(copy_of(Path(lake.path), Path("damaged"))),
+        tracelake.generate("google-2011-v2.1", "made", rows=300),
+        tracelake.schema(lake.trace),
+        tracelake.schema(lake.trace, "job_events"),
+        tracelake.check(lake),
+        tracelake.report(lake, "page.html"),
+        tracelake.derive(lake, "derived"),
+        tracelake.release(copy_of(Path(lake.path), Path("released"))),
+    ]
+    for result in results:
+        shown = result._repr_html_()
+        assert "<table>" in shown and shown.count("<") == shown.count(">"), type(result)
+        assert "\n" in repr(result) or isinstance(result, tracelake.Verification), type(result)
+    for result in results[-3:]:
+        assert os.path.isabs(result.path) and result.path not in repr(result)  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
-from . import _errors, _queries, _show
+from . import _errors, _files, _queries, _show
 
 if TYPE_CHECKING:
     import polars
@@ -82,7 +82,7 @@ class CheckReport:
         for result in self.results:
             if result.name == name:
                 return result
-        raise KeyError(name)
+        raise _errors.unknown("there is no check", str(name), [result.name for result in self.results])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -181,7 +181,7 @@ class CheckReport:
     def _title(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
         cell = "" if self.cell is None else f", cell {self.cell}"
-        return f"{len(self)} checks of {self.trace}{cell} in {self.path}: {counts}"
+        return f"{len(self)} checks of {self.trace}{cell} in {_files.shown(self.path)}: {counts}"
 
     def __repr__(self) -> str:
         lines = [self._title()]

@@ -11,7 +11,7 @@ from types import FrameType
 
 import tracelake
 
-from . import _checks, _show
+from . import _checks, _files, _show
 from ._errors import TracelakeError
 
 #: The data break a promise, as a bad row does.
@@ -132,7 +132,7 @@ def _check(asked: argparse.Namespace) -> int:
 def _report(asked: argparse.Namespace) -> int:
     made = tracelake.report(asked.lake, asked.out, cell=asked.cell, memory=asked.memory, threads=asked.threads)
     size = _show.size(made.bytes)
-    print(f"{made.path}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
+    print(f"{_files.shown(made.path)}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
     return 0
 
 

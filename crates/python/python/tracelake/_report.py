@@ -10,14 +10,15 @@ from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import Any
 
-from . import _checks, _figures, _queries, _show, _tracelake
+from . import _checks, _figures, _files, _queries, _show, _tracelake
 from ._errors import StorageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A page that was written."""
 
+    #: Its file, absolute.
     path: str
     #: Its size in bytes.
     bytes: int
@@ -27,6 +28,18 @@ class Report:
     skipped: Mapping[str, str]
     #: What the checks found.
     checks: _checks.CheckReport
+
+    def _title(self) -> str:
+        return f"Report in {_files.shown(self.path)}, {_show.size(self.bytes)}"
+
+    def _rows(self) -> list[list[str]]:
+        return [[name, "drawn"] for name in self.figures] + [[name, reason] for name, reason in self.skipped.items()]
+
+    def __repr__(self) -> str:
+        return _show.text_table(self._title(), ["figure", ""], self._rows())
+
+    def _repr_html_(self) -> str:
+        return _show.html_table(self._title(), ["figure", ""], self._rows())
 
 
 def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
@@ -67,7 +80,7 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     sections["nulls"] = ("Empty values per column", nulls)
     text = _page(lake, headline, sections)
     _write(out, text)
-    return Report(out, len(text.encode()), tuple(drawn), skipped, checks)
+    return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped, checks)
 
 
 def _event_types(lake: _queries.Lake) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from html import escape
 
 from . import _files, _show
 from ._errors import TracelakeError
@@ -130,8 +129,7 @@ class Verification:
 
     def _repr_html_(self) -> str:
         first, *findings = repr(self).splitlines()
-        items = "".join(f"<li>{escape(finding.strip())}</li>" for finding in findings)
-        return f"<p>{escape(first)}</p>" + (f"<ul>{items}</ul>" if items else "")
+        return _show.html_table(first, ["what is wrong"], [[finding.strip()] for finding in findings])
 
 
 @dataclass(frozen=True, repr=False)
