@@ -1,7 +1,7 @@
-"""Runs docs/tour.md: every Python block in order, in a directory of its own.
+"""Runs docs/tour.md, every Python block in order, and the notebook of twenty questions, each in a directory of its own.
 
-    tour.py             compares what each block prints with the text block after it
-    tour.py --update    writes that text, the plots and the notebook
+    tour.py             compares what each block and each cell shows with what is written
+    tour.py --update    writes that, the plots and the notebooks
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, FOLDER = DOCS / "tour.md", DOCS / "tour"
+QUESTIONS = Path(__file__).with_name("questions.py")
+QUESTIONS_NOTEBOOK = FOLDER / "questions.ipynb"
 
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n(?P<output>.*?)```)?", re.DOTALL)
 
@@ -42,21 +44,63 @@ def run(page: str) -> str:
 
 def notebook(page: str) -> str:
     """The page as a notebook, which shows its plots when it runs."""
-    cells: list[dict[str, object]] = []
+    cells: list[tuple[str, str]] = []
+    end = 0
+    for match in BLOCK.finditer(page):
+        cells.append(("markdown", re.sub(r"!\[[^]]*\]\([^)]*\)\n", "", page[end : match.start()])))
+        cells.append(("code", match["code"]))
+        end = match.end()
+    return as_notebook(cells)
 
-    def cell(kind: str, text: str) -> None:
+
+def questions() -> str:
+    """The program of questions as a notebook without what its cells show."""
+    cells: list[tuple[str, str]] = []
+    for block in re.split(r"^# %%", QUESTIONS.read_text(), flags=re.MULTILINE)[1:]:
+        kind, _, text = block.partition("\n")
+        is_text = kind.strip() == "[markdown]"
+        cells.append(("markdown", re.sub("^# ?", "", text, flags=re.MULTILINE)) if is_text else ("code", text))
+    return as_notebook(cells)
+
+
+def as_notebook(cells: list[tuple[str, str]]) -> str:
+    """Cells as a notebook; empty ones are left out."""
+    made: list[dict[str, object]] = []
+    for kind, text in cells:
         lines = text.strip("\n").splitlines(keepends=True)
         if lines:
             code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-            cells.append({"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}, **code, "source": lines})
-
-    end = 0
-    for match in BLOCK.finditer(page):
-        cell("markdown", re.sub(r"!\[[^]]*\]\([^)]*\)\n", "", page[end : match.start()]))
-        cell("code", match["code"])
-        end = match.end()
+            made.append({"cell_type": kind, "id": f"cell-{len(made)}", "metadata": {}, **code, "source": lines})
     metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+
+
+def answered(text: str) -> str:
+    """A notebook with what its cells show when they run, as text and as HTML."""
+    import nbclient
+    import nbformat
+
+    made = nbformat.reads(text, as_version=4)
+    with tempfile.TemporaryDirectory() as directory:
+        resources = {"metadata": {"path": directory}}
+        nbclient.NotebookClient(made, timeout=300, resources=resources).execute()
+    for cell in made.cells:
+        cell.metadata = {}
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                sys.exit(f"a cell prints to {output.name}: {output.text}")
+    made.metadata.pop("language_info", None)
+    return nbformat.writes(made, indent=1) + "\n"
+
+
+def shown(text: str) -> list[tuple[str, list[str]]]:
+    """The code of the cells of a notebook, with the text that each shows."""
+    found = []
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] == "code":
+            texts = ["".join(output["data"]["text/plain"]) for output in cell["outputs"]]
+            found.append(("".join(cell["source"]), texts))
+    return found
 
 
 def main() -> int:
@@ -73,6 +117,7 @@ def main() -> int:
             for plot in plots:
                 shutil.copy(plot, FOLDER)
             (FOLDER / "tour.ipynb").write_text(notebook(found))
+            QUESTIONS_NOTEBOOK.write_text(answered(questions()))
         os.chdir(here)
     if plots != images:
         sys.exit(f"the page shows {sorted(images)}, but its blocks write {sorted(plots)}")
@@ -80,6 +125,12 @@ def main() -> int:
         sys.exit(f"what the blocks print is another text; run {Path(__file__).name} --update:\n{found}")
     if notebook(found) != (FOLDER / "tour.ipynb").read_text():
         sys.exit(f"the notebook is stale; run {Path(__file__).name} --update")
+    wanted, written = shown(answered(questions())), shown(QUESTIONS_NOTEBOOK.read_text())
+    for question, answer in zip(wanted, written, strict=True):
+        if question != answer:
+            sys.exit(f"a cell shows another text; run {Path(__file__).name} --update:\n{question}\n{answer}")
+    if len(written) != 20 or not all(len(texts) == 1 for _, texts in written):
+        sys.exit("there must be twenty cells that each show one answer")
     return 0
 
 

@@ -12,6 +12,15 @@ const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
 
+/// The interpreters that the wheel is for; those that the machine doesn't have are left out.
+const INTERPRETERS: [&str; 5] = [
+    "python3.10",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "python3.14",
+];
+
 /// Builds the wheel with the development profile and runs every check of the package.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let python = environment(root, "python", &[REQUIREMENTS, TOOLS])?;
@@ -67,17 +76,30 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     run(Command::new(python).args(PIP).args(again).arg(wheel))
 }
 
-/// The wheel alone is enough for the first Python block of the README.
+/// The wheel alone is enough for the first Python block of the README, in every interpreter.
 fn in_an_empty_environment(root: &Path, wheel: &Path) -> Result<()> {
     let folder = target(root).join("python-empty");
-    run(Command::new("python3")
-        .args(["-m", "venv", "--clear"])
-        .arg(&folder))?;
-    let python = folder.join("bin/python");
-    install(&python, wheel)?;
-    run(Command::new(&python)
-        .arg(root.join(CRATE).join("tests/empty.py"))
-        .arg(root.join("README.md")))
+    for interpreter in ["python3"].into_iter().chain(INTERPRETERS) {
+        if !is_there(interpreter) {
+            println!("{interpreter} isn't installed, so the wheel isn't tested with it");
+            continue;
+        }
+        run(Command::new(interpreter)
+            .args(["-m", "venv", "--clear"])
+            .arg(&folder))?;
+        let python = folder.join("bin/python");
+        install(&python, wheel)?;
+        run(Command::new(&python)
+            .arg(root.join(CRATE).join("tests/empty.py"))
+            .arg(root.join("README.md")))?;
+    }
+    Ok(())
+}
+
+/// Whether an interpreter answers.
+fn is_there(interpreter: &str) -> bool {
+    let version = Command::new(interpreter).arg("--version").output();
+    version.is_ok_and(|output| output.status.success())
 }
 
 /// `uvx tracelake` and `pipx run tracelake`, as if this wheel were the published one.

@@ -18,7 +18,8 @@ if extras:
 begun = time.perf_counter()
 import tracelake  # noqa: E402, F401
 
-print(f"imported in {1000 * (time.perf_counter() - begun):.0f} ms")
+took = 1000 * (time.perf_counter() - begun)
+print(f"Python {sys.version.split()[0]} imported it in {took:.0f} ms")
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     exec(compile(block, readme, "exec"))

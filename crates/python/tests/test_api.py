@@ -115,10 +115,10 @@ def test_every_trace_has_a_schema() -> None:
     for name in tracelake.traces():
         trace = tracelake.schema(name)
         assert trace.name == name and len(trace) > 0
-        for table in trace:
+        for table in trace.values():
             assert tracelake.schema(name, table.name) == table
             assert table.name in repr(trace) and len(table) > 0
-            assert all(column.name in table._repr_html_() for column in table)
+            assert all(column in table._repr_html_() for column in table)
 
 
 def test_events_come_in_the_calling_thread_and_add_up(source: Path) -> None:

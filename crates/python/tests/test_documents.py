@@ -7,7 +7,10 @@ import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +18,14 @@ import tracelake
 
 ROOT = Path(__file__).parents[3]
 
+#: The modules whose docstrings have examples.
+MODULES = [
+    "tracelake",
+    *(f"tracelake._{name}" for name in "errors figures files lake queries reader report schema show".split()),
+]
 
-@pytest.mark.parametrize("name", ["tracelake", "tracelake._errors", "tracelake._figures", "tracelake._queries", "tracelake._report", "tracelake._results"])
+
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -37,7 +46,7 @@ def blocks(text: str) -> list[str]:
 
 
 def test_blocks_run_in_order_in_one_directory() -> None:
-    for extra in ("duckdb", "matplotlib", "polars", "pyarrow"):
+    for extra in ("duckdb", "matplotlib", "pandas", "polars", "pyarrow"):
         pytest.importorskip(extra)
     for page in ["README.md", "docs/python.md", "docs/checks.md", "docs/report.md"]:
         text = (ROOT / page).read_text()
@@ -54,8 +63,79 @@ def test_the_version_is_that_of_the_workspace() -> None:
     assert f'\nversion = "{tracelake.__version__}"\n' in (ROOT / "Cargo.toml").read_text()
 
 
-def test_the_tour_prints_and_plots_what_it_says() -> None:
-    for extra in ("duckdb", "matplotlib"):
+def test_the_licences_are_those_of_the_workspace() -> None:
+    for name in ("LICENSE-APACHE", "LICENSE-MIT"):
+        assert (ROOT / "crates/python" / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def rows_of(found: Any) -> list[tuple[object, ...]]:
+    """The rows of anything that a package returns, without the order that it chose."""
+    pa = pytest.importorskip("pyarrow")
+    if isinstance(found, Iterator):
+        found = pa.Table.from_batches(list(found))
+    if hasattr(found, "collect"):
+        found = found.collect()
+    if type(found).__module__.startswith("pandas"):
+        # Integers that are NULL in places are floats in some packages.
+        found = pa.Table.from_pandas(found.astype({"missing_info": "float64", "machine_id": "float64"}), preserve_index=False)
+    if hasattr(found, "to_arrow_table"):
+        found = found.to_arrow_table()
+    table = pa.table(found)
+    names = sorted(table.column_names)
+    columns = [[None if value != value else value for value in table[name].to_pylist()] for name in names]
+    return sorted(zip(*columns, strict=True), key=repr)
+
+
+def test_the_comparison_with_other_packages_is_true(tmp_path: Path) -> None:
+    names: dict[str, Any] = {"tracelake": tracelake}
+    for name, module in [("deltalake",) * 2, ("lance",) * 2, ("duckdb",) * 2, ("pl", "polars"), ("pa", "pyarrow"), ("ds", "pyarrow.dataset")]:
+        names[name] = pytest.importorskip(module)
+    pytest.importorskip("pandas")
+    pa, ds = names["pa"], names["ds"]
+    tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    lake = tracelake.convert("trace", "lake", tables="task_events")
+    rows = lake["task_events"].to_arrow()
+    names["deltalake"].write_deltalake("delta", rows)
+    names["lance"].write_dataset(rows, "lance")
+    partitions = ds.partitioning(pa.schema([("file_number", pa.int32())]), flavor="hive")
+    ds.write_dataset(rows, "parquet", format="parquet", partitioning=partitions)
+
+    section = (ROOT / "docs/python.md").read_text().split("### In other packages")[1].split("\n## ")[0]
+    head, *lines = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line.startswith("| ")
+    ]
+    versions = [f"{module} {version(package)}" for module, package in
+                [("deltalake", "deltalake"), ("Lance", "pylance"), ("pyarrow.dataset", "pyarrow")]]  # fmt: skip
+    assert all(found.startswith(wanted) for found, wanted in zip(versions, head[2:], strict=True)), versions
+    tables: list[Any] = []
+    compared = 0
+    for what, *cells in lines:
+        codes = [cell.strip("`") if cell.startswith("`") else None for cell in cells]
+        if what == "open":
+            tables = [eval(code, dict(names)) for code in codes if code]
+            continue
+        answers = [
+            eval(code, dict(names, events=table, lake=lake)) for code, table in zip(codes, tables, strict=True) if code
+        ]
+        if what == "count":
+            assert answers == [lake.rows] * 4
+        elif what == "first rows":
+            assert [len(answer) for answer in answers] == [5] * 4
+        elif what.startswith("codes"):
+            assert cells[1:] == ["by hand"] * 3 and "KILL" in answers[0]["event_type"].to_pylist()
+        elif what.startswith("integers"):
+            kinds = [str(frame.to_pandas()["missing_info"].dtype) for frame in (lake["task_events"], tables[1])]
+            kinds += [str(table.to_table().to_pandas()["missing_info"].dtype) for table in tables[2:]]
+            assert cells == ["integers" if kind.startswith("int") else "floats" for kind in kinds], kinds
+        else:
+            found = [rows_of(answer) for answer in answers]
+            assert found == [found[0]] * 4 and len(found[0]) > 0, what
+            compared += 1
+    assert compared == 6
+
+
+def test_the_tour_and_the_questions_show_what_they_say() -> None:
+    for extra in ("duckdb", "ipykernel", "matplotlib", "nbclient", "pandas", "polars", "pyarrow"):
         pytest.importorskip(extra)
     tour = subprocess.run(
         [sys.executable, str(ROOT / "crates/python/tour.py")], capture_output=True, text=True, check=False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,42 @@ def test_a_missing_source() -> None:
         tracelake.convert("nosuch", "lake")
     assert caught.value.exit_code == 1
     assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+@pytest.mark.parametrize("look", [tracelake.open, tracelake.verify, tracelake.release, tracelake.check, lambda path: tracelake.scan(path, "t")])
+def test_a_missing_lake(look: Any) -> None:
+    with pytest.raises(FileNotFoundError, match="^nosuch: not a finished lake") as caught:
+        look("nosuch")
+    assert isinstance(caught.value, (tracelake.MissingLakeError, tracelake.RefusedError)) and caught.value.exit_code == 6
+    assert (caught.value.filename, caught.value.errno, caught.value.path) == ("nosuch", 2, "nosuch")
+
+
+@pytest.mark.parametrize("look", [tracelake.inspect, tracelake.read_part, lambda path: tracelake.convert(path, "lake")])
+def test_a_missing_file_is_a_file_not_found_error(look: Any) -> None:
+    with pytest.raises(FileNotFoundError, match="^nosuch: there is no such file") as caught:
+        look("nosuch")
+    assert isinstance(caught.value, tracelake.MissingFileError) and isinstance(caught.value, tracelake.FailedError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again), again.errno, again.path) == (type(caught.value), str(caught.value), 2, "nosuch")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such files")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda source, lake: tracelake.convert(source, "file/lake"),
+        lambda source, lake: tracelake.generate("google-2011-v2.1", "file/trace"),
+        lambda source, lake: tracelake.derive(lake, "file/derived"),
+        lambda source, lake: tracelake.report(lake, "file/page.html"),
+    ],
+)
+def test_what_can_not_be_written_is_an_os_error(write: Any, source: Path, lake: tracelake.Lake) -> None:
+    pytest.importorskip("duckdb")
+    pytest.importorskip("matplotlib")
+    Path("file").write_text("not a directory")
+    with pytest.raises(tracelake.FailedError) as caught:
+        write(source, lake)
+    assert isinstance(caught.value, OSError), caught.value
 
 
 def test_what_is_not_a_lake(source: Path) -> None:
@@ -142,6 +180,31 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
         lambda src: tracelake.convert(src, "lake", tables=[5]),
         lambda src: tracelake.convert(src, "lake", threads="2"),
         lambda src: tracelake.convert(src, "lake", threads=True),
+        lambda src: tracelake.convert(src, "lake", allow_missing="no"),
+        lambda src: tracelake.convert(src, "lake", allow_missing=1),
+        lambda src: tracelake.convert(src, "lake", overwrite="false"),
+        lambda src: tracelake.convert(src, "lake", on_bad_row=True),
+        lambda src: tracelake.convert(src, "lake", tables={"job_events": 1}),
+        lambda src: tracelake.convert(src, "lake", parts=[True]),
+        lambda src: tracelake.convert(src, "lake", shard="0/2"),
+        lambda src: tracelake.release(src, allow_missing="no"),
+        lambda src: tracelake.release(src, allow_rejects=1),
+        lambda src: tracelake.check(src, allow_missing="no"),
+        lambda src: tracelake.check(src, watch=5),
+        lambda src: tracelake.check(src, cell=5),
+        lambda src: tracelake.check(src, memory=1.5),
+        lambda src: tracelake.derive(src, "made", allow_missing="no"),
+        lambda src: tracelake.derive(src, 5),
+        lambda src: tracelake.report(src, 5),
+        lambda src: tracelake.read_part(src, on_bad_row=True),
+        lambda src: tracelake.read_part(src, trace=5),
+        lambda src: tracelake.scan(src, 5),
+        lambda src: tracelake.scan(src, "job_events", named="no"),
+        lambda src: tracelake.open(5),
+        lambda src: tracelake.spark.read(None, src, "job_events", named="no"),
+        lambda src: tracelake.spark.convert(None, src, "lake", take_over="no"),
+        lambda src: tracelake.spark.convert(None, src, "lake", shards="2"),
+        lambda src: tracelake.spark.convert(None, src, "lake", overwrite=True),
         lambda src: tracelake.convert(src, "lake", memory=1.5),
         lambda src: tracelake.convert(src, "lake", progress=5),
         lambda src: tracelake.convert(src, "lake", nosuch=1),
@@ -153,16 +216,53 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
     ],
 )
 def test_wrong_types(call: Any, source: Path) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as caught:
         call(source)
+    assert isinstance(caught.value, tracelake.TracelakeError) and not isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, tracelake.WrongTypeError) and caught.value.exit_code == 2
+    named = set(re.findall(r"[a-z_]+", str(caught.value)))
+    assert named & {"src", "out", "lake", "path", "source", "trace", "tables", "threads", "memory", "progress"} or named & {
+        "allow_missing", "allow_rejects", "overwrite", "on_bad_row", "parts", "shard", "shards", "cell", "watch", "rows",
+        "table", "named", "take_over", "nosuch",
+    }, str(caught.value)  # fmt: skip
     assert not Path("lake").exists() and not Path("made").exists()
 
 
+def test_hints_speak_of_arguments(source: Path) -> None:
+    part = source / PART
+    Path("odd").mkdir()
+    with gzip.open("odd/x.csv.gz", "wb") as odd:
+        odd.write(b"a,b,c\n")
+    calls = {
+        'pass trace="google-2011-v2.1"': lambda: tracelake.read_part(part, trace="borg-2019"),
+        "table": lambda: tracelake.read_part("odd/x.csv.gz", trace="google-2011-v2.1"),
+        "tables": lambda: tracelake.convert("odd/x.csv.gz", "lake", trace="google-2011-v2.1"),
+        "tracelake.convert(": lambda: tracelake.verify(source),
+    }
+    for says, call in calls.items():
+        with pytest.raises(tracelake.TracelakeError) as caught:
+            call()
+        assert caught.value.hint is not None and re.search(rf"(?<!\w){re.escape(says)}", caught.value.hint), caught.value
+        assert "--" not in caught.value.hint and caught.value.hint in str(caught.value)
+
+
 def test_a_missing_extra_is_named(lake: tracelake.Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for extra, use in (("polars", lambda: lake.scan("job_events")), ("duckdb", lake.duckdb)):
+    table = lake["job_events"]
+    uses: list[tuple[str, Any]] = [
+        ("polars", table.scan),
+        ("polars", table.head),
+        ("duckdb", lake.duckdb),
+        ("pandas", table.to_pandas),
+        ("pyarrow", table.to_arrow),
+        ("pyarrow", table.dataset),
+    ]
+    for extra, use in uses:
         monkeypatch.setitem(sys.modules, extra, None)
-        with pytest.raises(tracelake.MissingExtraError, match=f"pip install 'tracelake\\[{extra}\\]'"):
+        monkeypatch.delitem(sys.modules, f"tracelake._{extra.removeprefix('py')}", raising=False)
+        named = "arrow" if extra == "pyarrow" else extra
+        with pytest.raises(tracelake.MissingExtraError, match=f"pip install 'tracelake\\[{named}\\]'"):
             use()
+        monkeypatch.undo()
     assert issubclass(tracelake.MissingExtraError, ImportError)
 
 

@@ -92,13 +92,11 @@ def test_empty_values_are_those_of_the_rows(trace: str, pages: Pages) -> None:
     for facts in lake.tables:
         assert next(rows) == ["column", "rows", "empty", "share"]
         schema = tracelake.schema(trace, facts.name)
-        names = [column.name for column in schema]
-        nested = {column.name: column for column in schema}
-        for column in names:
-            if nested[column].type.startswith("List"):
+        for column in schema:
+            if schema[column].type.startswith("List"):
                 continue
             leaves = [column]
-            if nested[column].type.startswith("Struct"):
+            if schema[column].type.startswith("Struct"):
                 fields = connection.sql(f'SELECT unnest(struct_keys("{column}")) FROM "{facts.name}" LIMIT 2').fetchall()
                 leaves = [f"{column}.{name}" for (name,) in dict.fromkeys(fields)]
             for leaf in leaves:

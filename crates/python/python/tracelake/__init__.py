@@ -11,45 +11,49 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
-from . import _files, _results, _tracelake
+from . import _files, _lake, _options, _results, _schema, _tracelake
 from ._errors import (
+    AccessDeniedError,
     BadRowError,
     CorruptInputError,
     FailedError,
     MissingExtraError,
+    MissingFileError,
+    MissingLakeError,
     RefusedError,
     StoppedError,
+    StorageError,
     TracelakeError,
+    UnknownNameError,
     UsageError,
+    WrongTypeError,
+    renamed,
+    writing,
+    wrong_type,
 )
-from ._options import convert_arguments
-from ._options import integer as _int
+from ._lake import Lake
 from ._options import path as _path
+from ._options import switch as _bool
 from ._options import takes_convert_options as _takes_convert_options
 from ._options import text as _str
 from ._options import thread_count as _threads
 from ._paths import StrPath
 from ._progress import Callback, Event, Progress, Watcher
-from ._tracelake import Reader
+from ._reader import Reader
 from ._results import (
-    Column,
-    FileFacts,
     Generated,
     GeneratedTable,
     Inventory,
-    Manifest,
-    PartFacts,
     Release,
-    TableFacts,
     TableInventory,
-    TableSchema,
-    TraceSchema,
     Verification,
 )
+from ._schema import Column, TableSchema, TraceSchema, ValueRange
+from ._table import FileFacts, PartFacts, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from ._checks import CheckReport, CheckResult, Finding
     from ._convert_options import ConvertOptions
     from ._derive import DerivedLake, DerivedTable
+    from ._filter import FilterTuple, FilterTuples
     from ._report import Report
 
 #: Names whose modules are imported when they are first used, so that an import of the package is quick.
@@ -73,9 +78,15 @@ _LAZY = {
     "spark": "spark",
 }
 
+#: The names of :class:`Lake` and :class:`Table` before they were mappings and had rows.
+Manifest = Lake
+TableFacts = Table
+
 __version__ = _tracelake.__version__
 
+#: What ``import *`` brings: everything public but ``open`` and ``__version__``, which would replace the caller's.
 __all__ = [
+    "AccessDeniedError",
     "BadRowError",
     "Callback",
     "CheckReport",
@@ -91,8 +102,11 @@ __all__ = [
     "Generated",
     "GeneratedTable",
     "Inventory",
+    "Lake",
     "Manifest",
     "MissingExtraError",
+    "MissingFileError",
+    "MissingLakeError",
     "PartFacts",
     "Progress",
     "Reader",
@@ -100,20 +114,23 @@ __all__ = [
     "Release",
     "Report",
     "StoppedError",
+    "StorageError",
+    "Table",
     "TableFacts",
     "TableInventory",
     "TableSchema",
     "TraceSchema",
     "TracelakeError",
+    "UnknownNameError",
     "UsageError",
+    "ValueRange",
     "Verification",
-    "__version__",
+    "WrongTypeError",
     "check",
     "convert",
     "derive",
     "generate",
     "inspect",
-    "open",
     "read_part",
     "release",
     "report",
@@ -132,10 +149,14 @@ def __getattr__(name: str) -> object:
     return module if _LAZY[name] == name else getattr(module, name)
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, "open", "__version__", "__all__", "__doc__", "__file__", "__name__", "__path__"])
+
+
 @_takes_convert_options()
 def convert(
     src: StrPath, out: StrPath, *, progress: Progress = None, **options: Unpack[ConvertOptions]
-) -> Manifest:
+) -> Lake:
     """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
 
     The keyword arguments are the options of ``tracelake convert``, which ``tracelake convert --help`` explains.
@@ -153,23 +174,25 @@ def convert(
     >>> sorted({event.kind for event in events})
     ['begun', 'finished', 'read', 'started']
     """
-    out = _path(out)
-    arguments = convert_arguments(options)
+    source, place = _path("src", src), _path("out", out)
+    arguments = _options.convert_arguments(options)
     with Watcher(progress) as watch:
-        made = _tracelake.convert([*arguments, "--", _path(src), out], watch)
-    return _results.manifest(out, made, watch.warnings)
+        made = _tracelake.convert([*arguments, "--", source, place], watch)
+    return _lake.lake(place, made, watch.warnings)
 
 
-def open(lake: StrPath) -> Manifest:
-    """The manifest of a finished lake, and ways to query it.
+def open(lake: StrPath) -> Lake:
+    """A finished lake on a disk, in a bucket or on a web server: a mapping of its tables, see :class:`Lake`.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
     >>> tracelake.open("lake") == lake
     True
+    >>> tracelake.open("lake")["job_events"].to_polars(columns=["event_type"], named=True)["event_type"][0]
+    'SUBMIT'
     """
-    path = _path(lake)
-    return _results.manifest(path, _tracelake.manifest(path))
+    path = _path("lake", lake)
+    return _lake.lake(path, _tracelake.manifest(path))
 
 
 def verify(
@@ -188,11 +211,10 @@ def verify(
     >>> tracelake.verify("lake", source="trace").findings
     ()
     """
-    threads = _threads(threads)
+    path, number = _path("lake", lake), _threads(threads)
+    other = None if source is None else _path("source", source)
     with Watcher(progress) as watch:
-        found = _tracelake.verify_lake(
-            _path(lake), None if source is None else _path(source), threads, watch
-        )
+        found = _tracelake.verify_lake(path, other, number, watch)
     return _results.verification(found)
 
 
@@ -203,7 +225,7 @@ def inspect(path: StrPath) -> Inventory:
     >>> tracelake.inspect("trace").what
     'source'
     """
-    return _results.inventory(_tracelake.inspect_path(_path(path)))
+    return _results.inventory(_tracelake.inspect_path(_path("path", path)))
 
 
 def release(
@@ -222,8 +244,9 @@ def release(
     >>> tracelake.release("lake", allow_missing=True).files
     ('README.md', 'croissant.json', 'datapackage.json', 'SHA256SUMS')
     """
-    path = _path(lake)
-    found = _tracelake.release_lake(path, bool(allow_missing), bool(allow_rejects), _threads(threads))
+    path = _path("lake", lake)
+    allowed = _bool("allow_missing", allow_missing), _bool("allow_rejects", allow_rejects)
+    found = _tracelake.release_lake(path, *allowed, _threads(threads))
     return _results.release(path, found)
 
 
@@ -238,7 +261,8 @@ def read_part(
     """Reads one published file without a lake, for any library that takes Arrow data.
 
     The result goes to ``polars.DataFrame``, ``pyarrow.table``, ``pandas.DataFrame.from_arrow`` or
-    ``duckdb.from_arrow``, once, and nothing is copied. With ``on_bad_row="reject"``, bad rows are
+    ``duckdb.from_arrow``, once, and nothing is copied. It is also a context manager and yields record batches of
+    pyarrow. With ``on_bad_row="reject"``, bad rows are
     left out and counted in :attr:`Reader.rejected`.
 
     Where the file is broken, the library that reads raises an error of its own with our message;
@@ -249,15 +273,15 @@ def read_part(
     >>> reader.columns
     ['time', 'machine_id', 'event_type', 'platform_id', 'cpus', 'memory']
     """
-    if on_bad_row not in ("fail", "reject"):
+    if _str("on_bad_row", on_bad_row) not in ("fail", "reject"):
         raise UsageError(f"on_bad_row: expected 'fail' or 'reject', not {on_bad_row!r}")
-    return _tracelake.read_part(
-        _path(path),
-        None if trace is None else _str("trace", trace),
-        None if table is None else _str("table", table),
-        on_bad_row == "reject",
-        _threads(threads),
-    )
+    place, rejects = _path("path", path), on_bad_row == "reject"
+    names = _options.optional_text("trace", trace), _options.optional_text("table", table)
+    try:
+        native = _tracelake.read_part(place, *names, rejects, _threads(threads))
+    except TracelakeError as error:
+        raise renamed(error, "tables", "table")
+    return Reader(native, place, *names)
 
 
 def generate(
@@ -275,15 +299,14 @@ def generate(
     >>> max(table.rows for table in made.tables)
     2000
     """
-    path = _path(out)
-    numbers = {"parts": (parts, 99_999), "rows": (rows, 2**63 - 1), "seed": (seed, 2**64 - 1)}
-    for name, (number, most) in numbers.items():
-        _int(name, number)
-        least = 0 if name == "seed" else 1
-        if not least <= number <= most:
-            raise UsageError(f"{name}: {number} is not from {least} to {most}")
+    name, path = _str("trace", trace), _path("out", out)
+    numbers = (
+        _options.number_within("parts", parts, 1, 99_999),
+        _options.number_within("rows", rows, 1, 2**63 - 1),
+        _options.number_within("seed", seed, 0, 2**64 - 1),
+    )
     with Watcher(progress) as watch:
-        made = _tracelake.generate(_str("trace", trace), path, parts, rows, seed, watch)
+        made = _tracelake.generate(name, path, *numbers, watch)
     return _results.generated(path, made)
 
 
@@ -309,21 +332,29 @@ def schema(trace: str, table: str | None = None) -> TraceSchema | TableSchema:
     >>> columns["event_type"].codes
     {0: 'ADD', 1: 'REMOVE', 2: 'UPDATE'}
     """
-    described = _results.trace_schema(
-        _tracelake.describe(_str("trace", trace), None if table is None else _str("table", table), "json")
-    )
+    described = _schema.trace_schema(_str("trace", trace), _options.optional_text("table", table))
     return described if table is None else described.tables[0]
 
 
-def scan(lake: StrPath, table: str) -> polars.LazyFrame:
-    """A table of a lake as a Polars LazyFrame; wants ``pip install 'tracelake[polars]'``.
+def scan(
+    lake: StrPath,
+    table: str,
+    *,
+    columns: str | Sequence[str] | None = None,
+    filter: FilterTuples | FilterTuple | polars.Expr | None = None,
+    named: bool = False,
+) -> polars.LazyFrame:
+    """A table of a lake as a Polars LazyFrame: ``open(lake)[table].scan(...)``.
+
+    Wants ``pip install 'tracelake[polars]'``. See :class:`Table` for the keyword arguments.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
     >>> tracelake.scan("lake", "machine_events").collect_schema().names()[-1]
     'file_number'
     """
-    return open(lake).scan(_str("table", table))
+    name, is_named = _str("table", table), _bool("named", named)
+    return open(lake).scan(name, columns=columns, filter=filter, named=is_named)
 
 
 def check(
@@ -352,15 +383,11 @@ def check(
     """
     from . import _checks, _queries
 
-    path = _path(lake)
-    return _checks.check(
-        _queries.Lake(path, cell),
-        only=only,
-        allow_missing=allow_missing,
-        memory=memory,
-        threads=_threads(threads),
-        watch=watch,
-    )
+    if watch is not None and not callable(watch):
+        raise wrong_type("watch", "a function", watch)
+    options = _limits(memory, threads) | {"allow_missing": _bool("allow_missing", allow_missing)}
+    queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
+    return _checks.check(queried, only=only, watch=watch, **options)
 
 
 def report(
@@ -384,8 +411,10 @@ def report(
     """
     from . import _queries, _report
 
-    page = _files.on_disk("out", _path(out))
-    return _report.report(_queries.Lake(_path(lake), cell), page, memory=memory, threads=_threads(threads))
+    page, options = _files.on_disk("out", _path("out", out)), _limits(memory, threads)
+    queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
+    with writing(page):
+        return _report.report(queried, page, **options)
 
 
 def derive(
@@ -413,12 +442,12 @@ def derive(
     """
     from . import _derive, _queries
 
-    directory = _files.on_disk("out", _path(out))
-    return _derive.derive(
-        _queries.Lake(_path(lake), cell),
-        directory,
-        tables=tables,
-        allow_missing=allow_missing,
-        memory=memory,
-        threads=_threads(threads),
-    )
+    directory = _files.on_disk("out", _path("out", out))
+    options = _limits(memory, threads) | {"allow_missing": _bool("allow_missing", allow_missing)}
+    queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
+    with writing(directory):
+        return _derive.derive(queried, directory, tables=tables, **options)
+
+
+def _limits(memory: str | int | None, threads: int | None) -> dict[str, Any]:
+    return {"memory": _options.size("memory", memory), "threads": _threads(threads)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
-from . import _queries, _results
+from . import _errors, _files, _queries, _show
 
 if TYPE_CHECKING:
     import polars
@@ -39,7 +39,7 @@ class Finding:
 
     def __str__(self) -> str:
         place = ", ".join(f"{name}={value}" for name, value in self.example.items())
-        return f"{_results.count(self.violations)} x {self.finding}, such as {place}"
+        return f"{_show.count(self.violations)} x {self.finding}, such as {place}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class CheckReport:
         for result in self.results:
             if result.name == name:
                 return result
-        raise KeyError(name)
+        raise _errors.unknown("there is no check", str(name), [result.name for result in self.results])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -159,7 +159,7 @@ class CheckReport:
         try:
             import polars
         except ImportError as missing:
-            raise _results.missing_extra("polars", "polars") from missing
+            raise _errors.missing_extra("polars", "polars") from missing
         text = polars.String()
         names = ("check", "table", "status", "finding", "violations", "known", "example", "reason")
         schema = {name: polars.Int64() if name == "violations" else text for name in names}
@@ -171,7 +171,7 @@ class CheckReport:
         try:
             pandas: Any = importlib.import_module("pandas")
         except ImportError as missing:
-            raise _results.missing_extra("pandas") from missing
+            raise _errors.missing_extra("pandas") from missing
         return pandas.DataFrame(self.rows())
 
     def _counts(self) -> dict[str, int]:
@@ -181,7 +181,7 @@ class CheckReport:
     def _title(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
         cell = "" if self.cell is None else f", cell {self.cell}"
-        return f"{len(self)} checks of {self.trace}{cell} in {self.path}: {counts}"
+        return f"{len(self)} checks of {self.trace}{cell} in {_files.shown(self.path)}: {counts}"
 
     def __repr__(self) -> str:
         lines = [self._title()]

@@ -11,7 +11,7 @@ from types import FrameType
 
 import tracelake
 
-from . import _checks, _results
+from . import _checks, _files, _show
 from ._errors import TracelakeError
 
 #: The data break a promise, as a bad row does.
@@ -113,7 +113,7 @@ def _allow_missing(command: argparse.ArgumentParser, meaning: str) -> None:
 
 def _check(asked: argparse.Namespace) -> int:
     fail_on = _checks.fail_on(asked.fail_on)
-    show = _show if sys.stderr.isatty() else None
+    show = _show_result if sys.stderr.isatty() else None
     report = tracelake.check(
         asked.lake,
         cell=asked.cell,
@@ -131,8 +131,8 @@ def _check(asked: argparse.Namespace) -> int:
 
 def _report(asked: argparse.Namespace) -> int:
     made = tracelake.report(asked.lake, asked.out, cell=asked.cell, memory=asked.memory, threads=asked.threads)
-    size = _results.size(made.bytes)
-    print(f"{made.path}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
+    size = _show.size(made.bytes)
+    print(f"{_files.shown(made.path)}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
     return 0
 
 
@@ -150,5 +150,5 @@ def _derive(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _show(result: tracelake.CheckResult) -> None:
+def _show_result(result: tracelake.CheckResult) -> None:
     print(f"\r\x1b[K{result.name}: {result.status}", end="", file=sys.stderr, flush=True)

@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _files, _queries, _results, _tracelake
+from . import _errors, _files, _queries, _show, _tracelake
 from ._errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ class DerivedTable:
     sha256: str
 
 
-@dataclass(frozen=True, repr=False)
-class DerivedLake:
-    """Derived tables, and what they were made from."""
+@dataclass(frozen=True, eq=False, repr=False)
+class DerivedLake(Mapping[str, DerivedTable]):
+    """Derived tables by their names, and what they were made from."""
 
-    #: The directory.
+    #: The directory, absolute.
     path: str
     trace: str
     #: The version of tracelake.
@@ -57,18 +56,29 @@ class DerivedLake:
     root: str = ""
 
     def __getitem__(self, table: str) -> DerivedTable:
-        """The table of a name."""
         for one in self.tables:
             if one.name == table:
                 return one
-        raise KeyError(table)
+        raise _errors.unknown(f"{self.path} has no table", str(table), list(self))
+
+    def __iter__(self) -> Iterator[str]:
+        return (table.name for table in self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __eq__(self, other: object) -> bool:
+        return self.path == other.path if isinstance(other, DerivedLake) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.path)
 
     def duckdb(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with a view of each table."""
         try:
             import duckdb
         except ImportError as missing:
-            raise _results.missing_extra("duckdb", "duckdb") from missing
+            raise _errors.missing_extra("duckdb", "duckdb") from missing
         connection = duckdb.connect()
         for table in self.tables:
             file = _files.sql_list([os.path.join(self.root, *table.path.split("/"))])
@@ -78,19 +88,20 @@ class DerivedLake:
         return connection
 
     def _lines(self) -> list[str]:
-        lines = [f"{one.name}: {_results.count(one.rows)} rows" for one in self.tables]
+        lines = [f"{one.name}: {_show.count(one.rows)} rows" for one in self.tables]
         return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
 
     def _title(self) -> str:
         cell = "" if self.cell is None else f", cell {self.cell}"
-        return f"Tables derived from {self.trace}{cell} in {self.path}, by {self.engine} {self.engine_version}"
+        return f"Tables derived from {self.trace}{cell} in {_files.shown(self.path)}, by {self.engine} {self.engine_version}"
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {line}" for line in self._lines())])
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
-        return f"<p>{escape(self._title())}</p><ul>{items}</ul>"
+        rows = [[one.name, _show.count(one.rows)] for one in self.tables]
+        rows += [[name, f"skipped, {reason}"] for name, reason in self.skipped.items()]
+        return _show.html_table(self._title(), ["table", " rows"], rows)
 
 
 def derive(
@@ -126,7 +137,7 @@ def derive(
         with _queries.engine(lake, memory, threads) as engine:
             facts = _facts(lake, engine)
             made = [_write(said[name], engine, staging, facts) for name in names if name not in skipped]
-        derived = DerivedLake(path=out, **facts, tables=tuple(made), skipped=skipped, root=root)
+        derived = DerivedLake(path=root, **facts, tables=tuple(made), skipped=skipped, root=root)
         _note(derived, said, staging)
         if os.path.isdir(root):
             os.rmdir(root)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from . import _results
+from . import _errors, _show
 
 #: What is drawn in a placeholder's colour gets that of the page, which differs in light and dark.
 _TEXT, _GRID = "#010203", "#040506"
@@ -120,7 +120,7 @@ def need_matplotlib() -> Any:
         for module in ("figure", "ticker"):
             importlib.import_module(f"matplotlib.{module}")
     except ImportError as missing:
-        raise _results.missing_extra("matplotlib", "report") from missing
+        raise _errors.missing_extra("matplotlib", "report") from missing
     return matplotlib
 
 
@@ -146,7 +146,7 @@ def number(value: float) -> str:
     ('1,234,567', '0.123457', '12,345.7')
     """
     if value == int(value) and abs(value) < 1e15:
-        return _results.count(int(value))
+        return _show.count(int(value))
     return f"{value:,.6g}" if 1e-4 < abs(value) < 1e15 else f"{value:.6g}"
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ._errors import CorruptInputError, FailedError, TracelakeError, UsageError
+from ._errors import CorruptInputError, UsageError, missing_file
 
 if TYPE_CHECKING:
-    from ._results import Manifest, PartFacts, TableFacts
+    from ._table import PartFacts, Table
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -35,31 +35,38 @@ def on_disk(name: str, path: str) -> str:
     return path
 
 
-def of_table(lake: Manifest, facts: TableFacts) -> list[str]:
+def shown(path: str) -> str:
+    """An absolute path for people: relative if it is below the current directory."""
+    here = os.getcwd()
+    return os.path.relpath(path, here) if not is_url(path) and path.startswith(here + os.sep) else path
+
+
+def of_table(table: Table) -> list[str]:
     """The files of a table in the order of the manifest, absolute.
 
     The path of each says its part and cell, as the manifest does, so both may be read from it. Raises
-    :class:`CorruptInputError` where it doesn't, and :class:`FailedError` if a file on disk is missing.
+    :class:`CorruptInputError` where it doesn't, and :class:`MissingFileError` if a file on disk is missing.
     """
-    is_hive = lake.options["layout"] == "hive"
-    files = [below(lake.root, _checked(lake, facts.name, part, is_hive)) for part in facts.parts]
-    if not is_url(lake.root):
+    files = [below(table.root, _checked(table, part)) for part in table.parts]
+    if not is_url(table.root):
         for file in files:
             if not os.path.isfile(file):
-                reason = "the manifest names this file, but it is missing"
-                raise _error(FailedError, file, reason, "verify the lake")
+                raise missing_file(file, "the manifest names this file, but it is missing", "verify the lake")
     return files
 
 
-def _checked(lake: Manifest, table: str, part: PartFacts, is_hive: bool) -> str:
+def _checked(table: Table, part: PartFacts) -> str:
     """The path of a part, relative to the lake."""
     cell = [] if part.cell is None else [f"cell={part.cell}"]
-    number = [f"file_number={part.file_number}"] if is_hive else []
+    number = [f"file_number={part.file_number}"] if table.layout == "hive" else []
     directory, _, name = part.output.path.rpartition("/")
     is_name = re.fullmatch(rf"part-{part.file_number:05}(-of-[0-9]+)?\.(parquet|arrow)", name)
-    if directory != "/".join([table, *cell, *number]) or is_name is None:
-        reason = f"the manifest gives part {part.file_number} of {table} another path than its facts"
-        raise _error(CorruptInputError, below(lake.root, part.output.path), reason, "verify the lake")
+    if directory != "/".join([table.name, *cell, *number]) or is_name is None:
+        file = below(table.root, part.output.path)
+        reason = f"the manifest gives part {part.file_number} of {table.name} another path than its facts"
+        error = CorruptInputError(f"{file}: {reason}; verify the lake")
+        error.path, error.hint = file, "verify the lake"
+        raise error
     return part.output.path
 
 
@@ -70,12 +77,6 @@ def below(root: str, path: str) -> str:
     # What follows a question mark is about the server, whatever file is asked for.
     place, mark, query = root.partition("?") if root.lower().startswith("http") else (root, "", "")
     return f"{place.rstrip('/')}/{path}{mark}{query}"
-
-
-def _error(kind: type[TracelakeError], path: str, reason: str, hint: str) -> TracelakeError:
-    error = kind(f"{path}: {reason}; {hint}")
-    error.path, error.hint = path, hint
-    return error
 
 
 def sql_list(files: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Keyword arguments of the package as options of the command line."""
+"""Arguments of the package: refused by name if their type is wrong, and written as options of the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from ._convert_options import OPTIONS, ConvertOptions
-from ._errors import UsageError
+from ._errors import UsageError, WrongTypeError, wrong_type
 from ._paths import StrPath
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -19,14 +19,14 @@ def convert_arguments(options: Mapping[str, object]) -> list[str]:
     arguments: list[str] = []
     for name, value in options.items():
         if name not in OPTIONS:
-            raise TypeError(f"convert() got an unexpected keyword argument '{name}'")
+            raise WrongTypeError(f"convert() got an unexpected keyword argument '{name}'")
         if value is None:
             continue
         option = f"--{name.replace('_', '-')}"
         kind, _ = OPTIONS[name]
         if kind != "switch":
             arguments.append(f"{option}={_WRITERS[kind](name, value)}")
-        elif value:
+        elif switch(name, value):
             arguments.append(option)
     return arguments
 
@@ -62,68 +62,88 @@ def _annotations() -> Mapping[str, object]:
     return {name: getattr(kind, "__forward_arg__", kind) for name, kind in kinds}
 
 
-def path(value: StrPath) -> str:
+def path(name: str, value: object) -> str:
     """A path as text, with the home directory in place of ``~``."""
-    return os.path.expanduser(os.fsdecode(os.fspath(value)))
-
-
-def _path(name: str, value: object) -> str:
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name}: expected a path, not {type(value).__name__}")
-    return path(cast(StrPath, value))
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise wrong_type(name, "a path", value)
+    return os.path.expanduser(os.fsdecode(cast(StrPath, value)))
 
 
 def text(name: str, value: object) -> str:
+    """A text."""
     if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a str, not {type(value).__name__}")
+        raise wrong_type(name, "a str", value)
     return value
 
 
-def _names(name: str, value: Any) -> str:
-    """A name or several, as the command line takes them."""
+def optional_text(name: str, value: object) -> str | None:
+    """A text, or ``None``."""
+    return None if value is None else text(name, value)
+
+
+def switch(name: str, value: object) -> bool:
+    """``True`` or ``False``, and nothing that would only be taken for one."""
+    if not isinstance(value, bool):
+        raise wrong_type(name, "True or False", value)
+    return value
+
+
+def names(name: str, value: object) -> list[str]:
+    """A name or several."""
     if isinstance(value, str):
-        return value
-    return ",".join(text(name, one) for one in _several(name, value))
+        return [value]
+    return [text(name, one) for one in _several(name, value)]
+
+
+def _joined(name: str, value: object) -> str:
+    """A name or several, as the command line takes them."""
+    return ",".join(names(name, value))
 
 
 def _several(name: str, value: object) -> Iterable[object]:
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{name}: expected one or several, not {type(value).__name__}")
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, dict)):
+        raise wrong_type(name, "one or several", cast(Any, value))
     return cast("Iterable[object]", value)
 
 
-def integer(name: str, value: object) -> str:
+def number(name: str, value: object) -> int:
+    """An integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: expected an int, not {type(value).__name__}")
-    return str(value)
+        raise wrong_type(name, "an int", value)
+    return value
+
+
+def number_within(name: str, value: object, least: int, most: int) -> int:
+    """An integer in a range."""
+    found = number(name, value)
+    if not least <= found <= most:
+        raise UsageError(f"{name}: {found} is not from {least} to {most}")
+    return found
+
+
+def thread_count(threads: object) -> int | None:
+    """A number of threads, or ``None``."""
+    return None if threads is None else number_within("threads", threads, 1, 1024)
+
+
+def size(name: str, value: object) -> str | int | None:
+    """A size such as ``"2GiB"``, a number of bytes, or ``None``."""
+    return value if value is None or isinstance(value, str) else number(name, value)
 
 
 def _part_numbers(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     numbers = [value] if isinstance(value, int) else _several(name, value)
-    return ",".join(integer(name, number) for number in numbers)
-
-
-def _size(name: str, value: object) -> str:
-    return value if isinstance(value, str) else integer(name, value)
-
-
-def thread_count(threads: int | None) -> int | None:
-    if threads is None:
-        return None
-    integer("threads", threads)
-    if not 1 <= threads <= 1024:
-        raise UsageError(f"threads: {threads} is not from 1 to 1024")
-    return threads
+    return ",".join(str(number(name, one)) for one in numbers)
 
 
 #: How values are written, by the names of `OPTIONS`.
 _WRITERS: dict[str, Callable[[str, Any], str]] = {
-    "integer": integer,
-    "names": _names,
+    "integer": lambda name, value: str(number(name, value)),
+    "names": _joined,
     "part_numbers": _part_numbers,
-    "path": _path,
-    "size": _size,
+    "path": path,
+    "size": lambda name, value: str(size(name, value)),
     "text": text,
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TextIO, Union
+
+from ._errors import TracelakeError, UsageError, WrongTypeError
 
 Kind = Literal[
     "begun", "started", "read", "finished", "kept", "verified", "warning", "generated"
@@ -44,6 +47,11 @@ Callback = Callable[[Event], object]
 Progress = Union[Callback, Literal["auto", "bar", "text", "none"], bool, None]
 
 
+#: Says what happens to whoever listens: warnings, and finished parts as INFO. Without a handler, it prints nothing.
+_LOGGER = logging.getLogger("tracelake")
+_LOGGER.addHandler(logging.NullHandler())
+
+
 class Watch(Protocol):
     """What the extension module calls."""
 
@@ -61,6 +69,7 @@ class Watcher:
         event = Event(kind, **fields)
         if event.text is not None:
             self.warnings.append(event.text)
+        _log(event)
         self._show(event)
 
     def __enter__(self) -> Watcher:
@@ -92,10 +101,13 @@ def _shower(progress: Progress) -> tuple[Callback, Callable[[], None]]:
     elif progress == "text":
         return _print_lines, _nothing
     else:
-        raise TypeError(
-            f"progress: expected a callable, 'auto', 'bar', 'text', 'none', a bool or None, not {progress!r}"
-        )
+        raise _refused(progress)
     return line.show, line.end
+
+
+def _refused(progress: object) -> TracelakeError:
+    kind = UsageError if isinstance(progress, str) else WrongTypeError
+    return kind(f"progress: expected a function, 'auto', 'bar', 'text', 'none', a bool or None, not {progress!r}")
 
 
 def _notebook() -> Callable[[str], None] | None:
@@ -161,11 +173,28 @@ def _part(event: Event) -> str:
     return f"{event.table} {event.file_number}{of_cell}"
 
 
-def _print_lines(event: Event) -> None:
+def _line(event: Event) -> str | None:
+    """A part that is done, in words."""
     if event.kind == "finished":
         rejected = f", {event.rejected:,} rejected" if event.rejected else ""
-        print(f"{_part(event)}: {event.rows:,} rows{rejected}", file=sys.stderr)
-    elif event.kind == "kept":
-        print(f"{_part(event)}: {event.rows:,} rows, kept", file=sys.stderr)
-    elif event.kind == "warning":
-        print(f"warning: {event.text}", file=sys.stderr)
+        return f"{_part(event)}: {event.rows:,} rows{rejected}"
+    if event.kind in ("kept", "verified"):
+        return f"{_part(event)}: {event.rows:,} rows, {event.kind}"
+    return None
+
+
+def _print_lines(event: Event) -> None:
+    line = f"warning: {event.text}" if event.kind == "warning" else _line(event)
+    if line is not None and event.kind != "verified":
+        print(line, file=sys.stderr)
+
+
+def _log(event: Event) -> None:
+    if event.kind == "warning":
+        _LOGGER.warning("%s", event.text)
+    elif event.kind == "started":
+        _LOGGER.debug("%s: started", _part(event))
+    else:
+        line = _line(event)
+        if line is not None:
+            _LOGGER.info("%s", line)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _files, _results, _tracelake
+from . import _errors, _files, _lake, _options, _results, _show, _table, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ class Lake:
     def __init__(self, path: str, cell: str | None = None) -> None:
         if _files.is_url(path):
             raise UsageError(f"{path}: checks, reports and derived tables need a lake on a disk; copy it there first")
-        self.manifest = _results.manifest(path, _tracelake.manifest(path))
+        self.manifest = _lake.lake(path, _tracelake.manifest(path))
         #: The cell that queries are about; ``None`` in a lake without cells.
         self.cell = _cell(self.manifest, cell)
         self.manifest = _of_cell(self.manifest, self.cell)
         if self.manifest.options.get("format") == "arrow":
-            raise UsageError(f"{path}: DuckDB reads no Arrow files; convert with format='parquet'")
+            raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
         self.inventory = _results.inventory(_tracelake.inspect_path(path))
         self.said = described(self.manifest.trace)
         self._tables = {facts.name: facts for facts in self.manifest.tables}
@@ -72,11 +72,11 @@ class Lake:
         )
         self._inventories = {one.name: one for one in self.inventory.tables}
         self._files = {
-            facts.name: dict(zip((part.file_number for part in facts.parts), _files.of_table(self.manifest, facts)))
+            facts.name: dict(zip((part.file_number for part in facts.parts), _files.of_table(facts)))
             for facts in self.manifest.tables
         }
 
-    def parts(self, table: str) -> tuple[_results.PartFacts, ...]:
+    def parts(self, table: str) -> tuple[_table.PartFacts, ...]:
         """The parts of a table, by file number; none if the lake doesn't have it."""
         facts = self._tables.get(table)
         return () if facts is None else tuple(sorted(facts.parts, key=lambda part: part.file_number))
@@ -110,12 +110,12 @@ class Lake:
     def _incomplete(self, table: str) -> str | None:
         inventory = self._inventories[table]
         if missing := len(inventory.missing):
-            return "1 part is missing" if missing == 1 else f"{_results.count(missing)} parts are missing"
+            return "1 part is missing" if missing == 1 else f"{_show.count(missing)} parts are missing"
         if self.manifest.synthetic:
             return None
         published, more = inventory.published_rows, inventory.more_than_published
         if published is not None and more is not None and published + more < COMPLETE * published:
-            return f"the lake has {_results.count(published + more)} of {_results.count(published)} rows"
+            return f"the lake has {_show.count(published + more)} of {_show.count(published)} rows"
         return None
 
     def groups_of_parts(self, table: str) -> Iterator[set[int]]:
@@ -138,7 +138,7 @@ class Lake:
         return _files.sql_list(file for number, file in files if numbers is None or number in numbers)
 
 
-def _cell(manifest: _results.Manifest, asked: str | None) -> str | None:
+def _cell(manifest: _lake.Lake, asked: str | None) -> str | None:
     """The cell to query: IDs are unique only within one, so queries never see several."""
     cells = manifest.cells
     if asked is None and len(cells) > 1:
@@ -154,11 +154,11 @@ def _cell(manifest: _results.Manifest, asked: str | None) -> str | None:
     return asked
 
 
-def _of_cell(manifest: _results.Manifest, cell: str | None) -> _results.Manifest:
+def _of_cell(manifest: _lake.Lake, cell: str | None) -> _lake.Lake:
     """The manifest with the parts of one cell."""
     if cell is None:
         return manifest
-    tables: list[_results.TableFacts] = []
+    tables: list[_table.Table] = []
     for facts in manifest.tables:
         parts = tuple(part for part in facts.parts if part.cell == cell)
         if parts:
@@ -238,7 +238,7 @@ def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generat
     try:
         import duckdb
     except ImportError as missing:
-        raise _results.missing_extra("duckdb", "check") from missing
+        raise _errors.missing_extra("duckdb", "check") from missing
     with tempfile.TemporaryDirectory(prefix="tracelake-") as directory:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": size(memory),
@@ -248,7 +248,9 @@ def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generat
         if threads is not None:
             config["threads"] = threads
         with duckdb.connect(config=config) as connection:
-            connection.execute("SET enable_progress_bar = false")
+            # In a notebook without ipywidgets, there is no bar, and DuckDB refuses to be told so.
+            with suppress(duckdb.InvalidInputException):
+                connection.execute("SET enable_progress_bar = false")
             yield Engine(connection, lake)
 
 
@@ -272,11 +274,11 @@ def size(memory: str | int | None) -> str:
     return f"{memory}B"
 
 
-def chosen(names: str | Iterable[str] | None, known: Sequence[str], what: str) -> list[str]:
+def chosen(names: object, known: Sequence[str], what: str) -> list[str]:
     """Names that were asked for, in the order in which they are known; all of them for ``None``."""
     if names is None:
         return list(known)
-    asked = {name.strip() for name in (names.split(",") if isinstance(names, str) else names)}
+    asked = {name.strip() for name in (names.split(",") if isinstance(names, str) else _options.names(what, names))}
     for name in sorted(asked):
         if name not in known:
             raise UsageError(f"there is no {what} '{name}'; known are {', '.join(known)}")

@@ -10,14 +10,15 @@ from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import Any
 
-from . import _checks, _figures, _queries, _results, _tracelake
-from ._errors import FailedError
+from . import _checks, _figures, _files, _queries, _show, _tracelake
+from ._errors import StorageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A page that was written."""
 
+    #: Its file, absolute.
     path: str
     #: Its size in bytes.
     bytes: int
@@ -28,6 +29,18 @@ class Report:
     #: What the checks found.
     checks: _checks.CheckReport
 
+    def _title(self) -> str:
+        return f"Report in {_files.shown(self.path)}, {_show.size(self.bytes)}"
+
+    def _rows(self) -> list[list[str]]:
+        return [[name, "drawn"] for name in self.figures] + [[name, reason] for name, reason in self.skipped.items()]
+
+    def __repr__(self) -> str:
+        return _show.text_table(self._title(), ["figure", ""], self._rows())
+
+    def _repr_html_(self) -> str:
+        return _show.html_table(self._title(), ["figure", ""], self._rows())
+
 
 def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
@@ -35,12 +48,12 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     _figures.need_matplotlib()
     directory = os.path.dirname(os.path.abspath(out))
     if os.path.isdir(out) or not os.path.isdir(directory):
-        raise FailedError(f"{out}: cannot be written; name a file in an existing directory")
+        raise StorageError(f"{out}: cannot be written; name a file in an existing directory")
     checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
     titles: dict[str, str] = {}
-    headline: list[tuple[str, str]] = [("rows", _results.count(lake.manifest.rows))]
+    headline: list[tuple[str, str]] = [("rows", _show.count(lake.manifest.rows))]
     colours = _figures.Colours(_event_types(lake))
     with _queries.engine(lake, memory, threads) as engine:
         for said in lake.said["figures"]:
@@ -67,7 +80,7 @@ def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: 
     sections["nulls"] = ("Empty values per column", nulls)
     text = _page(lake, headline, sections)
     _write(out, text)
-    return Report(out, len(text.encode()), tuple(drawn), skipped, checks)
+    return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped, checks)
 
 
 def _event_types(lake: _queries.Lake) -> list[str]:
@@ -84,7 +97,7 @@ def _note(lake: _queries.Lake, needs: Sequence[_queries.Need]) -> str:
     """How many of the parts a figure shows, if some are missing."""
     parts = {one.name: (one.parts, one.parts + len(one.missing)) for one in lake.inventory.tables}
     some = [
-        f"{_results.count(parts[need.table][0])} of {_results.count(parts[need.table][1])} parts of {need.table}"
+        f"{_show.count(parts[need.table][0])} of {_show.count(parts[need.table][1])} parts of {need.table}"
         for need in needs
         if parts[need.table][0] < parts[need.table][1]
     ]
@@ -115,7 +128,7 @@ def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Ma
         f"<style>{_STYLE}</style></head><body>"
         '<a class="skip" href="#main">Skip to the contents</a>'
         f"<header><h1>{escape(lake.said['title'])}</h1>"
-        f"<p>A lake of {_results.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
+        f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
         f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
         f"<footer><p>Made by {version}. Licence of the data: {escape(lake.said['licence'])}. Cite as: "
         f"{escape(lake.said['citation'])}</p></footer></body></html>\n"
@@ -128,8 +141,8 @@ def _lake(lake: _queries.Lake) -> str:
         ("Trace", f"{said['title']} ({manifest.trace})"),
         ("Converted by", f"{manifest.tool} {manifest.version}"),
         ("Options", ", ".join(f"{name} {value}" for name, value in manifest.options.items())),
-        ("Rows", _results.count(manifest.rows)),
-        ("Rejected rows", _results.count(manifest.rejected)),
+        ("Rows", _show.count(manifest.rows)),
+        ("Rejected rows", _show.count(manifest.rejected)),
     ]
     if lake.cell is not None:
         facts.insert(1, ("Cell", lake.cell))
@@ -144,12 +157,12 @@ def _lake(lake: _queries.Lake) -> str:
     rows = [
         [
             one.name,
-            _results.count(one.parts),
+            _show.count(one.parts),
             _runs(one.missing),
-            "" if one.rows is None else _results.count(one.rows),
-            "" if one.published_rows is None or manifest.synthetic else _results.count(one.published_rows),
-            "" if one.rejected is None else _results.count(one.rejected),
-            _results.size(one.bytes),
+            "" if one.rows is None else _show.count(one.rows),
+            "" if one.published_rows is None or manifest.synthetic else _show.count(one.published_rows),
+            "" if one.rejected is None else _show.count(one.rejected),
+            _show.size(one.bytes),
             _moment(lake, one.name, one.time_min),
             _moment(lake, one.name, one.time_max),
         ]
@@ -195,7 +208,7 @@ def _runs(numbers: Sequence[int]) -> str:
             runs.append([number, number])
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
     shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
-    return f"{_results.count(len(numbers))}: {shown}"
+    return f"{_show.count(len(numbers))}: {shown}"
 
 
 def _check_section(checks: _checks.CheckReport) -> str:
@@ -253,7 +266,7 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
         if not any(row["values"] for row in rows):
             continue
         cells = [
-            [row["name"], _results.count(int(row["values"])), _results.count(int(row["nulls"] or 0)), _share(row)]
+            [row["name"], _show.count(int(row["values"])), _show.count(int(row["nulls"] or 0)), _share(row)]
             for row in rows
         ]
         table = _figures.table(f"Empty values of {facts.name}", ["column", "rows", "empty", "share"], cells)

@@ -2,11 +2,33 @@
 
 import os
 from collections.abc import Sequence
+from typing import final
 
 from ._errors import TracelakeError
 from ._progress import Watch
 
 __version__: str
+__all__ = [
+    "Reader",
+    "__version__",
+    "arrow_schema",
+    "commit",
+    "convert",
+    "describe",
+    "duckdb_views",
+    "facts",
+    "generate",
+    "inspect_path",
+    "main",
+    "manifest",
+    "panic",
+    "prepare",
+    "read_part",
+    "release_lake",
+    "spark_named",
+    "traces",
+    "verify_lake",
+]
 
 def main(arguments: Sequence[str]) -> int: ...
 def convert(arguments: Sequence[str], watch: Watch | None) -> str: ...
@@ -42,6 +64,7 @@ def read_part(
     threads: int | None,
 ) -> Reader: ...
 
+@final
 class Reader:
     """One published file, to be read once as Arrow record batches by any Arrow library."""
 

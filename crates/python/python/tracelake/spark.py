@@ -16,9 +16,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from . import _files, _results, _tracelake
-from ._errors import FailedError, RefusedError, TracelakeError, UsageError, from_code
-from ._options import convert_arguments, path, takes_convert_options, text
+from . import _files, _lake, _tracelake
+from ._errors import FailedError, RefusedError, TracelakeError, UsageError, WrongTypeError, from_code
+from ._options import convert_arguments, number, path, switch, takes_convert_options, text
 from ._paths import StrPath
 from ._progress import Progress, Watcher
 
@@ -47,26 +47,26 @@ _SCHEMA = "shard int, facts string, error string"
 def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
     """A table of a lake as a ``DataFrame`` of a ``SparkSession``, from the files that the manifest names.
 
-    It has ``cell`` where the lake has cells, and ``file_number`` where the layout is ``hive``; only the files of
+    It has ``cell`` where the lake has cells, and ``file_number``; in the layout ``hive``, only the files of
     those that you ask for are read. With ``named``, codes are shown as their names, times as seconds and
     timestamps, and special values as NULL.
     """
-    place = path(lake)
-    manifest = _results.manifest(place, _tracelake.manifest(place))
-    if manifest.options.get("format") == "arrow":
+    place, name, is_named = path("lake", lake), text("table", table), switch("named", named)
+    found = _lake.lake(place, _tracelake.manifest(place))[name]
+    if found.format == "arrow":
         raise UsageError("Spark reads no Arrow files; convert with format='parquet'")
-    facts = manifest._facts(text("table", table))
-    files = [_files.hadoop_pattern(file) for file in _files.of_table(manifest, facts)]
-    partitions = {"cell": "string"} if manifest.cells else {}
-    if manifest.options["layout"] == "hive":
-        partitions["file_number"] = "integer"
+    files = [_files.hadoop_pattern(file) for file in found.files]
     # Spark guesses the types of partition columns unless the schema has them.
     schema = spark.read.parquet(files[0]).schema
-    for name, kind in partitions.items():
-        schema = schema.add(name, kind)
-    base = _files.hadoop_path(_files.below(manifest.root, facts.name))
+    in_directories = [name for name in found.partitions if name == "cell" or found.layout == "hive"]
+    for one in in_directories:
+        schema = schema.add(one, "string" if one == "cell" else "integer")
+    base = _files.hadoop_path(_files.below(found.root, found.name))
     frame = spark.read.schema(schema).option("basePath", base).parquet(*files)
-    return frame.selectExpr(*_tracelake.spark_named(manifest.trace, facts.name), *partitions) if named else frame
+    if found.layout == "flat":
+        number_of = "CAST(regexp_extract(_metadata.file_name, '^part-([0-9]+)', 1) AS INT) AS file_number"
+        frame = frame.selectExpr("*", number_of)
+    return frame.selectExpr(*_tracelake.spark_named(found.trace, found.name), *found.partitions) if is_named else frame
 
 
 @takes_convert_options("overwrite", threads=1)
@@ -78,7 +78,7 @@ def convert(
     shards: int | None = None,
     progress: Progress = None,
     **options: Unpack[ConvertOptions],
-) -> _results.Manifest:
+) -> _lake.Lake:
     """Converts a downloaded trace into a lake on the machines of a ``SparkSession``, or resumes.
 
     The lake has the same bytes as one made by ``tracelake.convert``. Parts that are finished stay, whatever
@@ -89,12 +89,14 @@ def convert(
     ``tracelake.convert``, but for ``overwrite``.
     """
     if "overwrite" in options:
-        raise TypeError("convert() on Spark can't overwrite a lake")
-    source, lake = _everywhere(src), _everywhere(out)
+        raise WrongTypeError("convert() on Spark can't overwrite a lake")
+    source, lake = _everywhere("src", src), _everywhere("out", out)
     checksums = options.get("checksums")
     if checksums not in (None, "none"):
-        options["checksums"] = _everywhere(checksums)
-    take_over = options.pop("take_over", False)
+        options["checksums"] = _everywhere("checksums", checksums)
+    take_over = switch("take_over", options.pop("take_over", False))
+    if shards is not None:
+        number("shards", shards)
     options.setdefault("threads", 1)
     arguments = convert_arguments(options)
     places = ["--", source, lake]
@@ -106,13 +108,13 @@ def convert(
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
         made = _tracelake.commit(lake, _PATIENCE, options.get("max_rejects"), None)
-    return _results.manifest(lake, made, watch.warnings)
+    return _lake.lake(lake, made, watch.warnings)
 
 
-def _everywhere(place: StrPath) -> str:
+def _everywhere(name: str, place: StrPath) -> str:
     """A path that doesn't depend on the directory of a process."""
-    place = path(place)
-    return place if "://" in place else os.path.abspath(place)
+    given = path(name, place)
+    return given if "://" in given else os.path.abspath(given)
 
 
 def _task(

@@ -30,14 +30,13 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     facts.set_item("field", field)?;
     facts.set_item("value", error.value())?;
     facts.set_item("hint", error.advice())?;
+    facts.set_item("cause", operating_system(py, error))?;
     let made = py.import("tracelake._errors")?.call_method(
         "from_code",
         (error.kind().exit_code(), error.to_string()),
         Some(&facts),
     )?;
-    let made = PyErr::from_value(made);
-    made.set_cause(py, operating_system(error));
-    Ok(made)
+    Ok(PyErr::from_value(made))
 }
 
 /// Like [`exception`], or what was raised instead.
@@ -48,13 +47,15 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
 /// The number of [`io::ErrorKind::NotFound`], from which Python makes a `FileNotFoundError`, on all systems.
 const ENOENT: i32 = 2;
 
-/// The error of the operating system, as Python would say it.
-fn operating_system(error: &Error) -> Option<PyErr> {
-    let cause = error.source()?.downcast_ref::<io::Error>()?;
+/// The error of the operating system that is among the causes, as Python would say it.
+fn operating_system(py: Python<'_>, error: &Error) -> Option<Py<PyAny>> {
+    let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let cause = causes.find_map(|cause| cause.downcast_ref::<io::Error>())?;
     let number = match (cause.raw_os_error(), cause.kind()) {
         (Some(number), _) => number,
         (None, io::ErrorKind::NotFound) => ENOENT,
         (None, _) => return None,
     };
-    Some(PyOSError::new_err((number, cause.to_string())))
+    let cause = PyOSError::new_err((number, cause.to_string()));
+    Some(cause.into_value(py).into_any())
 }
