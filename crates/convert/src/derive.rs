@@ -6,6 +6,7 @@ use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_encode::cell::{Cell, Row};
+use tracelake_encode::column_values::RowValues;
 use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
@@ -39,7 +40,7 @@ pub(crate) fn derive<W: Write + Send>(
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
-    let mut builder = BlockBuilder::of_cells(&derived.table, &schema, &file, encoding);
+    let mut builder = BlockBuilder::of_rows(&derived.table, &schema, &file, encoding);
     let mut rows_not_derived = 0;
     for batch in open(derived, input, encoding.format())? {
         tick()?;
@@ -53,7 +54,9 @@ pub(crate) fn derive<W: Write + Send>(
         {
             file.write(full)?;
         }
-        builder.push_cells(&made)?;
+        let mut rows = RowValues::new(derived.table.columns);
+        made.iter().for_each(|row| rows.push(row));
+        builder.push_rows(rows)?;
     }
     while let Some(last) = builder.finish()? {
         file.write(last)?;

@@ -1,6 +1,6 @@
 //! Rows to Parquet and Arrow files, in memory: [`split`] finds records and fields, [`value`] parses them, and
 //! [`output`] collects them in row groups or record batches. Tables with structs and lists take the way of
-//! [`json`], [`quoted`] and [`cell`].
+//! [`json`], [`quoted`] and [`column_values`].
 //!
 //! The value of a plain field passes through these hands: `split::Records` has its offsets, `column::LookUp` finds it
 //! in the dictionary of its row group or parses it, `column::page` holds its index, `column::encode` packs the
@@ -22,6 +22,7 @@ pub mod arrow_file;
 pub mod batch;
 pub mod cell;
 mod column;
+pub mod column_values;
 pub mod json;
 pub mod limits;
 mod nested;

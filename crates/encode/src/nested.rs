@@ -1,4 +1,4 @@
-//! Rows of cells to column chunks, by the Parquet crate's own writers. Memory only.
+//! Rows with structs and lists to column chunks, by the Parquet crate's own writers. Memory only.
 //!
 //! A struct or a list becomes one column chunk for each of its leaves. The crate knows their definition
 //! and repetition levels, so it gets the rows as Arrow arrays.
@@ -14,13 +14,12 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 use tracelake_schema::Table;
 
-use crate::batch::array;
-use crate::cell::{Cell, Row};
+use crate::column_values::{ColumnValues, RowValues, Values};
 use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES};
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// Builds row groups from the cells of one table.
+/// Builds row groups from the rows of one table.
 ///
 /// # Memory
 /// The encoded row group, at most 64 MiB, and the arrays of the current chunk.
@@ -87,7 +86,7 @@ impl NestedRowGroupBuilder {
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub(crate) fn push(&mut self, rows: &[Row]) -> Result<()> {
+    pub(crate) fn push(&mut self, rows: RowValues) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -95,28 +94,38 @@ impl NestedRowGroupBuilder {
             self.begin()?;
             self.last = self.time.map(|_| i64::MIN);
         }
-        let columns = self.columns.par_iter_mut().enumerate();
-        columns.try_for_each(|(index, column)| {
-            let cells: Vec<&Cell> = rows.iter().map(|row| &row.cells[index]).collect();
-            let array = array(column.field.data_type(), &cells)?;
+        self.rows += rows.len();
+        self.sentinels_mapped += rows.mapped;
+        self.add_times(&rows);
+        let columns = self.columns.par_iter_mut().zip(rows.columns);
+        columns.try_for_each(|(column, values)| {
+            let array = values.into_array(column.field.data_type())?;
             column.bytes += array.to_data().get_slice_memory_size()?;
             let leaves = compute_leaves(&column.field, &array)?;
             let mut leaves = leaves.iter().zip(&mut column.writers);
             leaves.try_for_each(|(leaf, writer)| writer.write(leaf))
-        })?;
-        self.rows += rows.len();
-        self.sentinels_mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
-        for row in rows {
-            let time = self.time.and_then(|time| row.cells.get(time));
-            let Some(&Cell::Integer(time)) = time else {
+        })
+    }
+
+    /// Widens the range of times, and notes whether they still ascend.
+    fn add_times(&mut self, rows: &RowValues) {
+        let column = self.time.map(|time| &rows.columns[time]);
+        let Some(ColumnValues {
+            values: Values::Integers(times),
+            is_valid,
+        }) = column
+        else {
+            return;
+        };
+        for (&time, &is_valid) in times.iter().zip(is_valid) {
+            if !is_valid {
                 self.last = None;
                 continue;
-            };
+            }
             let (low, high) = self.range.unwrap_or((time, time));
             self.range = Some((low.min(time), high.max(time)));
             self.last = self.last.filter(|last| *last <= time).map(|_| time);
         }
-        Ok(())
     }
 
     /// Gives each column its writers for a new row group.

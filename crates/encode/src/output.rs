@@ -12,7 +12,7 @@ use tracelake_schema::Table;
 
 use crate::arrow_file::{self, ArrowFile};
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::cell::Row;
+use crate::column_values::RowValues;
 use crate::parquet_file::{self, ColumnChunks, ParquetFile, RowGroup};
 use crate::reject::Reject;
 use crate::split::Records;
@@ -157,8 +157,8 @@ impl<W: Write + Send> OutputFile<W> {
 pub enum BlockBuilder {
     /// Fields that have one value each, to row groups.
     Fields(rows::RowGroupBuilder),
-    /// Cells, to row groups.
-    Cells(nested::NestedRowGroupBuilder),
+    /// Rows with structs and lists, to row groups.
+    Nested(nested::NestedRowGroupBuilder),
     /// Either, to record batches.
     Batches(BatchBuilder),
 }
@@ -182,15 +182,15 @@ impl BlockBuilder {
         }
     }
 
-    /// Prepares for rows of cells.
-    pub fn of_cells<W: Write + Send>(
+    /// Prepares for rows with structs and lists.
+    pub fn of_rows<W: Write + Send>(
         table: &'static Table,
         schema: &SchemaRef,
         file: &OutputFile<W>,
         encoding: Encoding,
     ) -> Self {
         match file {
-            OutputFile::Parquet(file) => Self::Cells(nested::NestedRowGroupBuilder::new(
+            OutputFile::Parquet(file) => Self::Nested(nested::NestedRowGroupBuilder::new(
                 table,
                 schema,
                 file.factory(),
@@ -200,7 +200,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Prepares for fields or cells, to become batches of `batch_rows` rows.
+    /// Prepares for either, to become batches of `batch_rows` rows.
     pub fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self::Batches(BatchBuilder::new(table.time, schema, batch_rows))
     }
@@ -209,7 +209,7 @@ impl BlockBuilder {
     pub fn is_full(&self, rows: usize) -> bool {
         match self {
             Self::Fields(fields) => fields.is_full(rows),
-            Self::Cells(cells) => cells.is_full(rows),
+            Self::Nested(nested) => nested.is_full(rows),
             Self::Batches(batches) => batches.is_full(),
         }
     }
@@ -220,7 +220,7 @@ impl BlockBuilder {
     /// When a page cannot be encoded.
     ///
     /// # Panics
-    /// When it was made for cells.
+    /// When it was made for rows with structs and lists.
     pub fn push_fields(
         &mut self,
         order: &FieldOrder,
@@ -230,22 +230,22 @@ impl BlockBuilder {
         match self {
             Self::Fields(fields) => fields.push(chunk, records).map_err(encode_parquet),
             Self::Batches(batches) => batches.push(order, chunk, records).map_err(encode_arrow),
-            Self::Cells(_) => unreachable!("a table has fields or cells, not both"),
+            Self::Nested(_) => unreachable!("a table has fields or nested values, not both"),
         }
     }
 
-    /// Adds rows of cells.
+    /// Adds rows with structs and lists.
     ///
     /// # Errors
     /// When a page cannot be encoded.
     ///
     /// # Panics
     /// When it was made for fields.
-    pub fn push_cells(&mut self, rows: &[Row]) -> Result<()> {
+    pub fn push_rows(&mut self, rows: RowValues) -> Result<()> {
         match self {
-            Self::Cells(cells) => cells.push(rows).map_err(encode_parquet),
+            Self::Nested(nested) => nested.push(rows).map_err(encode_parquet),
             Self::Batches(batches) => batches.push_rows(rows).map_err(encode_arrow),
-            Self::Fields(_) => unreachable!("a table has fields or cells, not both"),
+            Self::Fields(_) => unreachable!("a table has fields or nested values, not both"),
         }
     }
 
@@ -263,9 +263,9 @@ impl BlockBuilder {
                     row_group(ColumnChunks::Plain(chunks), is_sorted)
                 })
             }
-            Self::Cells(cells) => {
-                let is_sorted = cells.are_sorted();
-                let chunks = cells.finish().map_err(encode_parquet)?;
+            Self::Nested(nested) => {
+                let is_sorted = nested.are_sorted();
+                let chunks = nested.finish().map_err(encode_parquet)?;
                 chunks.map(|chunks| row_group(ColumnChunks::Nested(chunks), is_sorted))
             }
             Self::Batches(batches) => batches.finish().map_err(encode_arrow)?.map(Block::Batch),
@@ -276,7 +276,7 @@ impl BlockBuilder {
     pub fn pushed(&self) -> u64 {
         match self {
             Self::Fields(fields) => fields.pushed(),
-            Self::Cells(cells) => cells.pushed(),
+            Self::Nested(nested) => nested.pushed(),
             Self::Batches(batches) => batches.rows(),
         }
     }
@@ -285,7 +285,7 @@ impl BlockBuilder {
     pub fn sentinels_mapped(&self) -> u64 {
         match self {
             Self::Fields(fields) => fields.sentinels_mapped(),
-            Self::Cells(cells) => cells.sentinels_mapped(),
+            Self::Nested(nested) => nested.sentinels_mapped(),
             Self::Batches(batches) => batches.sentinels_mapped(),
         }
     }
@@ -294,7 +294,7 @@ impl BlockBuilder {
     pub fn time(&self, table: &Table) -> Option<(i64, i64)> {
         match self {
             Self::Fields(fields) => fields.integers(table.time?),
-            Self::Cells(cells) => cells.time(),
+            Self::Nested(nested) => nested.time(),
             Self::Batches(batches) => batches.time(),
         }
     }

@@ -114,7 +114,13 @@ pub fn float(field: &[u8]) -> Result<f64, Fault> {
     }
 }
 
-/// The common case: at most fifteen digits and a small exponent, where one multiplication or
+/// Up to here, an `f64` holds every integer exactly.
+const EXACT_INTEGERS: u64 = 1 << 53;
+
+/// More digits than a number of the common case has.
+const MOST_DIGITS: i32 = 40;
+
+/// The common case: digits that make an exact integer and a small exponent, where one multiplication or
 /// division of two exact numbers is correctly rounded (Clinger, 1990). `None` says nothing.
 fn short_float(field: &[u8]) -> Option<f64> {
     let (negative, rest) = match field {
@@ -128,7 +134,8 @@ fn short_float(field: &[u8]) -> Option<f64> {
         if digit <= 9 {
             mantissa = mantissa * 10 + u64::from(digit);
             digits += 1;
-            if digits > 15 {
+            // Zeros at the start are digits, but don't make the number longer.
+            if mantissa > EXACT_INTEGERS || digits > MOST_DIGITS {
                 return None;
             }
         } else if rest[at] == b'.' && point.is_none() {
@@ -157,7 +164,7 @@ fn short_float(field: &[u8]) -> Option<f64> {
         }
         _ => return None,
     }
-    #[expect(clippy::cast_precision_loss, reason = "fifteen digits fit in 53 bits")]
+    #[expect(clippy::cast_precision_loss, reason = "at most 2^53")]
     let mantissa = mantissa as f64;
     let power = *EXACT_POWERS.get(usize::try_from(exponent.unsigned_abs()).ok()?)?;
     let value = if exponent < 0 {

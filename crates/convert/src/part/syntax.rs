@@ -9,18 +9,18 @@ use tracelake_core::error::Result;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_encode::cell::Row;
+use tracelake_encode::column_values::RowValues;
 use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
 use tracelake_encode::reject::Reject;
-use tracelake_schema::Syntax;
+use tracelake_schema::{Column, Syntax};
 
 use tracelake_encode::{json, quoted, split};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fewest records that one thread takes.
-const RECORDS_PER_THREAD: usize = 32;
+/// How many records one thread reads at once.
+const RECORDS_PER_GROUP: usize = 32;
 
 /// The records of one chunk; reused from chunk to chunk.
 pub(super) struct ChunkRecords {
@@ -147,25 +147,36 @@ impl ChunkRecords {
         }
     }
 
-    /// Reads records one by one, in parallel; `row` gets the index of a record and its text without the
-    /// line ending. The rejects still lack their lines.
+    /// Reads records one by one, in parallel; `append` gets the index of a record, its text without the line
+    /// ending, and where to add its values. The rejects still lack their lines.
     fn read(
         &self,
         lines: &[u8],
         ranges: &[Range<usize>],
-        row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Reject> + Sync,
-    ) -> Vec<std::result::Result<Row, Reject>> {
-        let read = |(index, range): (usize, &Range<usize>)| {
-            let (raw, shape) = self.ending.body(&lines[range.clone()]);
-            let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
-            let row = match marked.or(shape) {
-                Some(fault) => Err(Reject::new(0..raw.len(), fault)),
-                None => row(index, raw),
-            };
-            row.map_err(|reject| reject.in_row(range.start..range.start + raw.len()))
+        columns: &[Column],
+        append: impl Fn(usize, &[u8], &mut RowValues) -> std::result::Result<(), Reject> + Sync,
+    ) -> (RowValues, Vec<Reject>) {
+        let read = |(group, ranges): (usize, &[Range<usize>])| {
+            let mut values = RowValues::new(columns);
+            let mut rejects = Vec::new();
+            for (at, range) in ranges.iter().enumerate() {
+                let index = group * RECORDS_PER_GROUP + at;
+                let (raw, shape) = self.ending.body(&lines[range.clone()]);
+                let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
+                let row = match marked.or(shape) {
+                    Some(fault) => Err(Reject::new(0..raw.len(), fault)),
+                    None => append(index, raw, &mut values),
+                };
+                if let Err(reject) = row {
+                    rejects.push(reject.in_row(range.start..range.start + raw.len()));
+                }
+            }
+            (values, rejects)
         };
-        let ranges = ranges.par_iter().enumerate();
-        ranges.with_min_len(RECORDS_PER_THREAD).map(read).collect()
+        let groups = ranges.par_chunks(RECORDS_PER_GROUP).enumerate().map(read);
+        let (values, rejects): (Vec<_>, Vec<_>) = groups.unzip();
+        let rejects = rejects.into_iter().flatten().collect();
+        (RowValues::concat(columns, &values), rejects)
     }
 }
 
@@ -179,7 +190,7 @@ pub(super) fn block_builder<W: Write + Send>(
     match order.table.syntax {
         Syntax::Csv => BlockBuilder::of_fields(order, schema, file, encoding),
         Syntax::Json | Syntax::QuotedCsv => {
-            BlockBuilder::of_cells(order.table, schema, file, encoding)
+            BlockBuilder::of_rows(order.table, schema, file, encoding)
         }
     }
 }
@@ -194,30 +205,28 @@ pub(super) fn push(
     records: &ChunkRecords,
     order: &FieldOrder,
 ) -> Result<Vec<Reject>> {
-    let read = match &records.offsets {
+    let columns = order.table.columns;
+    let (rows, rejects) = match &records.offsets {
         RecordOffsets::Csv(split) => return builder.push_fields(order, lines, split),
-        RecordOffsets::Json(ranges) => {
-            records.read(lines, ranges, |_, raw| json::row(raw, order.table.columns))
-        }
-        RecordOffsets::QuotedCsv(quoted) => records.read(lines, quoted.ranges(), |index, raw| {
-            quoted.row(index, raw, order, records.ending)
+        RecordOffsets::Json(ranges) => records.read(lines, ranges, columns, |_, raw, values| {
+            json::append(raw, columns, values)
         }),
-    };
-    let (mut good, mut rejects) = (Vec::new(), Vec::new());
-    let (mut line, mut seen) = (0, 0);
-    for row in read {
-        match row {
-            Ok(row) => good.push(row),
-            Err(reject) => {
-                let start = reject.row().start;
-                line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
-                seen = start;
-                rejects.push(reject.in_line(line));
-            }
+        RecordOffsets::QuotedCsv(quoted) => {
+            records.read(lines, quoted.ranges(), columns, |index, raw, values| {
+                values.push(&quoted.row(index, raw, order, records.ending)?);
+                Ok(())
+            })
         }
-    }
-    builder.push_cells(&good)?;
-    Ok(rejects)
+    };
+    builder.push_rows(rows)?;
+    let (mut line, mut seen) = (0, 0);
+    let with_line = |reject: Reject| {
+        let start = reject.row().start;
+        line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
+        seen = start;
+        reject.in_line(line)
+    };
+    Ok(rejects.into_iter().map(with_line).collect())
 }
 
 /// The first `most` lines, or all of them if there are fewer.

@@ -1,6 +1,5 @@
-//! Records and rows of cells to Arrow record batches of a fixed number of rows. Memory only.
+//! Records and rows to Arrow record batches of a fixed number of rows. Memory only.
 
-mod cells;
 mod fields;
 
 use arrow_array::types::Int64Type;
@@ -9,11 +8,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::coalesce::BatchCoalescer;
 use tracelake_core::field_order::FieldOrder;
 
-use crate::cell::Row;
+use crate::column_values::RowValues;
 use crate::reject::Reject;
 use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
-pub(crate) use cells::{array, record_batch};
 use fields::chunk_rows;
 
 /// Rows in a batch, unless they take more than 32 MiB; those of task_usage take about 10 MB.
@@ -22,7 +20,7 @@ pub const BATCH_ROWS: usize = 1 << 16;
 /// The most bytes of values in a batch. Only rows of more than 512 bytes reach it.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Builds record batches from the records or the cells of one table.
+/// Builds record batches from the records or the rows of one table.
 ///
 /// A batch has as many rows as requested, or fewer if these would take more than 32 MiB. Where it ends
 /// depends on the text alone.
@@ -77,13 +75,13 @@ impl BatchBuilder {
         Ok(read.rejects)
     }
 
-    /// Adds rows of cells.
+    /// Adds rows with structs and lists.
     ///
     /// # Errors
-    /// When a mandatory cell is NULL, which the readers of cells reject.
-    pub(crate) fn push_rows(&mut self, rows: &[Row]) -> Result<(), ArrowError> {
-        self.mapped += rows.iter().map(|row| row.mapped).sum::<u64>();
-        let batch = record_batch(&self.schema, rows)?;
+    /// When a mandatory value is NULL, which the readers of rows reject.
+    pub(crate) fn push_rows(&mut self, rows: RowValues) -> Result<(), ArrowError> {
+        self.mapped += rows.mapped;
+        let batch = rows.into_batch(&self.schema)?;
         self.add(batch)
     }
 

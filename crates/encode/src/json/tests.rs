@@ -1,0 +1,380 @@
+//! Lines that are rows, lines that are not, and the two readers of one line.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cell::tests::{TABLE, described};
+
+fn read(line: &str) -> Result<Row, Reject> {
+    row(line.as_bytes(), TABLE.columns)
+}
+
+#[track_caller]
+fn bad(line: &str) -> (String, String, Fault) {
+    described(read(line).unwrap_err(), line.as_bytes())
+}
+
+#[test]
+fn values_may_be_strings_or_numbers() {
+    let line = r#" {"user":"a\u00e9\n","time":"18446744073709551615","event":"-3","share":"1e-5",
+        "usage":{"memory":0.1},"done":false,"after":["1",2],
+        "rules":[{"relation":null,"name":""}]} "#;
+    let row = read(line).unwrap();
+    assert_eq!(row.mapped, 1);
+    let rule = Cell::Struct(vec![Cell::Text(String::new()), Cell::Null]);
+    assert_eq!(
+        row.cells,
+        [
+            Cell::Integer(i64::MAX),
+            Cell::Code(-3),
+            Cell::Float(1e-5),
+            Cell::Boolean(false),
+            Cell::Text("aé\n".to_owned()),
+            Cell::Struct(vec![Cell::Null, Cell::Float(0.1)]),
+            Cell::List(vec![rule]),
+            Cell::List(vec![Cell::Integer(1), Cell::Integer(2)]),
+        ]
+    );
+    let row = read(r#"{"time":0,"usage":null}"#).unwrap();
+    assert_eq!(row.cells[0], Cell::Integer(0));
+    assert!(row.cells[1..].iter().all(|cell| *cell == Cell::Null));
+}
+
+#[test]
+fn a_fault_names_its_column_and_its_place() {
+    let cases = [
+        ("time", r#"{"time":%}"#, "1.0", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "1e3", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "\"+5\"", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "\" 5\"", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "\"\"", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "true", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "[1]", Fault::NotInteger),
+        ("time", r#"{"time":%}"#, "null", Fault::Absent),
+        (
+            "time",
+            r#"{"time":%}"#,
+            "9223372036854775808",
+            Fault::OutOfRange { bits: 64 },
+        ),
+        (
+            "event",
+            r#"{"time":1,"event":%}"#,
+            "2147483648",
+            Fault::OutOfRange { bits: 32 },
+        ),
+        (
+            "share",
+            r#"{"share":%,"time":1}"#,
+            "\"NaN\"",
+            Fault::NotNumber,
+        ),
+        (
+            "share",
+            r#"{"share":%,"time":1}"#,
+            "\"-Infinity\"",
+            Fault::NotNumber,
+        ),
+        ("share", r#"{"share":%,"time":1}"#, "1e999", Fault::Overflow),
+        ("share", r#"{"share":%,"time":1}"#, "{}", Fault::NotNumber),
+        ("done", r#"{"done":%,"time":1}"#, "1", Fault::NotTruth),
+        (
+            "done",
+            r#"{"done":%,"time":1}"#,
+            "\"true\"",
+            Fault::NotTruth,
+        ),
+        ("user", r#"{"user":%,"time":1}"#, "1", Fault::NotText),
+        (
+            "user",
+            r#"{"user":%,"time":1}"#,
+            "\"\\ud800\"",
+            Fault::NotText,
+        ),
+        ("usage", r#"{"usage":%,"time":1}"#, "[]", Fault::NotStruct),
+        (
+            "usage",
+            r#"{"usage":%,"time":1}"#,
+            "\"{}\"",
+            Fault::NotStruct,
+        ),
+        (
+            "usage",
+            r#"{"usage":{%:1},"time":1}"#,
+            "\"gpus\"",
+            Fault::UnknownKey,
+        ),
+        (
+            "usage.cpus",
+            r#"{"usage":{"cpus":%}}"#,
+            "\"x\"",
+            Fault::NotNumber,
+        ),
+        (
+            "usage",
+            r#"{"usage":{"cpus":1,%:2}}"#,
+            "\"cpus\"",
+            Fault::DoubleKey,
+        ),
+        ("rules", r#"{"rules":%,"time":1}"#, "{}", Fault::NotList),
+        (
+            "rules[1].name",
+            r#"{"rules":[{"name":""},%],"time":1}"#,
+            "{}",
+            Fault::Absent,
+        ),
+        (
+            "rules[0]",
+            r#"{"rules":[%],"time":1}"#,
+            "null",
+            Fault::Absent,
+        ),
+        (
+            "after[2]",
+            r#"{"after":[1,2,%],"time":1}"#,
+            "\"x\"",
+            Fault::NotInteger,
+        ),
+        ("", r#"{"time":1,%:2}"#, "\"x\"", Fault::UnknownKey),
+        ("", r#"{"time":1,%:2}"#, "\"\\u0074ime\"", Fault::DoubleKey),
+        ("time", "%", "{}", Fault::Absent),
+        ("", "%", "[]", Fault::NotStruct),
+        ("", "%", "5", Fault::NotStruct),
+        ("", r#"{"time":1}%"#, "x", Fault::NotJson),
+        ("", r#"{"time":%}"#, "01}", Fault::NotJson),
+    ];
+    for (path, line, field, fault) in cases {
+        let line = line.replace('%', field);
+        let (found, shown, why) = bad(&line);
+        assert_eq!((found.as_str(), why), (path, fault), "{line}");
+        if fault != Fault::NotJson {
+            assert_eq!(shown, field, "{line}");
+        }
+    }
+    let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", TABLE.columns).unwrap_err();
+    assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
+    assert_eq!(broken.field().start, 18);
+}
+
+#[test]
+fn no_depth_takes_the_stack() {
+    for (open, close) in [("[", "]"), ("{\"usage\":", "}")] {
+        let deep = open.repeat(100_000) + "1" + &close.repeat(100_000);
+        for line in [
+            deep.clone(),
+            format!("{{\"time\":{deep}}}"),
+            open.repeat(100_000),
+        ] {
+            assert!(read(&line).is_err());
+        }
+    }
+}
+
+#[test]
+fn every_cut_of_a_line_is_a_fault() {
+    let line = r#"{"time":"1","usage":{"cpus":1.5},"rules":[{"name":"é"}],"user":"\u00e9"}"#;
+    assert!(read(line).is_ok());
+    for end in 0..line.len() {
+        assert!(
+            row(&line.as_bytes()[..end], TABLE.columns).is_err(),
+            "{end}"
+        );
+    }
+}
+
+/// A cell of a column with the text of its JSON, written by serde_json.
+fn cell(column: &'static Column) -> BoxedStrategy<(Cell, serde_json::Value)> {
+    let filled = match column.kind {
+        Kind::Integer => (any::<i64>(), any::<bool>())
+            .prop_map(|(value, text)| {
+                let json = if text {
+                    value.to_string().into()
+                } else {
+                    value.into()
+                };
+                (Cell::Integer(value), json)
+            })
+            .boxed(),
+        Kind::Code => any::<i32>()
+            .prop_map(|value| (Cell::Code(value), value.to_string().into()))
+            .boxed(),
+        Kind::Float => any::<f64>()
+            .prop_filter("no number of JSON", |value| value.is_finite())
+            .prop_map(|value| (Cell::Float(value), value.into()))
+            .boxed(),
+        Kind::Boolean => any::<bool>()
+            .prop_map(|value| (Cell::Boolean(value), value.into()))
+            .boxed(),
+        Kind::Text => any::<String>()
+            .prop_map(|value| (Cell::Text(value.clone()), value.into()))
+            .boxed(),
+        Kind::Struct => object(column.fields)
+            .prop_map(|(cells, json)| (Cell::Struct(cells), json))
+            .boxed(),
+        Kind::List => prop::collection::vec(cell(&column.fields[0]), 0..4)
+            .prop_map(|items| {
+                let (cells, json): (Vec<Cell>, Vec<_>) = items.into_iter().unzip();
+                (Cell::List(cells), json.into())
+            })
+            .boxed(),
+    };
+    if column.mandatory {
+        filled
+    } else {
+        prop_oneof![4 => filled, 1 => Just((Cell::Null, serde_json::Value::Null))].boxed()
+    }
+}
+
+/// The cells of some columns, and an object of them in which some nulls are left out.
+fn object(columns: &'static [Column]) -> BoxedStrategy<(Vec<Cell>, serde_json::Value)> {
+    let cells: Vec<_> = columns.iter().map(cell).collect();
+    (cells, any::<bool>(), any::<bool>())
+        .prop_map(|(cells, leave_out, reverse)| {
+            let (cells, values): (Vec<Cell>, Vec<_>) = cells.into_iter().unzip();
+            let names = columns.iter().map(|column| column.content.to_owned());
+            let mut named: Vec<(String, serde_json::Value)> = names.zip(values).collect();
+            named.retain(|(_, value)| !(leave_out && value.is_null()));
+            if reverse {
+                named.reverse();
+            }
+            (cells, named.into_iter().collect())
+        })
+        .boxed()
+}
+
+proptest! {
+    #[test]
+    fn any_row_comes_back((cells, json) in object(TABLE.columns)) {
+        let row = read(&json.to_string()).unwrap();
+        prop_assert_eq!(&row.cells, &cells);
+        // NaN is not among them, but there are two zeros.
+        prop_assert_eq!(format!("{:?}", row.cells), format!("{cells:?}"));
+    }
+
+    #[test]
+    fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
+        if let Err(reject) = row(&line, TABLE.columns) {
+            prop_assert!(line.get(reject.field()).is_some());
+        }
+    }
+}
+
+/// Reads a line with both readers. The direct one may refuse a row, but not add another one or a part of one.
+/// Returns whether it added the row.
+#[track_caller]
+fn read_directly(line: &[u8]) -> bool {
+    let before = read(r#"{"time":7,"user":"x","rules":[{"name":"y"}],"after":[1]}"#).unwrap();
+    let mut expected = RowValues::new(TABLE.columns);
+    expected.push(&before);
+    let mut found = expected.clone();
+    let is_direct = direct::append(line, TABLE.columns, &mut found);
+    if !is_direct {
+        assert!(found == expected, "a part is left: {}", line.escape_ascii());
+    }
+    let added = append(line, TABLE.columns, &mut expected);
+    if is_direct {
+        let mut plain = RowValues::new(TABLE.columns);
+        plain.push(&before);
+        plain.push(&row(line, TABLE.columns).expect("the direct reader accepts rows alone"));
+        // Their text, because the two zeros are equal.
+        assert_eq!(format!("{found:?}"), format!("{plain:?}"));
+    }
+    assert_eq!(added.is_ok(), row(line, TABLE.columns).is_ok());
+    is_direct
+}
+
+#[test]
+fn lines_of_traces_are_read_directly() {
+    let lines = [
+        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},
+            "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2]}"#,
+        r#"{"after":[],"rules":null,"usage":null,"time":0}"#,
+        r#" { "time" : 1 , "usage" : { } , "rules" : [ ] } "#,
+    ];
+    for line in lines {
+        assert!(read_directly(line.as_bytes()), "{line}");
+    }
+}
+
+#[test]
+fn other_lines_are_left_to_the_plain_reader() {
+    let lines = [
+        r#"{"time":1,"time":1}"#,
+        r#"{"time":1,"x":1}"#,
+        r#"{"\u0074ime":1}"#,
+        r#"{"time":"18446744073709551615"}"#,
+        r#"{"time":01}"#,
+        r#"{"time":-}"#,
+        r#"{"time":1.0}"#,
+        r#"{"time":1e0}"#,
+        r#"{"time":9223372036854775808}"#,
+        r#"{"time":1,"share":1.}"#,
+        r#"{"time":1,"share":.5}"#,
+        r#"{"time":1,"share":1e}"#,
+        r#"{"time":1,"share":00.5}"#,
+        r#"{"time":1,"share":1e400}"#,
+        r#"{"time":1,"share":+1}"#,
+        r#"{"time":1,"share":NaN}"#,
+        r#"{"time":1,"user":"\ud800"}"#,
+        r#"{"time":1,"user":"\n"}"#,
+        r#"{"time":1,"user":5}"#,
+        r#"{"time":1,"done":truefalse}"#,
+        r#"{"time":1,"done":"true"}"#,
+        r#"{"time":1,"rules":[{"name":"x"},{"relation":1}]}"#,
+        r#"{"time":1,"rules":[{"name":"x"},null]}"#,
+        r#"{"time":1,"after":[1,]}"#,
+        r#"{"time":1,}"#,
+        r#"{"time":null}"#,
+        r#"{"time":1}}"#,
+        "{\"time\":1}\0",
+        "\u{feff}{\"time\":1}",
+        "{\"time\":1,\"user\":\"a\tb\"}",
+        r#"{"user":"x"}"#,
+        r"{}",
+        "[]",
+        "",
+    ];
+    for line in lines {
+        assert!(!read_directly(line.as_bytes()), "{line}");
+    }
+    assert!(!read_directly(b"{\"time\":1,\"user\":\"\xff\"}"));
+}
+
+#[test]
+fn numbers_end_where_those_of_json_do() {
+    let parts = ["", "-", "+", "0", "1", "00", "10", ".", "e", "E", "-0", "x"];
+    for first in parts {
+        for second in parts {
+            for third in parts {
+                for last in parts {
+                    let number = [first, second, third, last].concat();
+                    read_directly(format!(r#"{{"time":1,"share":{number}}}"#).as_bytes());
+                    read_directly(format!(r#"{{"time":{number}}}"#).as_bytes());
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_readers_agree(
+        (_, json) in object(TABLE.columns),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
+    ) {
+        let mut line = json.to_string().into_bytes();
+        let is_plain = !line.contains(&b'\\');
+        prop_assert_eq!(read_directly(&line), is_plain);
+        let bytes = b"{}[]\",:\\0-.e 1nt";
+        for (at, byte, change) in changes {
+            let at = at.index(line.len());
+            match change {
+                0 => line[at] = byte,
+                1 => line[at] = bytes[usize::from(byte) % bytes.len()],
+                2 => line.insert(at, bytes[usize::from(byte) % bytes.len()]),
+                _ => { line.remove(at); }
+            }
+            read_directly(&line);
+        }
+    }
+}
