@@ -222,7 +222,7 @@ fn follows_no(what: &'static str, links: &[(&str, &str)]) {
     score.close();
 }
 
-/// As [`refused`]; a link at a place that a finished lake does not have is seen when it is used.
+/// Checks what [`refused`] checks; a link at a place that a finished lake does not have is seen when it is used.
 fn links_refused(neighbours: &Neighbours, out: &Path) -> Result<(), String> {
     let outside = tree(&neighbours.outside);
     let source = neighbours.scratch.src();

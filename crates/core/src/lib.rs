@@ -1,4 +1,4 @@
-//! What the crates of tracelake share: errors, the faults of a value, events of a run, and options.
+//! Shared by all crates of tracelake: errors, the faults of a value, events of a run, and options.
 //!
 //! ```
 //! use tracelake_core::{Error, ErrorKind};

@@ -19,10 +19,10 @@ pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
     tracelake_schema::trace(name).ok_or_else(|| {
         let names = trace_names();
         let lower = name.to_ascii_lowercase();
-        let similar = names
+        let similar: Vec<&str> = names
             .clone()
-            .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR);
-        let similar: Vec<&str> = similar.collect();
+            .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR)
+            .collect();
         let meant = match &similar[..] {
             [] => String::new(),
             similar => format!("did you mean {}? ", similar.join(" or ")),

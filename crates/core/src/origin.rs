@@ -187,13 +187,13 @@ impl Origin {
             options,
         } = self;
         let source = if *synthetic { "synthetic" } else { "published" };
-        let fields = [
+        let identity = [
             ("tool", tool.clone()),
             ("trace", trace.clone()),
             ("source", source.to_owned()),
             ("encoding", encoding.to_string()),
         ];
-        let mut fields = fields
+        let mut fields = identity
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec();
         fields.extend(options.named());
@@ -201,9 +201,9 @@ impl Origin {
     }
 }
 
-/// The format and the version that a file names, whatever else is in it.
+/// The version of the program that wrote a file, and the file's format. Other fields are ignored.
 #[derive(Deserialize)]
-struct Named {
+struct WrittenBy {
     #[serde(default)]
     version: String,
     #[serde(default = "first")]
@@ -212,8 +212,8 @@ struct Named {
 
 /// Explains why a file whose digest is right can't be read: by its format, if a later program wrote it.
 pub fn unreadable(what: &str, json: impl Read, error: serde_json::Error) -> Error {
-    let named = serde_json::from_reader::<_, Named>(json).ok();
-    let newer = named.and_then(|named| check_format(named.format, &named.version).err());
+    let written_by = serde_json::from_reader::<_, WrittenBy>(json).ok();
+    let newer = written_by.and_then(|by| check_format(by.format, &by.version).err());
     newer.unwrap_or_else(|| {
         Error::new(ErrorKind::Refused, format!("not {what}: {error}")).because(error)
     })

@@ -42,10 +42,10 @@ impl PartKey {
     #[must_use]
     pub fn folder(self, parent: &str, layout: Layout) -> String {
         let Self { cell, file_number } = self;
-        let cell = cell.map_or_else(String::new, |cell| format!("/{CELL}{cell}"));
+        let cell_folder = cell.map_or_else(String::new, |cell| format!("/{CELL}{cell}"));
         match layout {
-            Layout::Hive => format!("{parent}{cell}/{FILE_NUMBER}{file_number}"),
-            Layout::Flat => format!("{parent}{cell}"),
+            Layout::Hive => format!("{parent}{cell_folder}/{FILE_NUMBER}{file_number}"),
+            Layout::Flat => format!("{parent}{cell_folder}"),
         }
     }
 }

@@ -166,11 +166,11 @@ mod tests {
     fn options_are_named_as_they_are_typed() {
         let mut settings = Settings::default();
         let named = |settings: &Settings| {
-            let named = settings.named().into_iter();
-            let named: Vec<String> = named
+            let options = settings.named().into_iter();
+            let typed: Vec<String> = options
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
-            named.join(" ")
+            typed.join(" ")
         };
         let defaults = "layout=hive format=parquet compression=zstd:3 on-bad-row=fail";
         assert_eq!(named(&settings), defaults);

@@ -29,14 +29,14 @@ const RANGES: usize = 20;
 /// ```
 #[must_use]
 pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
-    let mut ranges = ranges.into_iter();
-    let listed = ranges.by_ref().take(RANGES);
-    let listed = listed.map(|(first, last)| match first == last {
+    let mut unlisted = ranges.into_iter();
+    let first_ranges = unlisted.by_ref().take(RANGES);
+    let listed = first_ranges.map(|(first, last)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     });
     let mut text = listed.collect::<Vec<_>>().join(", ");
-    let more = ranges.count() as u64;
+    let more = unlisted.count() as u64;
     if more > 0 {
         text += &format!(", and {} more", group_digits(more));
     }
@@ -63,18 +63,19 @@ pub fn numbers(numbers: &[u32]) -> String {
 /// ```
 #[must_use]
 pub fn for_shell(argument: impl fmt::Display) -> String {
-    let argument = argument.to_string();
+    let text = argument.to_string();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
-    match !argument.is_empty() && argument.bytes().all(is_plain) {
-        true => argument,
-        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 
 /// Tables with their numbers of parts, such as `job_events (2 parts), task_usage (1 part)`.
 #[must_use]
 pub fn tables<'a>(tables: impl IntoIterator<Item = (&'a str, usize)>) -> String {
-    let tables = tables.into_iter();
-    let tables = tables.map(|(name, parts)| format!("{name} ({})", several(parts as u64, "part")));
-    tables.collect::<Vec<_>>().join(", ")
+    let described = tables
+        .into_iter()
+        .map(|(name, parts)| format!("{name} ({})", several(parts as u64, "part")));
+    described.collect::<Vec<_>>().join(", ")
 }

@@ -67,8 +67,10 @@ pub(crate) const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 /// one the lowest.
 #[inline(always)]
 pub(crate) fn eight_digits(digits: u64) -> (u64, bool) {
+    // Adding 0x76 sets the top bit of a byte above 9; `| digits` finds those that have it already.
     let no_digit = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    // Pairs, then fours, then all.
+    // Each even byte becomes a pair of digits. One multiplication weighs pairs 1 and 3 (by 1,000,000 and
+    // 100), the other pairs 2 and 4 (by 10,000 and 1); the sums are in the upper 32 bits.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     let odd = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
     let even = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);

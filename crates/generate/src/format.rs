@@ -139,8 +139,8 @@ impl<R: Row> FieldFormat<R> {
         if self.codes.is_empty() {
             return;
         }
-        let number = std::str::from_utf8(&out[start..]).ok();
-        let number: Option<u64> = number.and_then(|text| text.parse().ok());
+        let text = std::str::from_utf8(&out[start..]).ok();
+        let number: Option<u64> = text.and_then(|text| text.parse().ok());
         if let Some((_, code)) = self.codes.iter().find(|pair| Some(pair.0) == number) {
             out.truncate(start);
             out.extend_from_slice(code.to_string().as_bytes());
@@ -303,15 +303,15 @@ impl<R: Row> FieldFormat<R> {
 
 /// The quantity's codes and the column's codes of the same names; empty if all are equal.
 fn codes<R: Row>(column: &Column) -> Vec<(u64, i32)> {
-    let names = R::CODE_NAMES
+    let named = R::CODE_NAMES
         .iter()
         .find(|named| named.0 == column.synthetic);
-    let names = names.map_or(&[][..], |named| named.1);
-    let pairs = (0..).zip(names).filter_map(|(number, name)| {
+    let names = named.map_or(&[][..], |named| named.1);
+    let coded = (0..).zip(names).filter_map(|(number, name)| {
         let code = column.codes.iter().find(|code| code.name == *name)?;
         Some((number, code.value))
     });
-    let pairs: Vec<(u64, i32)> = pairs.collect();
+    let pairs: Vec<(u64, i32)> = coded.collect();
     let differs = |&(number, code): &(u64, i32)| u64::try_from(code) != Ok(number);
     if pairs.iter().any(differs) {
         pairs

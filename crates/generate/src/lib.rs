@@ -125,13 +125,13 @@ pub fn generate(
     })
 }
 
-/// As [`generate`], until `progress` asks for a stop.
+/// Runs [`generate`] until `progress` asks for a stop.
 ///
 /// A directory that a run left unfinished, however it ended, is taken by the next run with the same
 /// trace and options: it writes every file anew, and [`Summary::replaced`] says so.
 ///
 /// # Errors
-/// As [`generate`]; [`Error::Stopped`] after a stop, [`Error::Unfinished`] if a run with other options
+/// Those of [`generate`]; [`Error::Stopped`] after a stop, [`Error::Unfinished`] if a run with other options
 /// left `out` unfinished.
 pub fn generate_until(
     trace: &'static Trace,

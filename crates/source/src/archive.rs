@@ -305,8 +305,9 @@ impl Pax {
         let mut pax = Self::default();
         while !text.is_empty() && text[0] != 0 {
             let space = text.iter().position(|&byte| byte == b' ').ok_or(BROKEN)?;
-            let length = number(&text[..space]).and_then(|length| usize::try_from(length).ok());
-            let length = length.filter(|length| (space + 1..=text.len()).contains(length));
+            let length = number(&text[..space])
+                .and_then(|length| usize::try_from(length).ok())
+                .filter(|length| (space + 1..=text.len()).contains(length));
             let (record, rest) = text.split_at(length.ok_or(BROKEN)?);
             let record = record[space + 1..].strip_suffix(b"\n").ok_or(BROKEN)?;
             let equals = record.iter().position(|&byte| byte == b'=');

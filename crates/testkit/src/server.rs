@@ -19,11 +19,11 @@ pub struct Asked {
     pub method: String,
     /// Without the slash at its start and without the query; decoded.
     pub path: String,
-    /// What is after the question mark, as it was sent.
+    /// The query, not decoded.
     pub query: String,
     /// With names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// What was sent with it.
+    /// The body of the request.
     pub body: Vec<u8>,
     /// How many requests with this method and path came before.
     pub before: usize,
@@ -41,7 +41,7 @@ impl Asked {
 /// How a request is answered.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// As it should be.
+    /// The correct answer.
     Well,
     /// With this status, these headers and this body.
     Status(u16, Vec<(&'static str, String)>, String),
@@ -49,7 +49,7 @@ pub enum Answer {
     Cut(usize),
     /// Well, but with a `Content-Length` that is off by this much, and as many bytes.
     Off(isize),
-    /// As a server that has never heard of ranges.
+    /// Ignores ranges: the whole file.
     Whole,
     /// Like `Whole`, but the connection ends after this number of bytes of the body.
     WholeCut(usize),
@@ -63,7 +63,7 @@ pub enum Answer {
     With(&'static str, &'static str),
     /// Well, with this `ETag`, or none if it is empty.
     Tag(String),
-    /// As a store that has never heard of conditions.
+    /// Ignores conditions.
     Unconditional,
     /// Not at all, while the server lives.
     Silent,

@@ -48,8 +48,8 @@ impl OpenLake {
     pub fn table(&self, name: &str) -> Result<&TableFacts> {
         let mut tables = self.manifest.tables.iter();
         tables.find(|table| table.name == name).ok_or_else(|| {
-            let names = self.manifest.tables.iter().map(|table| &table.name[..]);
-            let names: Vec<&str> = names.collect();
+            let tables = self.manifest.tables.iter();
+            let names: Vec<&str> = tables.map(|table| &table.name[..]).collect();
             let error = Error::new(ErrorKind::Usage, format!("the lake has no table {name:?}"));
             error.at(&self.root).hint(match &names[..] {
                 [] => "it has no tables".to_owned(),
@@ -61,7 +61,7 @@ impl OpenLake {
     /// The files of a table, in the order of the manifest. Nothing else in the table's directory is part of the lake.
     ///
     /// # Errors
-    /// As [`OpenLake::table`].
+    /// See [`OpenLake::table`].
     pub fn files(&self, table: &str) -> Result<Vec<Location>> {
         let parts = self.table(table)?.parts.iter();
         Ok(parts

@@ -117,8 +117,7 @@ fn parsed(arguments: &[OsString]) -> std::result::Result<Cli, clap::Error> {
 
 /// Whether the arguments ask for JSON lines, even if they are wrong.
 fn wants_json(arguments: &[OsString]) -> bool {
-    let pairs = arguments.windows(2);
-    let mut pairs = pairs.map(|pair| (&pair[0], &pair[1]));
+    let mut pairs = arguments.windows(2).map(|pair| (&pair[0], &pair[1]));
     pairs.any(|(option, value)| option == "--progress" && value == "json")
         || arguments
             .iter()
@@ -168,7 +167,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
     })
 }
 
-/// As many threads as there are processors for this process, the default of every command.
+/// The number of processors that this process may use: the default number of threads.
 #[must_use]
 pub fn all_threads() -> usize {
     cli::all_threads()
@@ -213,10 +212,10 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
     discover::refuse_inside(&request.source, &out)?;
     let stop = stop_on_signals()?;
     let run_options = args.run_options(&stop);
-    let shared = args
+    let plan_file = args
         .shard
         .map(|shard| plan.to_file(shard.of, args.max_rejects));
-    let shared = shared.as_ref().zip(args.shard);
+    let shared = plan_file.as_ref().zip(args.shard);
     if args.dry_run {
         warn(&plan, reporter);
         let found = run::preview(&plan, &out, run_options)?;
@@ -338,8 +337,8 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
 /// alone shows without unsafe code; elsewhere none.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let hex = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = hex.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     mask.unwrap_or_default()
 }
 
@@ -352,8 +351,9 @@ fn verify(args: &VerifyArgs) -> u8 {
 }
 
 fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
-    let source = args.source.as_deref();
-    let source = source
+    let source = args
+        .source
+        .as_deref()
         .map(|source| Location::parse(source.as_os_str()))
         .transpose()?;
     let verification =

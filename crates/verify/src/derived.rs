@@ -78,18 +78,18 @@ pub(super) fn verify_derived(
 }
 
 fn text(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
-    let texts = batch.column_by_name(name);
-    let texts = texts.and_then(|column| column.as_string_opt::<i32>());
-    let texts = texts.into_iter().flat_map(|texts| texts.iter());
+    let column = batch.column_by_name(name);
+    let strings = column.and_then(|column| column.as_string_opt::<i32>());
+    let texts = strings.into_iter().flat_map(|strings| strings.iter());
     texts.map(|text| text.map(str::to_owned)).collect()
 }
 
 fn edges(batch: &RecordBatch) -> Vec<Edge> {
     let integers = |name: &str| {
         let column = batch.column_by_name(name);
-        let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
-        column
-            .map(|column| column.values().to_vec())
+        let integers = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+        integers
+            .map(|integers| integers.values().to_vec())
             .unwrap_or_default()
     };
     let texts = text(batch, "job_name")

@@ -143,8 +143,8 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
     let tables = tables_of(&progress.parts);
     let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
     let trace = tracelake_schema::trace(&inventory.trace);
-    let asked = progress.asked.as_ref().filter(|_| progress.plan.is_none());
-    let asked = asked.and_then(|asked| PlanFile::from_json(asked.as_bytes()).ok());
+    let json = progress.asked.as_ref().filter(|_| progress.plan.is_none());
+    let asked = json.and_then(|json| PlanFile::from_json(json.as_bytes()).ok());
     let plan = progress.plan.as_ref();
     if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(trace) {
         let remaining = remaining(trace, plan, &progress);
@@ -188,19 +188,20 @@ fn add_remaining(
         cells
     };
     let derived = plan.derived.iter().map(|derived| &derived.table);
-    let planned = plan.tables.iter().map(|table| &table.name).chain(derived);
-    let planned = planned.flat_map(|name| cells.iter().map(move |cell| (name, *cell)));
+    let names = plan.tables.iter().map(|table| &table.name).chain(derived);
+    let planned = names.flat_map(|name| cells.iter().map(move |cell| (name, *cell)));
     for (name, cell) in planned {
         let parts = remaining
             .values()
-            .filter_map(|remaining| remaining.parts.get(name));
-        let parts = parts.flatten().filter(|part| part.cell == cell);
+            .filter_map(|remaining| remaining.parts.get(name))
+            .flatten()
+            .filter(|part| part.cell == cell);
         let mut missing: Vec<u32> = parts.map(|part| part.file_number).collect();
         missing.sort_unstable();
         missing.truncate(LISTED);
-        let asked = plan.parts.iter();
-        let asked = asked.filter(|part| (&part.table, part.cell) == (name, cell));
-        let asked = Some(asked.count()).filter(|&asked| asked > 0);
+        let parts = plan.parts.iter();
+        let planned_parts = parts.filter(|part| (&part.table, part.cell) == (name, cell));
+        let asked = Some(planned_parts.count()).filter(|&count| count > 0);
         let mut tables = inventory.tables.iter_mut();
         if let Some(table) = tables.find(|table| (&table.name, table.cell) == (name, cell)) {
             table.missing = missing;
@@ -246,7 +247,7 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
         let table = tables.entry(table).or_default();
         table.insert(facts.key(), facts);
     }
-    let tables = tables.into_iter().map(|(name, parts)| {
+    let facts = tables.into_iter().map(|(name, parts)| {
         let mut facts = TableFacts::new(name, String::new());
         parts
             .into_values()
@@ -254,7 +255,7 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
             .for_each(|part| facts.push(part));
         facts
     });
-    tables.collect()
+    facts.collect()
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
@@ -287,8 +288,8 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
         }
     };
-    let tables = manifest.tables.iter().flat_map(TableFacts::by_cell);
-    let tables: Vec<TableInventory> = tables.map(inventory).collect();
+    let by_cell = manifest.tables.iter().flat_map(TableFacts::by_cell);
+    let tables: Vec<TableInventory> = by_cell.map(inventory).collect();
     let cells = manifest.cells();
     let names = known.into_iter().flat_map(|trace| trace.tables);
     let absent = names.flat_map(|table| absent(table.name, &tables, &cells));
@@ -310,13 +311,14 @@ fn absent(
     cells: &BTreeSet<Option<CellName>>,
 ) -> Vec<String> {
     let own = tables.iter().filter(|table| table.name == name);
-    let own: BTreeSet<Option<CellName>> = own.map(|table| table.cell).collect();
-    if own.is_empty() {
+    let own_cells: BTreeSet<Option<CellName>> = own.map(|table| table.cell).collect();
+    if own_cells.is_empty() {
         return vec![name.to_owned()];
     }
-    let lacking = cells.difference(&own);
-    let lacking = lacking.map(|cell| format!("{name}{}", of_cell(*cell)));
-    lacking.collect()
+    let lacking = cells.difference(&own_cells);
+    lacking
+        .map(|cell| format!("{name}{}", of_cell(*cell)))
+        .collect()
 }
 
 /// The file numbers of a table that keep the lake from being the whole trace.

@@ -197,7 +197,7 @@ impl Verification {
 /// Verifies a lake: [`Verification::open`], then [`Verification::run`].
 ///
 /// # Errors
-/// As those two.
+/// Those of [`Verification::open`] and [`Verification::run`].
 pub fn verify(
     root: &Location,
     source: Option<&Location>,
@@ -235,14 +235,16 @@ pub(crate) fn verify_lake(
     threads: usize,
     watch: EventSink<'_>,
 ) -> Result<Verdict> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| {
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = built.map_err(|error| {
         let reason = format!("cannot start {threads} threads: {error}");
         Error::new(ErrorKind::Failed, reason)
     })?;
     let miscounted = manifest.check_counts().err();
-    let miscounted = miscounted.map(|error| error.of_kind(ErrorKind::Corrupt));
-    let mut findings: Vec<Error> = miscounted.into_iter().collect();
+    let mut findings: Vec<Error> = miscounted
+        .into_iter()
+        .map(|error| error.of_kind(ErrorKind::Corrupt))
+        .collect();
     findings.extend(strays(root, &manifest)?);
     findings.extend(contradictions(root, trace, &manifest));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
@@ -266,15 +268,14 @@ pub(crate) fn verify_lake(
     let sources = lake.sources.as_ref();
     let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
     let not_compared = sources.map_or(0, |sources| {
-        let parts = parts.iter().filter(|(_, part)| !sources.has_cell(part));
-        parts.count()
+        let without_source = parts.iter().filter(|(_, part)| !sources.has_cell(part));
+        without_source.count()
     });
-    let parts = parts.len();
     let values = checked.iter().map(|(values, _)| values).sum();
     findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
     Ok(Verdict {
+        parts: parts.len(),
         manifest,
-        parts,
         values,
         not_converted,
         not_compared,

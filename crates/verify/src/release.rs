@@ -111,7 +111,7 @@ mod tests {
         let (mut missing, mut rejects) = (Allow::default(), Allow::default());
         missing.missing = true;
         rejects.rejects = true;
-        // A table whose size nobody knows is no gap.
+        // A table of unknown size is no gap.
         assert!(checked(&found, Allow::default()).is_none());
 
         found.gaps.push(TableGap {

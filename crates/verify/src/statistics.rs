@@ -276,9 +276,9 @@ fn page_rows(locations: &[PageLocation], rows: u64) -> std::result::Result<Vec<u
     let starts = locations
         .iter()
         .map(|page| u64::try_from(page.first_row_index).ok());
-    let starts: Option<Vec<u64>> = starts.chain([Some(rows)]).collect();
-    let starts = starts.filter(|starts| starts.first() == Some(&0) && starts.is_sorted());
-    let starts = starts.ok_or_else(|| claim("its page index gives its pages impossible rows"))?;
+    let with_end: Option<Vec<u64>> = starts.chain([Some(rows)]).collect();
+    let possible = with_end.filter(|starts| starts.first() == Some(&0) && starts.is_sorted());
+    let starts = possible.ok_or_else(|| claim("its page index gives its pages impossible rows"))?;
     Ok(starts.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
@@ -446,12 +446,8 @@ fn check_order<T>(stated: &Stated<'_, T>, order: impl Fn(&T, &T) -> Ordering) ->
         Some(BoundaryOrder::DESCENDING) => Ordering::Less,
         _ => return Ok(()),
     };
-    let (mins, maxes) = (
-        pages.iter().filter_map(|page| page.min.as_ref()),
-        pages.iter(),
-    );
-    let mins: Vec<&T> = mins.collect();
-    let maxes: Vec<&T> = maxes.filter_map(|page| page.max.as_ref()).collect();
+    let mins: Vec<&T> = pages.iter().filter_map(|page| page.min.as_ref()).collect();
+    let maxes: Vec<&T> = pages.iter().filter_map(|page| page.max.as_ref()).collect();
     let is_wrong = |pair: &[&T]| order(pair[0], pair[1]) == wrong;
     if mins.windows(2).any(is_wrong) || maxes.windows(2).any(is_wrong) {
         return Err(claim(

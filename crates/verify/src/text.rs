@@ -77,10 +77,10 @@ impl SourceText {
         self.next(&mut header)?;
         self.rows = 0;
         let mut fields = FieldSplitter::new(true);
-        let record = fields.split(without_line_end(&header));
-        let record = record.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
-        let names = order.fields.iter();
-        let names = names.map(|field| field.column.content.as_bytes());
+        let split = fields.split(without_line_end(&header));
+        let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
+        let expected = order.fields.iter();
+        let names = expected.map(|field| field.column.content.as_bytes());
         if record.iter().eq(names) {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use tracelake_testkit::{Score, ensure};
 enum Then {
     /// Exactly what it had before, and no request but reads.
     Untouched,
-    /// As it was before.
+    /// The same content as before.
     Unchanged,
     /// The lake of these tables (all if empty), as one run makes it.
     Lake(&'static str),

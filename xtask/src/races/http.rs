@@ -1,4 +1,4 @@
-//! As much of HTTP as a proxy needs: one request and its answer on a connection.
+//! Minimal HTTP for a proxy: one request and its answer on a connection.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::TcpStream;

@@ -59,6 +59,8 @@ pub(super) fn slot(text: &[u8], start: usize, end: usize) -> usize {
     let length = end - start;
     let after = length.wrapping_sub(2);
     // Eight digits, filled up with leading zeros; the first one is the lowest byte.
+    // `& 63` keeps the shift in range if `after` isn't 1 to 8; apart from a single digit, `is_decimal` is
+    // false then.
     let word = (word ^ ZEROS) << (64_usize.wrapping_sub(after.wrapping_mul(8)) & 63);
     let (word, digits, exponent) = if length == 1 {
         // As with `.0`.

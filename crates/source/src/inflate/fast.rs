@@ -137,6 +137,7 @@ impl Bits {
         };
         self.bits |= u64::from_le_bytes(*word) << self.count();
         self.at += (63 - self.count() as usize) >> 3;
+        // Adds 8 for each byte read: the count is now 56 to 63, and its lowest three bits stay.
         self.count |= 56;
         true
     }

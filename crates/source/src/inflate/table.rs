@@ -260,8 +260,9 @@ impl Codes {
         for code in codes.filter(|code| code.symbol < 256 && code.length < bits) {
             let left = bits - code.length;
             let literal = 1 << COUNT_SHIFT | code.symbol << VALUE_SHIFT;
-            let entries = table[code.bits as usize..1 << bits].iter_mut();
-            let entries = entries.step_by(1 << code.length);
+            let entries = table[code.bits as usize..1 << bits]
+                .iter_mut()
+                .step_by(1 << code.length);
             for (entry, &after) in entries.zip(&single[..1 << left]) {
                 let second = after & 0xff << VALUE_SHIFT;
                 let moved = after - second + (second << (LENGTH_SHIFT - VALUE_SHIFT));
@@ -385,9 +386,9 @@ mod tests {
     /// Fills a table of `entries`, just enough, with the code that needs the most: its lengths, and how
     /// many symbols have each.
     fn fits(bits: u32, lengths: &[(u8, usize)], entries: usize, room: usize) {
-        let lengths = lengths.iter();
-        let lengths = lengths.flat_map(|&(length, times)| vec![length; times]);
-        let codes = Codes::new(&lengths.collect::<Vec<_>>()).unwrap();
+        let runs = lengths.iter();
+        let repeated = runs.flat_map(|&(length, times)| vec![length; times]);
+        let codes = Codes::new(&repeated.collect::<Vec<_>>()).unwrap();
         assert!(codes.is_complete && entries <= room);
         codes.fill(&mut vec![INVALID; entries], bits, distance_symbol);
     }

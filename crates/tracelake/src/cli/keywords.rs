@@ -42,8 +42,8 @@ fn keyword(option: &Arg) -> Option<Keyword> {
     let name = option.get_long()?.to_owned();
     let is_switch = matches!(option.get_action(), ArgAction::SetTrue);
     let value = option.get_value_names().and_then(<[_]>::first);
-    let choices = option.get_possible_values();
-    let choices = choices.iter().map(|choice| choice.get_name().to_owned());
+    let possible = option.get_possible_values();
+    let choices = possible.iter().map(|choice| choice.get_name().to_owned());
     let default = option.get_default_values().first();
     Some(Keyword {
         name,

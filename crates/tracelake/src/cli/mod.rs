@@ -325,7 +325,7 @@ pub(crate) enum ProgressArg {
     None,
 }
 
-/// What `tracelake schema` prints.
+/// Output forms of `tracelake schema`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaForm {
     Text,
@@ -363,7 +363,7 @@ impl ConvertArgs {
         options
     }
 
-    /// What is asked for.
+    /// Builds the request from the arguments.
     pub(crate) fn request(&self) -> Result<Request> {
         if self.max_rejects.is_some() && self.settings.on_bad_row == OnBadRow::Fail {
             return Err(
@@ -403,7 +403,7 @@ impl ConvertArgs {
 }
 
 impl ReleaseArgs {
-    /// What the lake may lack.
+    /// Returns the gaps that the lake may have.
     pub(crate) fn allow(&self) -> Allow {
         let mut allow = Allow::default();
         (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
@@ -411,7 +411,7 @@ impl ReleaseArgs {
     }
 }
 
-/// As many threads as there are processors for this process.
+/// The number of processors that this process may use.
 pub(crate) fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

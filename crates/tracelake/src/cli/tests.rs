@@ -1,4 +1,4 @@
-//! What can be typed, and the help.
+//! Tests of the accepted arguments and of the help.
 
 #![cfg(test)]
 

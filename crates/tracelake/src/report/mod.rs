@@ -307,8 +307,8 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             }
         }
         shards => {
-            let shards = shards.into_iter().flatten();
-            text += &shards.map(shard_text).collect::<String>();
+            let listed = shards.into_iter().flatten();
+            text += &listed.map(shard_text).collect::<String>();
         }
     }
     match (inventory.shards.as_deref(), inventory.finished) {
@@ -342,8 +342,8 @@ fn shard_text(shard: &ShardInventory) -> String {
         0 => String::new(),
         parts => format!(", {} left", several(parts, "part")),
     };
-    let files = shard.files_left.iter();
-    let files = files.map(|file| format!(", {} left", shown(file)));
+    let names = shard.files_left.iter();
+    let files = names.map(|file| format!(", {} left", shown(file)));
     format!("{head}{parts}{}\n", files.collect::<String>())
 }
 

@@ -250,8 +250,8 @@ fn say_mapped(manifest: &Manifest) {
 
 fn say_rows_not_derived(manifest: &Manifest) {
     for table in &manifest.tables {
-        let rows_not_derived = table.parts.iter().filter_map(|part| part.rows_not_derived);
-        let rows_not_derived = rows_not_derived.fold(0, u64::saturating_add);
+        let by_part = table.parts.iter().filter_map(|part| part.rows_not_derived);
+        let rows_not_derived = by_part.fold(0, u64::saturating_add);
         if rows_not_derived > 0 {
             say(&format!(
                 "{}: nothing derived from {} of its input",

@@ -55,8 +55,8 @@ pub(crate) enum Gap {
 
 /// The number of file numbers in runs.
 pub(super) fn count(runs: &[(u32, u32)]) -> u64 {
-    let runs = runs.iter();
-    runs.map(|(first, last)| u64::from(*last) - u64::from(*first) + 1)
+    runs.iter()
+        .map(|(first, last)| u64::from(*last) - u64::from(*first) + 1)
         .sum()
 }
 
@@ -108,8 +108,8 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         let known = table.parts_in(cell);
         let total = total(table, &parts, Some(known).filter(|_| is_published));
         let missing = missing(&parts, total);
-        let read = parts.iter().map(|part| part.rows_in);
-        let read = read.fold(0, u64::saturating_add);
+        let rows_in = parts.iter().map(|part| part.rows_in);
+        let read = rows_in.fold(0, u64::saturating_add);
         let gap = match published {
             _ if !missing.is_empty() => Gap::Parts { total, missing },
             _ if parts.is_empty() => Gap::Absent,
@@ -123,8 +123,11 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
             }
             _ => continue,
         };
-        let table = table.name;
-        gaps.push(TableGap { table, cell, gap });
+        gaps.push(TableGap {
+            table: table.name,
+            cell,
+            gap,
+        });
     }
     let missing = |cell: &&CellName| !cells.contains(&Some(*cell));
     let by_cell = trace.cells.filter(|_| cells.iter().any(Option::is_some));

@@ -38,8 +38,8 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
         }));
         record_sets.push(record_set(table));
     }
-    let creators = trace.creators.iter();
-    let creators = creators.map(|name| json!({"@type": "sc:Person", "name": name}));
+    let names = trace.creators.iter();
+    let creators = names.map(|name| json!({"@type": "sc:Person", "name": name}));
     let licence = licence_page(trace.licence);
     let mut dataset = Map::new();
     let mut set = |key: &str, value: Value| {
@@ -86,8 +86,8 @@ fn file_set(table: &Table) -> String {
 
 fn record_set(table: &Table) -> Value {
     let schema = arrow_schema(table);
-    let fields = schema.fields().iter().zip(table.columns);
-    let fields = fields.map(|(field, column)| {
+    let columns = schema.fields().iter().zip(table.columns);
+    let fields = columns.map(|(field, column)| {
         let source = FieldSource {
             table,
             column: column.name,
@@ -102,8 +102,8 @@ fn record_set(table: &Table) -> Value {
         "description": table.summary,
     });
     if !table.primary_key.is_empty() {
-        let key = table.primary_key.iter();
-        let key = key.map(|column| json!({"@id": format!("{}/{column}", table.name)}));
+        let columns = table.primary_key.iter();
+        let key = columns.map(|column| json!({"@id": format!("{}/{column}", table.name)}));
         described["key"] = key.collect();
     }
     // Croissant's `references` is a join to its readers, which would load both tables; the data
@@ -142,7 +142,7 @@ fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource
         set("arrayShape", "-1".into());
     }
     if let DataType::Struct(children) = inner {
-        let children = children.iter().map(|child| {
+        let sub_fields = children.iter().map(|child| {
             let path = source.path.iter().copied().chain([child.name().as_str()]);
             let source = FieldSource {
                 path: path.collect(),
@@ -150,7 +150,7 @@ fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource
             };
             describe(&id, child, None, &source)
         });
-        set("subField", children.collect());
+        set("subField", sub_fields.collect());
         return described.into();
     }
     set("dataType", data_type(inner).into());

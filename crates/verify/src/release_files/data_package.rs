@@ -35,8 +35,8 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     if let Some(url) = trace.url {
         source["path"] = url.into();
     }
-    let contributors = trace.creators.iter();
-    let contributors = contributors.map(|name| json!({"title": name, "roles": ["creator"]}));
+    let names = trace.creators.iter();
+    let contributors = names.map(|name| json!({"title": name, "roles": ["creator"]}));
     let synthetic = if lake.is_synthetic() {
         "-synthetic"
     } else {
@@ -70,8 +70,8 @@ fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
     if !table.primary_key.is_empty() {
         schema["primaryKey"] = json!(table.primary_key);
     }
-    let references = table.references.iter().filter(|one| is_here(one.table));
-    let references: Vec<Value> = references
+    let known = table.references.iter().filter(|one| is_here(one.table));
+    let foreign_keys: Vec<Value> = known
         .map(|one| {
             // The standard's name for the table itself is the empty text.
             let resource = if one.table == table.name {
@@ -85,8 +85,8 @@ fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
             })
         })
         .collect();
-    if !references.is_empty() {
-        schema["foreignKeys"] = references.into();
+    if !foreign_keys.is_empty() {
+        schema["foreignKeys"] = foreign_keys.into();
     }
     schema
 }
@@ -109,8 +109,8 @@ fn describe(field: &Field, column: &Column) -> Value {
     });
     if !column.codes.is_empty() {
         let codes = column.codes.iter();
-        let codes = codes.map(|code| json!({"value": code.value, "label": code.name}));
-        described["categories"] = codes.collect();
+        let categories = codes.map(|code| json!({"value": code.value, "label": code.name}));
+        described["categories"] = categories.collect();
     }
     described
 }

@@ -58,10 +58,10 @@ pub(crate) fn sums<'a>(
     written: impl Iterator<Item = (&'a str, String)>,
 ) -> String {
     let files = manifest.files().chain([manifest_file]);
-    let files = files.map(|file| (&file.path[..], file.sha256.clone()));
-    let mut files: Vec<(&str, String)> = files.chain(written).collect();
-    files.sort();
-    let lines = files
+    let recorded = files.map(|file| (&file.path[..], file.sha256.clone()));
+    let mut digests: Vec<(&str, String)> = recorded.chain(written).collect();
+    digests.sort();
+    let lines = digests
         .iter()
         .map(|(path, sha256)| sums_line(sha256, path) + "\n");
     lines.collect()
