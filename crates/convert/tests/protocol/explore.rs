@@ -11,7 +11,7 @@ use tracelake_lake::store::progress;
 use tracelake_location::{Location, Memory, Url};
 
 use super::commands::{Command, Commands};
-use super::schedule::{Asker, Conditions, End, Frontier, Limits, Start, Table, Tree};
+use super::schedule::{Asker, Choice, Conditions, End, Frontier, Limits, Start, Table, Tree};
 
 /// Two workers on one bucket.
 pub(crate) struct Scenario {
@@ -116,15 +116,20 @@ pub(crate) fn explore(scenario: &Scenario, at_least: usize) {
     let objects = in_order(Tree::new(), &scenario.before).unwrap();
     let expected = in_order(objects.clone(), &scenario.recovery).unwrap();
     let frontier = Arc::new(Mutex::new(Frontier::new()));
-    let (mut runs, mut requests, mut ends, mut wrong) = (0, 0, HashSet::new(), Vec::new());
+    let (mut runs, mut requests, mut late, mut ends, mut wrong) =
+        (0, 0, 0, HashSet::new(), Vec::new());
     loop {
         let next = frontier.lock().unwrap().starts.pop();
         let Some(start) = next else { break };
         let (end, ended) = replay(scenario, &objects, start, &frontier);
         runs += 1;
         requests += end.requests;
+        if end.has_late_removal {
+            late += 1;
+            continue;
+        }
         if let Some(manifest) = &end.wrong {
-            wrong.push(format!("{manifest}\n  by {:?}", end.chosen));
+            wrong.push(format!("{manifest}\n  by {}", schedule(&end.chosen)));
         }
         if !end.is_known {
             let mut hasher = DefaultHasher::new();
@@ -138,7 +143,7 @@ pub(crate) fn explore(scenario: &Scenario, at_least: usize) {
                 let found = check(scenario, &end, &ended, &expected);
                 wrong.extend(found.err().map(|error| {
                     let ended: Vec<_> = ended.iter().map(|ended| ended.as_ref().err()).collect();
-                    format!("{error}\n  after {ended:?}\n  by {:?}", end.chosen)
+                    format!("{error}\n  after {ended:?}\n  by {}", schedule(&end.chosen))
                 }));
             }
         }
@@ -149,7 +154,7 @@ pub(crate) fn explore(scenario: &Scenario, at_least: usize) {
     let frontier = frontier.lock().unwrap();
     let states = frontier.states();
     println!(
-        "{}: {states} states, {runs} runs, {requests} requests, {} different ends, diverged {}, {:.1} s",
+        "{}: {states} states, {runs} runs, {requests} requests, {} different ends, {late} late removals, diverged {}, {:.1} s",
         scenario.name,
         ends.len(),
         frontier.diverged,
@@ -189,4 +194,14 @@ fn check(scenario: &Scenario, end: &End, ended: &[Ended], expected: &Tree) -> Re
         Some(path) => Err(format!("{path} is missing after the recovery")),
         None => Ok(()),
     }
+}
+
+/// A schedule for people: `0×12 1×3 Kill(1)`.
+fn schedule(chosen: &[Choice]) -> String {
+    let runs = chosen.chunk_by(|one, other| one == other);
+    let runs = runs.map(|run| match run[0] {
+        Choice::Answer(worker) => format!("{worker}×{}", run.len()),
+        other => format!("{other:?}"),
+    });
+    runs.collect::<Vec<_>>().join(" ")
 }

@@ -146,8 +146,12 @@ struct Run {
     is_known: bool,
     /// The objects after each of the last changes.
     earlier: VecDeque<Tree>,
+    /// A digest of the objects.
+    contents: u64,
     /// What was wrong with a manifest when it appeared.
     wrong: Option<String>,
+    /// Whether a removal that was sent for the first manifest has hit a later one.
+    has_late_removal: bool,
     requests: usize,
 }
 
@@ -155,6 +159,7 @@ struct Run {
 #[derive(Debug)]
 pub(crate) struct Table {
     bucket: Memory,
+    first_manifest: Option<Bytes>,
     conditions: Conditions,
     run: Mutex<Run>,
     turn: Condvar,
@@ -168,6 +173,7 @@ pub(crate) struct End {
     /// Whether another run has explored the rest.
     pub(crate) is_known: bool,
     pub(crate) wrong: Option<String>,
+    pub(crate) has_late_removal: bool,
     pub(crate) killed: Vec<bool>,
     pub(crate) requests: usize,
 }
@@ -194,7 +200,6 @@ impl Table {
             is_repeated: false,
         };
         Arc::new(Self {
-            bucket: Memory::new(objects),
             conditions,
             run: Mutex::new(Run {
                 seats: vec![seat; workers],
@@ -204,9 +209,13 @@ impl Table {
                 left: limits,
                 is_known: false,
                 earlier: VecDeque::new(),
+                contents: digest(&objects),
                 wrong: None,
+                has_late_removal: false,
                 requests: 0,
             }),
+            first_manifest: objects.get(MANIFEST).cloned(),
+            bucket: Memory::new(objects),
             turn: Condvar::new(),
             frontier: Arc::clone(frontier),
         })
@@ -233,6 +242,7 @@ impl Table {
             chosen: run.chosen.clone(),
             is_known: run.is_known,
             wrong: run.wrong.clone(),
+            has_late_removal: run.has_late_removal,
             killed: killed.collect(),
             requests: run.requests,
         }
@@ -389,6 +399,12 @@ impl Table {
                         .as_ref()
                         .is_some_and(|before| *before != *self.bucket.objects());
                     if let Some(before) = before.filter(|_| has_changed) {
+                        let now = self.bucket.objects();
+                        let is_removed = !now.contains_key(MANIFEST);
+                        let removed = before.get(MANIFEST).filter(|_| is_removed);
+                        run.has_late_removal |= removed
+                            .is_some_and(|removed| Some(removed) != self.first_manifest.as_ref());
+                        run.contents = digest(&*now);
                         run.earlier.push_back(before);
                         if run.earlier.len() > LAG {
                             run.earlier.pop_front();
