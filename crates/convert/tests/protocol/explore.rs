@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
 use tracelake_core::error::ErrorKind;
+use tracelake_lake::manifest::Manifest;
 use tracelake_lake::store::progress;
 use tracelake_location::{Location, Memory, Url};
 
@@ -21,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) workers: Commands,
     /// What is done afterwards, one after the other.
     pub(crate) recovery: Vec<Command>,
+    /// Whether a command afterwards may be refused, because the workers wanted different things.
+    pub(crate) may_refuse: bool,
     pub(crate) limits: Limits,
     pub(crate) conditions: Conditions,
 }
@@ -48,21 +52,31 @@ fn run(command: &Command, lake: &Location) -> Ended {
 }
 
 /// Runs commands one after the other, each of which must succeed.
-fn in_order(objects: Tree, commands: &[Command]) -> Result<Tree, String> {
+fn in_order(objects: Tree, commands: &[Command]) -> Result<Tree, (ErrorKind, String)> {
     let memory = Arc::new(Memory::new(objects));
     let lake = bucket(&memory);
     for command in commands {
-        run(command, &lake).map_err(|(_, error)| format!("{command:?}: {error}"))?;
+        run(command, &lake).map_err(|(kind, error)| (kind, format!("{command:?}: {error}")))?;
     }
     let objects = memory.objects().clone();
     Ok(objects)
 }
 
-/// The finished parts of a lake whose outputs are whole.
+/// The finished parts of a lake whose outputs are whole: by its facts or its manifest, or by the copy of a manifest that
+/// an addition has withdrawn, to which the next run adds.
 fn finished(objects: &Tree) -> Result<Made, String> {
     let lake = bucket(&Arc::new(Memory::new(objects.clone())));
     let found = progress(&lake).map_err(|error| error.to_string())?;
-    let parts = found.parts.into_iter().filter(|(_, part)| {
+    let copies = objects
+        .iter()
+        .filter(|(path, _)| path.starts_with("_tracelake/base-"));
+    let copies = copies.filter_map(|(_, json)| Manifest::read(Cursor::new(json)).ok());
+    let copied = copies.flat_map(|manifest| {
+        let parts = manifest.parts();
+        let parts = parts.map(|(table, part)| (table.to_owned(), part.clone()));
+        parts.collect::<Vec<_>>()
+    });
+    let parts = found.parts.into_iter().chain(copied).filter(|(_, part)| {
         let output = objects.get(&part.output.path);
         output.is_some_and(|bytes| tracelake_core::seal::sha256(bytes) == part.output.sha256)
     });
@@ -110,8 +124,16 @@ fn replay(
     (table.end(), ended)
 }
 
-/// Explores a scenario, which has at least so many states.
-pub(crate) fn explore(scenario: &Scenario, at_least: usize) {
+/// What an exploration counted.
+#[derive(Debug)]
+pub(crate) struct Explored {
+    /// Runs in which a removal of the manifest was answered after another worker had put the next one. Then nothing is
+    /// checked: see docs/reliability.md.
+    pub(crate) late_removals: usize,
+}
+
+/// Explores a scenario, which has at least this many states.
+pub(crate) fn explore(scenario: &Scenario, at_least: usize) -> Explored {
     let begun = Instant::now();
     let objects = in_order(Tree::new(), &scenario.before).unwrap();
     let expected = in_order(objects.clone(), &scenario.recovery).unwrap();
@@ -163,6 +185,9 @@ pub(crate) fn explore(scenario: &Scenario, at_least: usize) {
     assert!(wrong.is_empty(), "{}: {}", scenario.name, wrong.join("\n"));
     assert!(states >= at_least, "only {states} states");
     assert_eq!(frontier.diverged, 0);
+    Explored {
+        late_removals: late,
+    }
 }
 
 /// Checks what the workers left.
@@ -181,7 +206,10 @@ fn check(scenario: &Scenario, end: &End, ended: &[Ended], expected: &Tree) -> Re
             Err((_, error)) => return Err(error.clone()),
         }
     }
-    let recovered = in_order(end.objects.clone(), &scenario.recovery)?;
+    let recovered = match in_order(end.objects.clone(), &scenario.recovery) {
+        Err((ErrorKind::Refused, _)) if scenario.may_refuse => return Ok(()),
+        recovered => recovered.map_err(|(_, error)| error)?,
+    };
     for (path, bytes) in &recovered {
         if expected.get(path) != Some(bytes) {
             return Err(format!("{path} isn't that of an undisturbed run"));

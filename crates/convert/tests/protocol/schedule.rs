@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
+use tracelake_lake::plan_file::PlanFile;
 use tracelake_location::{Listed, Memory, Objects};
 
 /// The objects of a bucket, by their paths.
@@ -17,6 +18,7 @@ pub(crate) type Tree = BTreeMap<String, Bytes>;
 const LAG: usize = 3;
 
 const MANIFEST: &str = "_tracelake/manifest.json";
+const PLAN: &str = "_tracelake/plan.json";
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -150,7 +152,7 @@ struct Run {
     contents: u64,
     /// What was wrong with a manifest when it appeared.
     wrong: Option<String>,
-    /// Whether a removal that was sent for the first manifest has hit a later one.
+    /// Whether a manifest was removed that no plan adds to.
     has_late_removal: bool,
     requests: usize,
 }
@@ -159,7 +161,6 @@ struct Run {
 #[derive(Debug)]
 pub(crate) struct Table {
     bucket: Memory,
-    first_manifest: Option<Bytes>,
     conditions: Conditions,
     run: Mutex<Run>,
     turn: Condvar,
@@ -214,7 +215,6 @@ impl Table {
                 has_late_removal: false,
                 requests: 0,
             }),
-            first_manifest: objects.get(MANIFEST).cloned(),
             bucket: Memory::new(objects),
             turn: Condvar::new(),
             frontier: Arc::clone(frontier),
@@ -402,8 +402,7 @@ impl Table {
                         let now = self.bucket.objects();
                         let is_removed = !now.contains_key(MANIFEST);
                         let removed = before.get(MANIFEST).filter(|_| is_removed);
-                        run.has_late_removal |= removed
-                            .is_some_and(|removed| Some(removed) != self.first_manifest.as_ref());
+                        run.has_late_removal |= removed.is_some_and(|it| !is_added_to(it, &before));
                         run.contents = digest(&*now);
                         run.earlier.push_back(before);
                         if run.earlier.len() > LAG {
@@ -449,6 +448,13 @@ fn wrong_manifest(objects: &Tree) -> Option<String> {
         "the manifest names {}, which isn't there",
         wrong.path
     ))
+}
+
+/// Whether the plan in the bucket adds to this manifest.
+fn is_added_to(manifest: &Bytes, objects: &Tree) -> bool {
+    let plan = objects.get(PLAN);
+    let plan = plan.and_then(|json| PlanFile::from_json(json).ok());
+    plan.and_then(|plan| plan.base) == Some(tracelake_core::seal::sha256(manifest))
 }
 
 /// The bucket as one worker asks it.
