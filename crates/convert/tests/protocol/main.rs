@@ -36,7 +36,7 @@ fn plain_runs(preemptions: usize) -> Scenario {
 
 #[test]
 fn two_plain_runs() {
-    explore(&plain_runs(2), 25_000);
+    explore(&plain_runs(2), 20_000);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn two_shards() {
 fn a_shard_and_a_commit() {
     let mut scenario = usual("a shard and a commit", [shard(1), commit()], 3);
     scenario.before = vec![shard(0)];
-    explore(&scenario, 250);
+    explore(&scenario, 200);
 }
 
 #[test]
@@ -75,9 +75,10 @@ fn additions(preemptions: usize) -> Scenario {
 
 #[test]
 fn two_equal_additions() {
-    let explored = explore(&additions(2), 32_000);
+    let explored = explore(&additions(2), 25_000);
     // The schedule is known and not prevented: buckets can't remove an object on a condition.
-    assert!(explored.late_removals > 0);
+    let late = explored.late_removals;
+    assert!((1..=300).contains(&late), "{late} late removals");
 }
 
 #[test]
@@ -96,14 +97,14 @@ fn a_run_that_is_taken_over() {
     let mut scenario = usual("a run that is taken over", workers, 2);
     scenario.recovery.reverse();
     scenario.may_refuse = true;
-    explore(&scenario, 16_000);
+    explore(&scenario, 13_000);
 }
 
 #[test]
 fn lost_answers() {
     let mut scenario = usual("lost answers", [part(0), part(0)], 1);
     scenario.limits.lost_answers = 1;
-    explore(&scenario, 12_000);
+    explore(&scenario, 9_000);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn lagging_lists() {
     let mut scenario = usual("lagging lists", [part(1), part(1)], 1);
     scenario.before = vec![part(0)];
     scenario.limits.lagging_lists = 1;
-    explore(&scenario, 28_000);
+    explore(&scenario, 22_000);
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn ignored_conditions() {
     scenario.conditions = Conditions::Ignored;
     scenario.recovery[0] = take_over(part(0));
     scenario.may_refuse = true;
-    explore(&scenario, 900);
+    explore(&scenario, 700);
 }
 
 #[test]
