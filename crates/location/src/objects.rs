@@ -198,14 +198,14 @@ pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
 pub(super) enum Download {
     Remote(remote::Download),
     /// Its bytes that aren't read yet, and its ETag, once it was asked for.
-    Own(Url, Option<(Bytes, String)>),
+    Own(Box<Url>, Option<(Bytes, String)>),
 }
 
 impl Download {
     pub(super) fn new(url: Url) -> Self {
         match of(&url) {
             None => Self::Remote(remote::Download::new(url)),
-            Some(_) => Self::Own(url, None),
+            Some(_) => Self::Own(Box::new(url), None),
         }
     }
 
@@ -281,14 +281,14 @@ impl RemoteFile {
 #[derive(Debug)]
 pub(super) enum Upload {
     Remote(remote::Upload),
-    Own(Url, Vec<u8>),
+    Own(Box<Url>, Vec<u8>),
 }
 
 impl Upload {
     pub(super) fn begin(url: &Url) -> Result<Self> {
         match of(url) {
             None => remote::Upload::begin(url).map(Self::Remote),
-            Some(_) => Ok(Self::Own(url.clone(), Vec::new())),
+            Some(_) => Ok(Self::Own(Box::new(url.clone()), Vec::new())),
         }
     }
 

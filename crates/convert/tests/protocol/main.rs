@@ -5,6 +5,8 @@
 //! workers, a manifest names only files that are whole, and what a worker with exit code 0 has made is there. Then the
 //! commands are run again, one after the other, and the bucket must have the bytes of an undisturbed run.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
 mod commands;
 mod explore;
 mod schedule;
