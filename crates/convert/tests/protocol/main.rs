@@ -5,7 +5,11 @@
 //! workers, a manifest names only files that are whole, and what a worker with exit code 0 has made is there. Then the
 //! commands are run again, one after the other, and the bucket must have the bytes of an undisturbed run.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that fails says where, and reports what it explored"
+)]
 
 mod commands;
 mod explore;
