@@ -17,10 +17,6 @@ pub(super) fn etag(url: &Url) -> Result<Option<String>> {
     Err(absent().at(url.to_string()))
 }
 
-pub(super) fn has_object(_: &Url) -> bool {
-    false
-}
-
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
     Err(absent().at(url.to_string()))
 }

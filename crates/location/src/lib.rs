@@ -17,6 +17,8 @@ mod absent;
 pub mod directory;
 mod entry;
 mod listing;
+mod memory;
+mod objects;
 mod random_access;
 mod redact;
 #[cfg(feature = "urls")]
@@ -33,11 +35,10 @@ use std::sync::Arc;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-#[cfg(not(feature = "urls"))]
-use absent as remote;
-
 pub use entry::{Entry, LocationKind};
 pub use listing::{Listing, SUMS_LIMIT, checksum_line};
+pub use memory::Memory;
+pub use objects::Objects;
 pub use random_access::RandomAccess;
 pub use redact::redacted;
 pub use url::Url;
@@ -176,7 +177,7 @@ impl Location {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(Error::io("open", path, error)),
             },
-            Self::Url(url) => remote::kind(url),
+            Self::Url(url) => objects::kind(url),
         }
     }
 
@@ -186,7 +187,7 @@ impl Location {
     /// If there is no such object, or its store doesn't answer.
     pub fn etag(&self) -> Result<Option<String>> {
         match self {
-            Self::Url(url) if url.is_bucket() => remote::etag(url),
+            Self::Url(url) if url.is_bucket() => objects::etag(url),
             Self::Url(_) | Self::Disk(_) => Ok(None),
         }
     }
@@ -196,7 +197,7 @@ impl Location {
     pub fn is_file(&self) -> bool {
         match self {
             Self::Disk(path) => path.is_file(),
-            Self::Url(url) => remote::has_object(url),
+            Self::Url(url) => objects::has_object(url),
         }
     }
 
@@ -207,7 +208,7 @@ impl Location {
     pub fn is_there(&self) -> Result<bool> {
         match self {
             Self::Disk(path) => Ok(fs::symlink_metadata(path).is_ok()),
-            Self::Url(url) => Ok(remote::sizes(vec![url.clone()])?[0].is_some()),
+            Self::Url(url) => Ok(objects::sizes(vec![url.clone()])?[0].is_some()),
         }
     }
 
@@ -219,7 +220,7 @@ impl Location {
     pub fn open(&self) -> Result<Reader> {
         match self {
             Self::Disk(path) => Ok(Reader(Bytes::Disk(open_file(path)?))),
-            Self::Url(url) => Ok(Reader(Bytes::Url(Box::new(remote::Download::new(
+            Self::Url(url) => Ok(Reader(Bytes::Url(Box::new(objects::Download::new(
                 url.clone(),
             ))))),
         }
@@ -245,6 +246,12 @@ impl Location {
 
 /// Changes to a bucket, for the lake's store only.
 impl Url {
+    /// The root of a bucket that this process keeps; shown as a bucket of S3.
+    #[must_use]
+    pub fn of_objects(name: &str, objects: Arc<dyn Objects>) -> Self {
+        Self::of_bucket(name, objects::OwnBucket(Some(objects)))
+    }
+
     /// Whether it can be written to, and listed.
     pub fn is_bucket(&self) -> bool {
         !self.is_web()
@@ -252,37 +259,37 @@ impl Url {
 
     /// Puts a small object in the place of what has its name.
     pub fn put(&self, bytes: Vec<u8>) -> Result<()> {
-        remote::put(self, bytes)
+        objects::put(self, bytes)
     }
 
     /// Puts a small object where there is none; false if there is one.
     pub fn put_new(&self, bytes: Vec<u8>) -> Result<bool> {
-        remote::put_new(self, bytes)
+        objects::put_new(self, bytes)
     }
 
     /// Reads small objects below this one, in this order; those that are gone are left out.
     pub fn read_all(&self, paths: Vec<String>, limit: u64) -> Result<Vec<Vec<u8>>> {
-        remote::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)
+        objects::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)
     }
 
     /// Reads this object if it is small; `None` if there is none.
     pub fn read_if_there(&self, limit: u64) -> Result<Option<Vec<u8>>> {
-        Ok(remote::read_all(vec![self.clone()], limit)?.pop())
+        Ok(objects::read_all(vec![self.clone()], limit)?.pop())
     }
 
     /// Removes this object; that there is none is no error.
     pub fn remove(&self) -> Result<()> {
-        remote::remove(vec![self.clone()])
+        objects::remove(vec![self.clone()])
     }
 
     /// Removes objects below this one; that there are none is no error.
     pub fn remove_all(&self, paths: &[String]) -> Result<()> {
-        remote::remove(paths.iter().map(|path| self.join(path)).collect())
+        objects::remove(paths.iter().map(|path| self.join(path)).collect())
     }
 
     /// All objects below this one, sorted by their paths.
     pub fn list_all(&self) -> Result<Vec<Listed>> {
-        let mut all = remote::list_all(self)?;
+        let mut all = objects::list_all(self)?;
         all.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(all)
     }
@@ -290,7 +297,7 @@ impl Url {
     /// The objects of these paths below this one; those that aren't there are left out.
     pub fn look_up(&self, paths: Vec<String>) -> Result<Vec<Listed>> {
         let urls = paths.iter().map(|path| self.join(path)).collect();
-        let found = remote::versions(urls)?.into_iter().zip(paths);
+        let found = objects::versions(urls)?.into_iter().zip(paths);
         let listed = found.filter_map(|(found, path)| {
             let (bytes, etag) = found?;
             Some(Listed { path, bytes, etag })
@@ -300,7 +307,7 @@ impl Url {
 
     /// Begins to write an object, which becomes visible when it is complete.
     pub fn upload(&self) -> Result<Upload> {
-        remote::Upload::begin(self).map(Upload)
+        objects::Upload::begin(self).map(Upload)
     }
 }
 
@@ -320,7 +327,7 @@ pub struct Listed {
 
 /// An object being written; if it is dropped before it is complete, nothing of it becomes visible.
 #[derive(Debug)]
-pub struct Upload(remote::Upload);
+pub struct Upload(objects::Upload);
 
 impl Upload {
     /// Adds bytes.
@@ -404,7 +411,7 @@ pub struct Reader(Bytes);
 #[derive(Debug)]
 enum Bytes {
     Disk(File),
-    Url(Box<remote::Download>),
+    Url(Box<objects::Download>),
 }
 
 impl Reader {

@@ -7,7 +7,7 @@ use std::fs;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::entry::{Entry, LocationKind, SUMS};
-use super::{Location, Url, remote};
+use super::{Location, Url, objects};
 use crate::directory;
 
 /// The largest list that is read, in bytes: a hundred thousand lines. A trace has about two thousand.
@@ -63,7 +63,7 @@ impl Listing {
                 };
                 names.map(entry).collect()
             }
-            (Location::Url(url), None) => remote::list(url)?,
+            (Location::Url(url), None) => objects::list(url)?,
             (Location::Url(url), Some(files)) => web_entries(url, files, path)?,
         };
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -107,7 +107,7 @@ fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<En
             }
         }
     }
-    let sizes = remote::sizes(names.iter().map(|name| url.join(name)).collect())?;
+    let sizes = objects::sizes(names.iter().map(|name| url.join(name)).collect())?;
     let files = names.into_iter().zip(sizes).filter_map(|(name, bytes)| {
         let kind = LocationKind::File { bytes: bytes? };
         let etag = None;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tracelake_core::error::Result;
 
-use super::{Location, open_file, remote};
+use super::{Location, objects, open_file};
 
 /// A file on disk or an object, and a position in it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct RandomAccess(Place);
 #[derive(Debug)]
 enum Place {
     Disk(File),
-    Url(Arc<remote::RemoteFile>, u64),
+    Url(Arc<objects::RemoteFile>, u64),
 }
 
 impl RandomAccess {
@@ -28,7 +28,7 @@ impl RandomAccess {
         match location {
             Location::Disk(path) => open_file(path).map(Place::Disk).map(Self),
             Location::Url(url) => {
-                let file = Arc::new(remote::RemoteFile::open(url)?);
+                let file = Arc::new(objects::RemoteFile::open(url)?);
                 Ok(Self(Place::Url(file, 0)))
             }
         }

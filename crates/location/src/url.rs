@@ -5,6 +5,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tracelake_core::error::{Error, ErrorKind, Result};
 
+use super::objects::OwnBucket;
 use super::{Interrupt, redact};
 
 /// Where the bytes of a URL are.
@@ -46,6 +47,7 @@ pub struct Url {
     pub(super) ends_in_slash: bool,
     pub(super) secret: Secret,
     pub(super) interrupt: UrlInterrupt,
+    pub(super) own: OwnBucket,
 }
 
 /// An interrupt for waits for the server of a URL. It's no part of what the URL names, so any two are equal.
@@ -142,6 +144,7 @@ impl Url {
             ends_in_slash,
             secret: Secret::default(),
             interrupt: UrlInterrupt::default(),
+            own: OwnBucket::default(),
         };
         let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
         if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {
@@ -195,6 +198,20 @@ impl Url {
             return Err(wrong("names no bucket").hint(hint));
         }
         Ok(url)
+    }
+
+    /// The root of a bucket that this process keeps.
+    pub(super) fn of_bucket(name: &str, own: OwnBucket) -> Self {
+        Self {
+            scheme: Scheme::S3,
+            bucket: name.to_owned(),
+            account: None,
+            path: String::new(),
+            ends_in_slash: false,
+            secret: Secret::default(),
+            interrupt: UrlInterrupt::default(),
+            own,
+        }
     }
 
     pub(super) fn is_web(&self) -> bool {

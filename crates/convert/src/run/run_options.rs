@@ -13,6 +13,8 @@ pub struct RunOptions<'a> {
     pub threads: usize,
     /// Parts that are converted at a time, at least 1; see [`parts_within`].
     pub parts_at_once: usize,
+    /// Threads that wait for the disk or the bucket while others convert, at least 1.
+    pub commits_at_once: usize,
     /// Whether an existing lake is replaced. Not together with a shard.
     pub overwrite: bool,
     /// Whether a plan that another run has left is replaced by this run's. Only if nothing works by it.
@@ -35,6 +37,7 @@ impl<'a> RunOptions<'a> {
         Self {
             threads,
             parts_at_once: threads,
+            commits_at_once: COMMITS,
             overwrite: false,
             take_over: false,
             max_rejects: None,
@@ -50,6 +53,11 @@ impl<'a> RunOptions<'a> {
         MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
 }
+
+/// How many threads wait for the disk or the bucket while others convert, if not asked otherwise. A file system syncs
+/// several files in little more time than one, and many disks take longer to sync a small part than it takes to
+/// convert.
+const COMMITS: usize = 4;
 
 /// Memory of a run apart from its parts, in bytes.
 const MEMORY: u64 = 128_000_000;

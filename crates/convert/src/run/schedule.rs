@@ -13,11 +13,6 @@ use super::files::StagedPart;
 use super::{Parts, Run, Shared, no_threads};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
-/// How many threads wait for the disk while others convert, and how many more parts may queue for them. A file
-/// system syncs several files in little more time than one, and many disks take longer to sync a small part
-/// than it takes to convert.
-const COMMITS: usize = 4;
-
 /// A file to convert.
 #[derive(Clone, Copy)]
 pub(super) enum Work<'a> {
@@ -57,7 +52,8 @@ impl Run<'_> {
         // With a queue, no thread waits until another is awake: 500 parts of job_events take 8 % less time. A
         // part on its way to a bucket keeps some of its bytes in memory.
         let on_disk = self.lake.root().as_path().is_some();
-        let (staged, received) = sync_channel(if on_disk { COMMITS } else { 0 });
+        let commits_at_once = self.run_options.commits_at_once;
+        let (staged, received) = sync_channel(if on_disk { commits_at_once } else { 0 });
         let received = Arc::new(Mutex::new(received));
         let made = thread::scope(|scope| {
             let commit = |_| {
@@ -65,9 +61,9 @@ impl Run<'_> {
                 let commit = move || self.commit_staged(&received, shared);
                 thread::Builder::new().spawn_scoped(scope, commit)
             };
-            let commits = (0..COMMITS.min(todo.len())).map(commit);
+            let commits = (0..commits_at_once.min(todo.len())).map(commit);
             let commits = commits.collect::<io::Result<Vec<_>>>();
-            let commits = commits.map_err(|error| no_threads(COMMITS, error))?;
+            let commits = commits.map_err(|error| no_threads(commits_at_once, error))?;
             // If all of them panicked, nothing is received any more.
             drop(received);
             let convert = |_| self.convert_files(todo, next, &staged, shared);

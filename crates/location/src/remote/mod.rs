@@ -208,11 +208,6 @@ pub(super) fn etag(url: &Url) -> Result<Option<String>> {
     })
 }
 
-/// Whether there is an object; what can't be found out counts as no.
-pub(super) fn has_object(url: &Url) -> bool {
-    sizes(vec![url.clone()]).is_ok_and(|sizes| sizes.iter().any(Option::is_some))
-}
-
 /// The names below a prefix of a bucket.
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
     ask_for(url, |network, url| async move {

@@ -1,0 +1,235 @@
+//! Runs the workers of a scenario by every schedule, and checks what they leave.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Cursor;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use tracelake_core::error::ErrorKind;
+use tracelake_lake::manifest::Manifest;
+use tracelake_lake::store::progress;
+use tracelake_location::{Location, Memory, Url};
+
+use super::commands::{Command, Commands};
+use super::schedule::{Asker, Choice, Conditions, End, Frontier, Limits, Start, Table, Tree};
+
+/// Two workers on one bucket.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// What was done before, undisturbed.
+    pub(crate) before: Vec<Command>,
+    pub(crate) workers: Commands,
+    /// What is done afterwards, one after the other.
+    pub(crate) recovery: Vec<Command>,
+    /// Whether a command afterwards may be refused, because the workers wanted different things.
+    pub(crate) may_refuse: bool,
+    pub(crate) limits: Limits,
+    pub(crate) conditions: Conditions,
+}
+
+/// What a worker that ended with exit code 0 has made: each part with the digest of its output.
+type Made = BTreeSet<(String, u32, String)>;
+
+/// How a worker ended: with what it has made, or with the kind and the text of an error.
+type Ended = Result<Made, (ErrorKind, String)>;
+
+fn bucket(objects: &Arc<Memory>) -> Location {
+    let objects: Arc<Memory> = Arc::clone(objects);
+    Location::Url(Url::of_objects("lake", objects))
+}
+
+fn run(command: &Command, lake: &Location) -> Ended {
+    let outcome = command.run(lake);
+    let outcome = outcome.map_err(|error| (error.kind(), error.to_string()))?;
+    let parts = outcome.manifest.parts();
+    let made = parts.map(|(table, part)| {
+        let sha256 = part.output.sha256.clone();
+        (table.to_owned(), part.file_number, sha256)
+    });
+    Ok(made.collect())
+}
+
+/// Runs commands one after the other, each of which must succeed.
+fn in_order(objects: Tree, commands: &[Command]) -> Result<Tree, (ErrorKind, String)> {
+    let memory = Arc::new(Memory::new(objects));
+    let lake = bucket(&memory);
+    for command in commands {
+        run(command, &lake).map_err(|(kind, error)| (kind, format!("{command:?}: {error}")))?;
+    }
+    let objects = memory.objects().clone();
+    Ok(objects)
+}
+
+/// The finished parts of a lake whose outputs are whole: by its facts or its manifest, or by the copy of a manifest that
+/// an addition has withdrawn, to which the next run adds.
+fn finished(objects: &Tree) -> Result<Made, String> {
+    let lake = bucket(&Arc::new(Memory::new(objects.clone())));
+    let found = progress(&lake).map_err(|error| error.to_string())?;
+    let copies = objects
+        .iter()
+        .filter(|(path, _)| path.starts_with("_tracelake/base-"));
+    let copies = copies.filter_map(|(_, json)| Manifest::read(Cursor::new(json)).ok());
+    let copied = copies.flat_map(|manifest| {
+        let parts = manifest.parts();
+        let parts = parts.map(|(table, part)| (table.to_owned(), part.clone()));
+        parts.collect::<Vec<_>>()
+    });
+    let parts = found.parts.into_iter().chain(copied).filter(|(_, part)| {
+        let output = objects.get(&part.output.path);
+        output.is_some_and(|bytes| tracelake_core::seal::sha256(bytes) == part.output.sha256)
+    });
+    let parts = parts.map(|(table, part)| (table, part.file_number, part.output.sha256));
+    Ok(parts.collect())
+}
+
+/// One run of the workers by a schedule.
+fn replay(
+    scenario: &Scenario,
+    objects: &Tree,
+    start: Start,
+    frontier: &Arc<Mutex<Frontier>>,
+) -> (End, Vec<Ended>) {
+    let workers = scenario.workers.len();
+    let (limits, conditions) = (scenario.limits, scenario.conditions);
+    let table = Table::new(
+        objects.clone(),
+        workers,
+        limits,
+        conditions,
+        start,
+        frontier,
+    );
+    let ended = thread::scope(|scope| {
+        let commands = scenario.workers.iter().enumerate();
+        let threads: Vec<_> = commands
+            .map(|(worker, command)| {
+                let table = &table;
+                scope.spawn(move || {
+                    let asker = Asker {
+                        worker,
+                        table: Arc::clone(table),
+                    };
+                    let lake = Location::Url(Url::of_objects("lake", Arc::new(asker)));
+                    let ended = run(command, &lake);
+                    table.leave(worker);
+                    ended
+                })
+            })
+            .collect();
+        let threads = threads.into_iter();
+        threads.map(|thread| thread.join().unwrap()).collect()
+    });
+    (table.end(), ended)
+}
+
+/// What an exploration counted.
+#[derive(Debug)]
+pub(crate) struct Explored {
+    /// Runs in which a removal of the manifest was answered after another worker had put the next one. Then nothing is
+    /// checked: see docs/reliability.md.
+    pub(crate) late_removals: usize,
+}
+
+/// Explores a scenario, which has at least this many states.
+pub(crate) fn explore(scenario: &Scenario, at_least: usize) -> Explored {
+    let begun = Instant::now();
+    let objects = in_order(Tree::new(), &scenario.before).unwrap();
+    let expected = in_order(objects.clone(), &scenario.recovery).unwrap();
+    let frontier = Arc::new(Mutex::new(Frontier::new()));
+    let (mut runs, mut requests, mut late, mut ends, mut wrong) =
+        (0, 0, 0, HashSet::new(), Vec::new());
+    loop {
+        let next = frontier.lock().unwrap().starts.pop();
+        let Some(start) = next else { break };
+        let (end, ended) = replay(scenario, &objects, start, &frontier);
+        runs += 1;
+        requests += end.requests;
+        if end.has_late_removal {
+            late += 1;
+            continue;
+        }
+        if let Some(manifest) = &end.wrong {
+            wrong.push(format!("{manifest}\n  by {}", schedule(&end.chosen)));
+        }
+        if !end.is_known {
+            let mut hasher = DefaultHasher::new();
+            (
+                &end.objects,
+                &end.killed,
+                ended.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            )
+                .hash(&mut hasher);
+            if ends.insert(hasher.finish()) {
+                let found = check(scenario, &end, &ended, &expected);
+                wrong.extend(found.err().map(|error| {
+                    let ended: Vec<_> = ended.iter().map(|ended| ended.as_ref().err()).collect();
+                    format!("{error}\n  after {ended:?}\n  by {}", schedule(&end.chosen))
+                }));
+            }
+        }
+        if wrong.len() > 2 {
+            break;
+        }
+    }
+    let frontier = frontier.lock().unwrap();
+    let states = frontier.states();
+    println!(
+        "{}: {states} states, {runs} runs, {requests} requests, {} different ends, {late} late removals, diverged {}, {:.1} s",
+        scenario.name,
+        ends.len(),
+        frontier.diverged,
+        begun.elapsed().as_secs_f64(),
+    );
+    assert!(wrong.is_empty(), "{}: {}", scenario.name, wrong.join("\n"));
+    assert!(states >= at_least, "only {states} states");
+    assert_eq!(frontier.diverged, 0);
+    Explored {
+        late_removals: late,
+    }
+}
+
+/// Checks what the workers left.
+fn check(scenario: &Scenario, end: &End, ended: &[Ended], expected: &Tree) -> Result<(), String> {
+    let finished = finished(&end.objects)?;
+    for (ended, killed) in ended.iter().zip(&end.killed) {
+        match ended {
+            _ if *killed => {}
+            Ok(made) => {
+                if let Some(lost) = made.difference(&finished).next() {
+                    return Err(format!("{lost:?} is lost, and its worker ended with 0"));
+                }
+            }
+            Err((ErrorKind::Refused, _)) => {}
+            Err((ErrorKind::Failed, _)) if scenario.conditions == Conditions::Ignored => {}
+            Err((_, error)) => return Err(error.clone()),
+        }
+    }
+    let recovered = match in_order(end.objects.clone(), &scenario.recovery) {
+        Err((ErrorKind::Refused, _)) if scenario.may_refuse => return Ok(()),
+        recovered => recovered.map_err(|(_, error)| error)?,
+    };
+    for (path, bytes) in &recovered {
+        if expected.get(path) != Some(bytes) {
+            return Err(format!("{path} isn't that of an undisturbed run"));
+        }
+    }
+    let mut missing = expected
+        .keys()
+        .filter(|path| !recovered.contains_key(*path));
+    match missing.next() {
+        Some(path) => Err(format!("{path} is missing after the recovery")),
+        None => Ok(()),
+    }
+}
+
+/// A schedule for people: `0×12 1×3 Kill(1)`.
+fn schedule(chosen: &[Choice]) -> String {
+    let runs = chosen.chunk_by(|one, other| one == other);
+    let runs = runs.map(|run| match run[0] {
+        Choice::Answer(worker) => format!("{worker}×{}", run.len()),
+        other => format!("{other:?}"),
+    });
+    runs.collect::<Vec<_>>().join(" ")
+}

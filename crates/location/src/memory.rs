@@ -1,0 +1,91 @@
+//! A bucket in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tracelake_core::error::Result;
+use tracelake_core::seal::sha256;
+
+use super::{Listed, Objects};
+
+/// A bucket in memory, which several threads may ask. An ETag is a digest of the content, as S3 has it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tracelake_location::{Location, Memory, Url};
+///
+/// let bucket = Url::of_objects("bucket", Arc::new(Memory::default()));
+/// bucket.join("a/b").put(b"text".to_vec())?;
+/// assert_eq!(Location::Url(bucket.join("a/b")).read_small(9)?, b"text");
+/// assert!(!bucket.join("a/b").put_new(Vec::new())?);
+/// # Ok::<(), tracelake_core::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Memory(Mutex<BTreeMap<String, Bytes>>);
+
+impl Memory {
+    /// A bucket with these objects, by their paths.
+    #[must_use]
+    pub fn new(objects: BTreeMap<String, Bytes>) -> Self {
+        Self(Mutex::new(objects))
+    }
+
+    /// Its objects, by their paths.
+    pub fn objects(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ETag of some content.
+fn etag(bytes: &[u8]) -> String {
+    format!("\"{}\"", &sha256(bytes)[..16])
+}
+
+impl Objects for Memory {
+    fn read(&self, path: &str) -> Result<Option<(Bytes, String)>> {
+        let found = self.objects().get(path).cloned();
+        Ok(found.map(|bytes| (bytes.clone(), etag(&bytes))))
+    }
+
+    fn version(&self, path: &str) -> Result<Option<(u64, String)>> {
+        let found = self.read(path)?;
+        Ok(found.map(|(bytes, etag)| (bytes.len() as u64, etag)))
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+        let objects = self.objects();
+        let below = objects.iter().filter_map(|(path, bytes)| {
+            let rest = match prefix {
+                "" => path,
+                prefix => path.strip_prefix(prefix)?.strip_prefix('/')?,
+            };
+            Some(Listed {
+                path: rest.to_owned(),
+                bytes: bytes.len() as u64,
+                etag: Some(etag(bytes)),
+            })
+        });
+        Ok(below.collect())
+    }
+
+    fn put(&self, path: &str, bytes: Bytes) -> Result<String> {
+        let etag = etag(&bytes);
+        self.objects().insert(path.to_owned(), bytes);
+        Ok(etag)
+    }
+
+    fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
+        let mut objects = self.objects();
+        let is_new = !objects.contains_key(path);
+        if is_new {
+            objects.insert(path.to_owned(), bytes);
+        }
+        Ok(is_new)
+    }
+
+    fn remove(&self, path: &str) -> Result<()> {
+        self.objects().remove(path);
+        Ok(())
+    }
+}

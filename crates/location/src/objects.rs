@@ -1,0 +1,321 @@
+//! Requests about objects: to a server, or to a bucket that this process keeps itself.
+//!
+//! This is the only module that knows of both. Everything above it asks a [`Url`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tracelake_core::error::{Error, ErrorKind, Result};
+
+#[cfg(not(feature = "urls"))]
+use crate::absent as remote;
+#[cfg(feature = "urls")]
+use crate::remote;
+
+use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+
+/// A bucket that isn't on a server, such as [`super::Memory`]: each call is one request.
+///
+/// Like the stores on servers, it shows an object whole or not at all.
+pub trait Objects: fmt::Debug + Send + Sync {
+    /// Reads an object, with its ETag; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn read(&self, path: &str) -> Result<Option<(Bytes, String)>>;
+
+    /// The size and the ETag of an object; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn version(&self, path: &str) -> Result<Option<(u64, String)>>;
+
+    /// All objects below a prefix, which is empty or a directory; their paths are relative to it.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>>;
+
+    /// Puts an object in the place of what has its name; returns its ETag.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn put(&self, path: &str, bytes: Bytes) -> Result<String>;
+
+    /// Puts an object where there is none; false if there is one.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool>;
+
+    /// Removes an object; that there is none is no error.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn remove(&self, path: &str) -> Result<()>;
+}
+
+/// The bucket of a URL, if this process keeps it. The name of the bucket says which it is, so two of one name are equal.
+#[derive(Clone, Default)]
+pub(super) struct OwnBucket(pub(super) Option<Arc<dyn Objects>>);
+
+impl PartialEq for OwnBucket {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OwnBucket {}
+
+impl fmt::Debug for OwnBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnBucket({})", self.0.is_some())
+    }
+}
+
+fn of(url: &Url) -> Option<&Arc<dyn Objects>> {
+    url.own.0.as_ref()
+}
+
+/// Asks the bucket of these URLs about each of them; `None` if a server has it.
+fn each<T>(urls: &[Url], ask: impl Fn(&dyn Objects, &str) -> Result<T>) -> Option<Result<Vec<T>>> {
+    let Some(first) = urls.first() else {
+        return Some(Ok(Vec::new()));
+    };
+    let own = of(first)?;
+    Some(urls.iter().map(|url| ask(&**own, &url.path)).collect())
+}
+
+fn missing(url: &Url) -> Error {
+    Error::new(ErrorKind::Failed, "there is no such object").at(url.to_string())
+}
+
+pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
+    let Some(own) = of(url) else {
+        return remote::kind(url);
+    };
+    if url.path.is_empty() || url.ends_in_slash {
+        return Ok(Some(LocationKind::Directory));
+    }
+    if let Some((bytes, _)) = own.version(&url.path)? {
+        return Ok(Some(LocationKind::File { bytes }));
+    }
+    let is_empty = own.list(&url.path)?.is_empty();
+    Ok((!is_empty).then_some(LocationKind::Directory))
+}
+
+pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+    match of(url) {
+        None => remote::etag(url),
+        Some(own) => {
+            let found = own.version(&url.path)?;
+            found
+                .map(|(_, etag)| Some(etag))
+                .ok_or_else(|| missing(url))
+        }
+    }
+}
+
+pub(super) fn has_object(url: &Url) -> bool {
+    sizes(vec![url.clone()]).is_ok_and(|sizes| sizes.iter().any(Option::is_some))
+}
+
+pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
+    let Some(own) = of(url) else {
+        return remote::list(url);
+    };
+    let mut entries = BTreeMap::new();
+    for object in own.list(&url.path)? {
+        let (name, kind, etag) = match object.path.split_once('/') {
+            Some((name, _)) => (name, LocationKind::Directory, None),
+            None => {
+                let bytes = object.bytes;
+                (&object.path[..], LocationKind::File { bytes }, object.etag)
+            }
+        };
+        let name = name.to_owned();
+        entries.insert(name.clone(), Entry { name, kind, etag });
+    }
+    Ok(entries.into_values().collect())
+}
+
+pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
+    let own = each(&urls, |own, path| {
+        Ok(own.version(path)?.map(|(bytes, _)| bytes))
+    });
+    own.unwrap_or_else(|| remote::sizes(urls))
+}
+
+pub(super) fn versions(urls: Vec<Url>) -> Result<Vec<Option<Version>>> {
+    let own = each(&urls, |own, path| {
+        Ok(own.version(path)?.map(|(bytes, etag)| (bytes, Some(etag))))
+    });
+    own.unwrap_or_else(|| remote::versions(urls))
+}
+
+pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
+    match of(url) {
+        None => remote::list_all(url),
+        Some(own) => own.list(&url.path),
+    }
+}
+
+pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
+    match of(url) {
+        None => remote::put(url, bytes),
+        Some(own) => own.put(&url.path, bytes.into()).map(drop),
+    }
+}
+
+pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
+    match of(url) {
+        None => remote::put_new(url, bytes),
+        Some(own) => own.put_new(&url.path, bytes.into()),
+    }
+}
+
+pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
+    match each(&urls, |own, path| own.remove(path)) {
+        None => remote::remove(urls),
+        Some(removed) => removed.map(drop),
+    }
+}
+
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
+    match each(&urls, |own, path| own.read(path)) {
+        None => remote::read_all(urls, limit),
+        Some(read) => {
+            let read = read?.into_iter().flatten();
+            Ok(read.map(|(bytes, _)| bytes.into()).collect())
+        }
+    }
+}
+
+/// An object that is read from front to back.
+#[derive(Debug)]
+pub(super) enum Download {
+    Remote(remote::Download),
+    /// Its bytes that aren't read yet, and its ETag, once it was asked for.
+    Own(Box<Url>, Option<(Bytes, String)>),
+}
+
+impl Download {
+    pub(super) fn new(url: Url) -> Self {
+        match of(&url) {
+            None => Self::Remote(remote::Download::new(url)),
+            Some(_) => Self::Own(Box::new(url), None),
+        }
+    }
+
+    pub(super) fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+        match self {
+            Self::Remote(download) => download.read(into, interrupt),
+            Self::Own(url, opened) => {
+                let (rest, _) = match opened {
+                    Some(opened) => opened,
+                    None => opened.insert(read_own(url)?),
+                };
+                let read = rest.split_to(rest.len().min(into.len()));
+                into[..read.len()].copy_from_slice(&read);
+                Ok(read.len())
+            }
+        }
+    }
+
+    pub(super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+        match self {
+            Self::Remote(download) => download.confirm(interrupt),
+            Self::Own(url, Some((_, then))) if etag(url)?.as_ref() != Some(then) => {
+                Err(Error::new(ErrorKind::Failed, "changed while it was read").at(url.to_string()))
+            }
+            Self::Own(..) => Ok(()),
+        }
+    }
+}
+
+fn read_own(url: &Url) -> Result<(Bytes, String)> {
+    let read = of(url).map_or(Ok(None), |own| own.read(&url.path))?;
+    read.ok_or_else(|| missing(url))
+}
+
+/// An object of one version that is read at any place.
+#[derive(Debug)]
+pub(super) enum RemoteFile {
+    Remote(remote::RemoteFile),
+    Own(Bytes),
+}
+
+impl RemoteFile {
+    pub(super) fn open(url: &Url) -> Result<Self> {
+        match of(url) {
+            None => remote::RemoteFile::open(url).map(Self::Remote),
+            Some(_) => Ok(Self::Own(read_own(url)?.0)),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Remote(file) => file.len(),
+            Self::Own(bytes) => bytes.len() as u64,
+        }
+    }
+
+    pub(super) fn read_at(&self, start: u64, length: u64) -> Result<Bytes> {
+        match self {
+            Self::Remote(file) => file.read_at(start, length),
+            Self::Own(bytes) => {
+                let place = |at| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
+                let end = start.checked_add(length).and_then(place);
+                match place(start).zip(end) {
+                    Some((start, end)) => Ok(bytes.slice(start..end)),
+                    None => Err(Error::new(ErrorKind::Corrupt, "ends too early")),
+                }
+            }
+        }
+    }
+}
+
+/// An object being written.
+#[derive(Debug)]
+pub(super) enum Upload {
+    Remote(remote::Upload),
+    Own(Box<Url>, Vec<u8>),
+}
+
+impl Upload {
+    pub(super) fn begin(url: &Url) -> Result<Self> {
+        match of(url) {
+            None => remote::Upload::begin(url).map(Self::Remote),
+            Some(_) => Ok(Self::Own(Box::new(url.clone()), Vec::new())),
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Remote(upload) => upload.write(bytes),
+            Self::Own(_, held) => {
+                held.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::Remote(upload) => upload.flush(),
+            Self::Own(..) => Ok(()),
+        }
+    }
+
+    pub(super) fn complete(self) -> Result<Option<String>> {
+        match self {
+            Self::Remote(upload) => upload.complete(),
+            Self::Own(url, bytes) => match of(&url) {
+                Some(own) => own.put(&url.path, bytes.into()).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+}
