@@ -196,7 +196,7 @@ pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
 /// An object that is read from front to back.
 #[derive(Debug)]
 pub(super) enum Download {
-    Remote(remote::Download),
+    Remote(Box<remote::Download>),
     /// Its bytes that aren't read yet, and its ETag, once it was asked for.
     Own(Box<Url>, Option<(Bytes, String)>),
 }
@@ -204,7 +204,7 @@ pub(super) enum Download {
 impl Download {
     pub(super) fn new(url: Url) -> Self {
         match of(&url) {
-            None => Self::Remote(remote::Download::new(url)),
+            None => Self::Remote(Box::new(remote::Download::new(url))),
             Some(_) => Self::Own(Box::new(url), None),
         }
     }
@@ -280,14 +280,14 @@ impl RemoteFile {
 /// An object being written.
 #[derive(Debug)]
 pub(super) enum Upload {
-    Remote(remote::Upload),
+    Remote(Box<remote::Upload>),
     Own(Box<Url>, Vec<u8>),
 }
 
 impl Upload {
     pub(super) fn begin(url: &Url) -> Result<Self> {
         match of(url) {
-            None => remote::Upload::begin(url).map(Self::Remote),
+            None => remote::Upload::begin(url).map(Box::new).map(Self::Remote),
             Some(_) => Ok(Self::Own(Box::new(url.clone()), Vec::new())),
         }
     }
