@@ -1,7 +1,6 @@
 """Asks one engine about the same rows in files of several writers: queries.py ENGINE, JSON on stdin and stdout.
 
-In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory,
-"seconds": n}
+In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory}
 Out: {query: {writer: least CPU seconds}}
 
 The first result of each query is kept in the directory; every other must have the same rows, whichever the
@@ -10,6 +9,7 @@ engine and the writer. A difference ends the process.
 
 import functools
 import json
+import math
 import operator
 import sys
 import time
@@ -22,9 +22,10 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 
-# Each query is asked of every writer's files at least and at most this often; in between, until it has taken
-# as many seconds of CPU time as the task says.
-FEW, MANY = 2, 40
+# A query is repeated until it has taken this much CPU time, because a run of a few ms says little. That is one
+# measurement, and each writer's files get this many; the least counts.
+SECONDS = 0.05
+MEASUREMENTS = 4
 
 # By how much a mean may differ, relatively: engines add in different orders.
 TOLERANCE = 1e-9
@@ -216,6 +217,14 @@ def in_order(rows):
     return rows.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks()
 
 
+def cpu(ask, query, files, name, repeats=1):
+    """CPU seconds of a query, the mean of several runs."""
+    begun = time.process_time()
+    for _ in range(repeats):
+        ask(query, files, name)
+    return (time.process_time() - begun) / repeats
+
+
 def measure(task, engine):
     name, sets = task["table"], list(task["sets"].items())
     ask = ENGINES[engine]()
@@ -225,16 +234,13 @@ def measure(task, engine):
         for writer, files in sets:
             path = Path(task["expected"]) / f"{what}.arrow"
             check(pyarrow.table(ask(query, files, name)), path, f"{name}, {what}: {engine} on the files of {writer}")
+        repeats = math.ceil(SECONDS / min(cpu(ask, query, files, name) for _, files in sets))
         taken = {writer: [] for writer, _ in sets}
-        for run in range(MANY):
+        for run in range(MEASUREMENTS):
             # Each writer is the first as often as any.
             start = run % len(sets)
             for writer, files in sets[start:] + sets[:start]:
-                begun = time.process_time()
-                ask(query, files, name)
-                taken[writer].append(time.process_time() - begun)
-            if run + 1 >= FEW and sum(map(sum, taken.values())) >= task["seconds"]:
-                break
+                taken[writer].append(cpu(ask, query, files, name, repeats))
         least[what] = {writer: min(times) for writer, times in taken.items()}
     return least
 
