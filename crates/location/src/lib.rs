@@ -19,6 +19,7 @@ mod entry;
 mod listing;
 mod memory;
 mod objects;
+mod own_bucket;
 mod random_access;
 mod redact;
 #[cfg(feature = "urls")]
@@ -38,7 +39,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 pub use entry::{Entry, LocationKind};
 pub use listing::{Listing, SUMS_LIMIT, checksum_line};
 pub use memory::Memory;
-pub use objects::Objects;
+pub use own_bucket::Objects;
 pub use random_access::RandomAccess;
 pub use redact::redacted;
 pub use url::Url;
@@ -249,7 +250,7 @@ impl Url {
     /// The root of a bucket that this process keeps; shown as a bucket of S3.
     #[must_use]
     pub fn of_objects(name: &str, objects: Arc<dyn Objects>) -> Self {
-        Self::of_bucket(name, objects::OwnBucket(Some(objects)))
+        Self::of_bucket(name, own_bucket::OwnBucket(Some(objects)))
     }
 
     /// Whether it can be written to, and listed.

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use tracelake_core::error::Result;
 use tracelake_core::seal::sha256;
 
-use super::{Listed, Objects};
+use super::Listed;
+use super::own_bucket::Objects;
 
 /// A bucket in memory, which several threads may ask. An ETag is a digest of the content, as S3 has it.
 ///

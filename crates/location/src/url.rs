@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::objects::OwnBucket;
+use super::own_bucket::OwnBucket;
 use super::{Interrupt, redact};
 
 /// Where the bytes of a URL are.
