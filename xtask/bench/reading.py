@@ -60,6 +60,11 @@ class Table:
             least = self.least.setdefault(what, {}).setdefault(engine, taken)
             self.least[what][engine] = {writer: min(least[writer], taken[writer]) for writer in taken}
 
+    def ratios(self):
+        """The least time on our files divided by the least on the fastest others, for each query and engine."""
+        each = [taken for engines in self.least.values() for taken in engines.values()]
+        return [taken[OURS] / min(taken[writer] for writer in WRITERS) for taken in each]
+
     def times(self, limit):
         """A line for each query, and those that take more than `limit` times as long on our files."""
         lines, over = [], []
@@ -117,12 +122,13 @@ def compared(lakes, rounds):
         line, over = one.sizes()
         sizes.append(line)
         large += over
+    unclear = sum(TIMES < ratio <= TIMES * noise for one in tables for ratio in one.ratios())
     header = ["table", "files", *(f"{writer}, bytes" for writer in [OURS, *WRITERS]), "ours ÷ smallest", "bytes more a file"]
     sections = [
         f"## Reading\n\n{EXPLAINED}\n",
         f"Our files and copies of them give the noise: in nine of ten cases their times differ by a factor of less than "
         f"{noise:.2f}. So a query counts as slower than {TIMES} times the fastest others if its figure is above "
-        f"{TIMES * noise:.2f}: {len(slow)} of {len(noises)} are.\n",
+        f"{TIMES * noise:.2f}: {len(slow)} of {len(noises)} are. Of {unclear} figures, between the two, the noise says neither.\n",
         "".join(f"- {line}\n" for line in slow),
         *parts,
         f"### Sizes of the files\n\n{table(header, sizes)}",
