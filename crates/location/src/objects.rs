@@ -13,7 +13,7 @@ use crate::absent as remote;
 #[cfg(feature = "urls")]
 use crate::remote;
 
-use super::own_bucket::{Objects, OwnBucket};
+use super::own_bucket::Objects;
 use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
 
 fn of(url: &Url) -> Option<&Arc<dyn Objects>> {
