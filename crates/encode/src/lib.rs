@@ -32,6 +32,8 @@ mod parquet_footer;
 pub mod quoted;
 pub mod reject;
 mod rows;
+#[cfg(test)]
+mod samples;
 pub mod split;
 pub mod thrift;
 pub mod value;

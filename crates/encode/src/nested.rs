@@ -188,3 +188,70 @@ fn leaves(data_type: &DataType) -> usize {
         _ => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tracelake_core::options::Codec;
+    use tracelake_schema::arrow::arrow_schema;
+
+    use super::*;
+    use crate::cell::tests::TABLE;
+    use crate::json;
+    use crate::parquet_file::ParquetFile;
+
+    static ROWS: Table = TABLE;
+
+    fn rows(lines: &[&str]) -> RowValues {
+        let mut values = RowValues::new(ROWS.columns);
+        for line in lines {
+            json::append(line.as_bytes(), ROWS.columns, &mut values).unwrap();
+        }
+        values
+    }
+
+    fn builder(most_rows: usize) -> NestedRowGroupBuilder {
+        let schema = arrow_schema(&ROWS);
+        let file = ParquetFile::create(Vec::new(), &ROWS, &schema, Codec::DEFAULT).unwrap();
+        NestedRowGroupBuilder::new(&ROWS, &schema, file.factory(), most_rows)
+    }
+
+    #[test]
+    fn a_row_group_ends_before_its_limit_and_starts_over() {
+        let mut built = builder(3);
+        built.push(rows(&[])).unwrap();
+        assert!(built.finish().unwrap().is_none());
+        built
+            .push(rows(&[
+                r#"{"time":4}"#,
+                r#"{"time":"2","usage":{"cpus":0.5}}"#,
+            ]))
+            .unwrap();
+        assert!(!built.is_full(1));
+        assert!(built.is_full(2));
+        assert!(!built.are_sorted(), "4 is before 2");
+        let chunks = built.finish().unwrap().unwrap();
+        let leaves = ROWS.columns.iter();
+        assert!(chunks.len() > leaves.len(), "structs have several leaves");
+
+        built
+            .push(rows(&[r#"{"time":5}"#, r#"{"time":18446744073709551615}"#]))
+            .unwrap();
+        assert!(built.are_sorted());
+        assert_eq!(built.finish().unwrap().unwrap().len(), chunks.len());
+        assert_eq!(built.pushed(), 4);
+        assert_eq!(built.time(), Some((2, i64::MAX)));
+        assert_eq!(built.sentinels_mapped(), 1);
+    }
+
+    #[test]
+    fn rows_are_sorted_over_several_pushes() {
+        let mut built = builder(10);
+        built.push(rows(&[r#"{"time":3}"#])).unwrap();
+        built
+            .push(rows(&[r#"{"time":3}"#, r#"{"time":7}"#]))
+            .unwrap();
+        assert!(built.are_sorted());
+        built.push(rows(&[r#"{"time":6}"#])).unwrap();
+        assert!(!built.are_sorted());
+    }
+}

@@ -307,3 +307,49 @@ fn encode_parquet(error: parquet::errors::ParquetError) -> Error {
 fn encode_arrow(error: arrow_schema::ArrowError) -> Error {
     arrow_file::wrap(error, "encode")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{at, machines, order, schema, split};
+
+    /// Writes rows at these times; returns the file, and the rows and the times that the builder counted.
+    fn written(settings: &Settings, times: &[i64]) -> (Vec<u8>, u64, Option<(i64, i64)>) {
+        let encoding = Encoding::of(settings).unwrap();
+        let (table, order, schema) = (machines(), order(), schema());
+        let mut file = OutputFile::create(Vec::new(), table, &schema, encoding).unwrap();
+        let mut builder = BlockBuilder::of_fields(&order, &schema, &file, encoding);
+        let text = at(times);
+        let rejects = builder.push_fields(&order, text.as_bytes(), &split(&text));
+        assert!(rejects.unwrap().is_empty());
+        while let Some(block) = builder.finish().unwrap() {
+            file.write(block).unwrap();
+        }
+        let (rows, range) = (builder.pushed(), builder.time(table));
+        (file.finish().unwrap(), rows, range)
+    }
+
+    #[test]
+    fn both_formats_have_the_rows() {
+        for (format, magic) in [(Format::Parquet, &b"PAR1"[..]), (Format::Arrow, b"ARROW1")] {
+            let mut settings = Settings::default();
+            settings.format = format;
+            let (file, rows, range) = written(&settings, &[3, 9, 4]);
+            assert!(file.starts_with(magic) && file.ends_with(magic), "{format}");
+            assert_eq!((rows, range), (3, Some((3, 9))), "{format}");
+        }
+    }
+
+    #[test]
+    fn only_smaller_row_groups_are_noted() {
+        let rows_of = |rows: Option<u64>| {
+            let mut settings = Settings::default();
+            settings.row_group_rows = rows;
+            Encoding::of(&settings).map(Encoding::row_group_rows)
+        };
+        assert_eq!(rows_of(None).unwrap(), None);
+        assert_eq!(rows_of(Some(ROW_GROUP_ROWS as u64)).unwrap(), None);
+        assert_eq!(rows_of(Some(1 << 16)).unwrap(), Some(1 << 16));
+        assert!(rows_of(Some(1)).is_err());
+    }
+}

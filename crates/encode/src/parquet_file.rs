@@ -265,3 +265,77 @@ pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
     };
     Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use tracelake_core::ErrorKind;
+
+    use super::*;
+    use crate::rows::RowGroupBuilder;
+    use crate::samples::{at, machines, order, schema, split};
+
+    /// A row group with these times.
+    fn row_group(file: &ParquetFile<impl Write + Send>, times: &[i64]) -> RowGroup {
+        let mut rows = RowGroupBuilder::new(&order(), file.schema(), Codec::DEFAULT, 100);
+        let text = at(times);
+        rows.push(text.as_bytes(), &split(&text)).unwrap();
+        let chunks = rows.finish().unwrap().unwrap();
+        RowGroup {
+            is_sorted: rows.are_sorted(&chunks),
+            chunks: ColumnChunks::Plain(chunks),
+        }
+    }
+
+    #[test]
+    fn a_file_has_its_row_groups_and_says_which_are_sorted() {
+        let mut file =
+            ParquetFile::create(Vec::new(), machines(), &schema(), Codec::DEFAULT).unwrap();
+        for times in [&[1, 2, 3][..], &[5, 4]] {
+            let group = row_group(&file, times);
+            file.write(group).unwrap();
+        }
+        let bytes = Bytes::from(file.finish().unwrap());
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+        assert_eq!(reader.schema().fields(), schema().fields());
+        let groups = reader.metadata().row_groups().iter();
+        let groups: Vec<(i64, bool)> = groups
+            .map(|group| (group.num_rows(), group.sorting_columns().is_some()))
+            .collect();
+        assert_eq!(groups, [(3, true), (2, false)]);
+        let rows = reader
+            .build()
+            .unwrap()
+            .map(|batch| batch.unwrap().num_rows());
+        assert_eq!(rows.sum::<usize>(), 5);
+    }
+
+    #[test]
+    fn a_file_without_rows_can_be_read() {
+        let file = ParquetFile::create(Vec::new(), machines(), &schema(), Codec::None).unwrap();
+        let bytes = Bytes::from(file.finish().unwrap());
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+    }
+
+    /// A disk that is full.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let file = ParquetFile::create(Full, machines(), &schema(), Codec::DEFAULT).unwrap();
+        let error = file.finish().map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Failed);
+    }
+}

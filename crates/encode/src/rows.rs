@@ -195,3 +195,50 @@ pub(crate) fn rejects<'a>(
     rejects.extend(malformed.cloned());
     (rejects, faulty)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{at, order, parquet_schema, split};
+
+    fn builder(most_rows: usize) -> RowGroupBuilder {
+        RowGroupBuilder::new(&order(), &parquet_schema(), Codec::DEFAULT, most_rows)
+    }
+
+    #[test]
+    fn rejects_are_in_the_order_of_the_file() {
+        let text = "5,7,0,p,0.5,0.25\n3,7,x,p,0.5,y\nshort\n9,7,0,p,0.5,z\n";
+        let mut rows = builder(10);
+        let rejects = rows.push(text.as_bytes(), &split(text)).unwrap();
+        let places: Vec<(usize, &str)> = rejects
+            .iter()
+            .map(|reject| (reject.line(), &text[reject.row().clone()]))
+            .collect();
+        let expected = [(1, "3,7,x,p,0.5,y"), (2, "short"), (3, "9,7,0,p,0.5,z")];
+        assert_eq!(places, expected);
+        assert_eq!(rows.pushed(), 1);
+    }
+
+    #[test]
+    fn a_row_group_ends_before_its_limit_and_starts_over() {
+        let mut rows = builder(3);
+        assert!(rows.finish().unwrap().is_none());
+        assert!(!rows.is_full(100), "a row group has at least one chunk");
+        let text = at(&[4, 2]);
+        rows.push(text.as_bytes(), &split(&text)).unwrap();
+        assert!(!rows.is_full(1));
+        assert!(rows.is_full(2));
+        let chunks = rows.finish().unwrap().unwrap();
+        assert_eq!(chunks.len(), crate::samples::FIELDS);
+        assert!(!rows.are_sorted(&chunks));
+        assert!(!rows.is_full(2));
+
+        let text = at(&[5, 5, 6]);
+        rows.push(text.as_bytes(), &split(&text)).unwrap();
+        let chunks = rows.finish().unwrap().unwrap();
+        assert!(rows.are_sorted(&chunks));
+        assert_eq!(rows.pushed(), 5);
+        assert_eq!(rows.integers(0), Some((2, 6)));
+        assert!(rows.finish().unwrap().is_none());
+    }
+}
