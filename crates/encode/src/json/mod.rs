@@ -1,6 +1,6 @@
 //! JSON lines to values: each line is an object with the columns as its keys. Pure.
 //!
-//! [`append`] adds a line to the columns. [`direct`] reads lines as traces have them, straight into the columns;
+//! [`append`] adds a line to the columns. `direct` reads lines as traces have them, straight into the columns;
 //! all other lines, and so every fault, are left to [`row`]. There, serde_json finds the text of each value. The
 //! column decides what it means: numbers are read from their text, as in CSV.
 
