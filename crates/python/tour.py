@@ -1,4 +1,4 @@
-"""Runs docs/tour.md, every Python block in order, and the notebook of twenty questions, each in a directory of its own.
+"""Runs docs/tour.md, every Python block in order, and the notebook of twenty questions, each in its own directory.
 
     tour.py             compares what each block and each cell shows with what is written
     tour.py --update    writes that, the plots and the notebooks

@@ -92,7 +92,7 @@ fn two_runs_for_different_parts() {
     let name = "two runs for different parts";
     let mut scenario = usual(name, [part(0), part(1)], 2);
     scenario.recovery[0] = take_over(part(0));
-    // What the run left that was taken over is refused until somebody decides.
+    // The outputs of the replaced run are refused until a person decides what to do with them.
     scenario.may_refuse = true;
     explore(&scenario, 9_000);
 }

@@ -456,21 +456,7 @@ mod tests {
         let mut staging = lake.stage(path).unwrap();
         staging.write_all(bytes).unwrap();
         let output = lake.commit(staging.close().unwrap()).unwrap().into_facts();
-        PartFacts {
-            cell: None,
-            file_number: 0,
-            source: output.clone(),
-            of: None,
-            rows_not_derived: None,
-            rows_in: 0,
-            rows_out: 0,
-            rows_rejected: 0,
-            sentinels_mapped: 0,
-            time_min: None,
-            time_max: None,
-            output,
-            rejects: None,
-        }
+        PartFacts::new(0.into(), output.clone(), output)
     }
 
     #[test]

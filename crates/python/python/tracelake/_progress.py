@@ -47,7 +47,7 @@ Callback = Callable[[Event], object]
 Progress = Union[Callback, Literal["auto", "bar", "text", "none"], bool, None]
 
 
-#: Says what happens to whoever listens: warnings, and finished parts as INFO. Without a handler, it prints nothing.
+#: Logs warnings, and finished parts as INFO. Without a handler, nothing is printed.
 _LOGGER = logging.getLogger("tracelake")
 _LOGGER.addHandler(logging.NullHandler())
 

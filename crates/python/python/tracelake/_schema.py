@@ -63,7 +63,7 @@ class TableSchema(Mapping[str, Column]):
     name: str
     summary: str
     columns: tuple[Column, ...]
-    #: Seconds from 1970 to the time 0; ``None`` if nobody knows when that was.
+    #: Seconds from 1970 to the time 0; ``None`` if that isn't known.
     epoch: int | None = None
 
     def __arrow_c_schema__(self) -> object:
