@@ -7,7 +7,7 @@ use tracelake_core::words;
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{
-    LakeProgress, LakeState, finished_by_another, orphaned_base, plan_bytes,
+    LakeProgress, LakeState, Withdrawal, finished_by_another, orphaned_base, plan_bytes,
 };
 use tracelake_location::Url;
 use tracelake_schema::Trace;
@@ -105,8 +105,10 @@ impl Run<'_> {
                     let Some(found) = state.plan else { continue };
                     let plan = found.content?;
                     self.lake.work_by(&found.digest, &plan);
-                    if let Some(found) = state.manifest {
-                        self.lake.withdraw_manifest(root, &found)?;
+                    if let Some(found) = state.manifest
+                        && self.lake.withdraw_manifest(root, &found)? == Withdrawal::PlanIsGone
+                    {
+                        continue;
                     }
                     return Ok(Joined::Working(Box::new(plan)));
                 }
@@ -204,6 +206,7 @@ impl Run<'_> {
         match outcome {
             // Another worker on this plan was faster.
             Err(error) if error.kind() == ErrorKind::Refused => {
+                self.lake.put_back(root)?;
                 let manifest = committed(root, self.plan.trace, &agreed)?;
                 manifest.map(finished).ok_or(error)
             }

@@ -14,6 +14,7 @@
 mod commands;
 mod explore;
 mod schedule;
+mod taken_over;
 
 use commands::{Commands, all, commit, part, shard, take_over};
 use explore::{Scenario, explore};
@@ -81,10 +82,9 @@ fn additions(preemptions: usize) -> Scenario {
 
 #[test]
 fn two_equal_additions() {
-    let explored = explore(&additions(2), 25_000);
-    // The schedule is known and not prevented: buckets can't remove an object on a condition.
-    let late = explored.late_removals;
-    assert!((1..=300).contains(&late), "{late} late removals");
+    let explored = explore(&additions(2), 35_000);
+    // Buckets can't remove an object on a condition, so the run that comes late puts things right.
+    assert!(explored.late_removals > explored.unhealed, "{explored:?}");
 }
 
 #[test]

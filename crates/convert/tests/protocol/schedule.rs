@@ -17,8 +17,8 @@ pub(crate) type Tree = BTreeMap<String, Bytes>;
 /// How many changes a listing may be behind.
 const LAG: usize = 3;
 
-const MANIFEST: &str = "_tracelake/manifest.json";
-const PLAN: &str = "_tracelake/plan.json";
+pub(crate) const MANIFEST: &str = "_tracelake/manifest.json";
+pub(crate) const PLAN: &str = "_tracelake/plan.json";
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,8 +152,8 @@ struct Run {
     contents: u64,
     /// What was wrong with a manifest when it appeared.
     wrong: Option<String>,
-    /// Whether a manifest was removed that no plan adds to.
-    has_late_removal: bool,
+    /// The worker that last removed a manifest that no plan adds to.
+    late_remover: Option<usize>,
     requests: usize,
 }
 
@@ -174,7 +174,7 @@ pub(crate) struct End {
     /// Whether another run has explored the rest.
     pub(crate) is_known: bool,
     pub(crate) wrong: Option<String>,
-    pub(crate) has_late_removal: bool,
+    pub(crate) late_remover: Option<usize>,
     pub(crate) killed: Vec<bool>,
     pub(crate) requests: usize,
 }
@@ -212,7 +212,7 @@ impl Table {
                 earlier: VecDeque::new(),
                 contents: digest(&objects),
                 wrong: None,
-                has_late_removal: false,
+                late_remover: None,
                 requests: 0,
             }),
             bucket: Memory::new(objects),
@@ -242,7 +242,7 @@ impl Table {
             chosen: run.chosen.clone(),
             is_known: run.is_known,
             wrong: run.wrong.clone(),
-            has_late_removal: run.has_late_removal,
+            late_remover: run.late_remover,
             killed: killed.collect(),
             requests: run.requests,
         }
@@ -402,7 +402,9 @@ impl Table {
                         let now = self.bucket.objects();
                         let is_removed = !now.contains_key(MANIFEST);
                         let removed = before.get(MANIFEST).filter(|_| is_removed);
-                        run.has_late_removal |= removed.is_some_and(|it| !is_added_to(it, &before));
+                        if removed.is_some_and(|it| !is_added_to(it, &before)) {
+                            run.late_remover = Some(worker);
+                        }
                         run.contents = digest(&*now);
                         run.earlier.push_back(before);
                         if run.earlier.len() > LAG {

@@ -52,6 +52,15 @@ pub struct Found<T> {
     pub content: T,
 }
 
+/// How a manifest was withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// The lake is ready for the parts that the plan adds.
+    Done,
+    /// Another run has ended the plan: the lake has to be looked at again.
+    PlanIsGone,
+}
+
 impl<T> Found<T> {
     fn new(bytes: Vec<u8>, content: T) -> Self {
         Self {
@@ -168,6 +177,8 @@ pub(super) struct OwnPlan {
     digest: String,
     /// The digest of the manifest that it adds to.
     base: Option<String>,
+    /// The bytes of that manifest, once this process has withdrawn it.
+    withdrawn: Option<Vec<u8>>,
 }
 
 impl Lake {
@@ -218,6 +229,7 @@ impl Lake {
         *own = Some(OwnPlan {
             digest: digest.to_owned(),
             base: plan.base.clone(),
+            withdrawn: None,
         });
     }
 
@@ -261,13 +273,42 @@ impl Lake {
     ///
     /// # Errors
     /// As [`Lake::check_release`]; [`ErrorKind::Refused`] if another run has taken over; if the store fails.
-    pub fn withdraw_manifest<T>(&self, root: &Url, found: &Found<T>) -> Result<()> {
+    pub fn withdraw_manifest<T>(&self, root: &Url, found: &Found<T>) -> Result<Withdrawal> {
         self.check_plan()?;
         self.put_base(root, found)?;
         self.withdraw_release()?;
         // Where another run has taken over, the manifest may be its own by now.
         self.check_plan()?;
-        root.join(HOME).join(MANIFEST).remove()
+        root.join(HOME).join(MANIFEST).remove()?;
+        let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = &mut *own {
+            own.withdrawn = Some(found.bytes.clone());
+        }
+        drop(own);
+        self.put_back(root)
+    }
+
+    /// Makes sure that others can add to the manifest that this process has withdrawn: puts its copy again, or the
+    /// manifest itself if the plan is gone.
+    ///
+    /// A bucket can't remove an object on a condition. If another run on the same plan committed just before, it was
+    /// that run's manifest that was removed, and the copy may be gone too. That run puts its manifest again, unless it
+    /// is killed first.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn put_back(&self, root: &Url) -> Result<Withdrawal> {
+        let works_by_plan = self.works_by_plan()?;
+        let own = self.own_plan();
+        let Some((base, bytes)) = own.and_then(|own| own.base.zip(own.withdrawn)) else {
+            return Ok(Withdrawal::Done);
+        };
+        let (name, found) = match works_by_plan {
+            true => (base_name(&base), Withdrawal::Done),
+            false => (MANIFEST.to_owned(), Withdrawal::PlanIsGone),
+        };
+        root.join(HOME).join(&name).put_new(bytes)?;
+        Ok(found)
     }
 
     /// Puts the manifest, by the plan that this run works by.
@@ -328,16 +369,19 @@ impl Lake {
         }
         // A listing may be too old to have it.
         let base = self.own_plan().and_then(|own| own.base);
+        let adds = works_by_plan && base.is_some();
         left.extend(base.filter(|_| works_by_plan).map(|base| base_name(&base)));
         home.remove_all(&left)?;
-        if !works_by_plan {
+        // A plan that another run has put in the meantime is not removed.
+        if !works_by_plan || !self.works_by_plan()? {
             return Ok(());
         }
-        // A plan that another run has put in the meantime is not removed.
-        match self.works_by_plan()? {
-            true => home.join(PLAN).remove(),
-            false => Ok(()),
+        home.join(PLAN).remove()?;
+        if adds {
+            // A run on the same plan may have withdrawn this manifest, taking it for the one before.
+            home.join(MANIFEST).put_new(manifest.to_json()?)?;
         }
+        Ok(())
     }
 
     /// Removes the plan of a lake in a bucket.

@@ -40,7 +40,7 @@ use disk::{
 };
 use strays::unnamed_outputs;
 
-pub use bucket::{Found, LakeState, finished_by_another, orphaned_base};
+pub use bucket::{Found, LakeState, Withdrawal, finished_by_another, orphaned_base};
 pub use disk::inside;
 pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use outputs::is_skipped;
