@@ -11,7 +11,7 @@ mod text;
 
 pub use checks::checks;
 pub use json::json;
-pub use markdown::{anomalies, dictionary, markdown, table_section};
+pub use markdown::{anomalies, dictionary, markdown, markdown_text, table_section};
 pub use sql::{duckdb, duckdb_views, spark, spark_named};
 pub use text::{overview, text};
 

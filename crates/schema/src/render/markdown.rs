@@ -20,11 +20,23 @@ pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
     page.push_str(&sources(trace));
     page.push_str(&origin(trace));
-    page.push_str(&anomalies(trace));
+    page.push_str(&known_anomalies(trace));
     for table in asked(trace, table) {
-        page.push_str(&table_section(trace, table));
+        page.push_str(&section(std::slice::from_ref(trace), table));
     }
-    page
+    markdown_text(&page)
+}
+
+/// Escapes what is HTML or a formula in Markdown: a description may be anybody's.
+///
+/// ```
+/// use tracelake_schema::render::markdown_text;
+///
+/// assert_eq!(markdown_text("<img> for 5$"), r"&lt;img> for 5\$");
+/// ```
+#[must_use]
+pub fn markdown_text(text: &str) -> String {
+    text.replace('<', "&lt;").replace('$', "\\$")
 }
 
 /// All versions of one data set as one page of the data dictionary.
@@ -54,13 +66,13 @@ pub fn dictionary(family: &[Trace]) -> String {
          empty field\nmakes a bad row; everywhere else an empty field is NULL.\n",
     );
     page.push_str(&origin(first));
-    page.push_str(&anomalies(first));
+    page.push_str(&known_anomalies(first));
     for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
     page.push_str(&checks(first));
     page.push_str(&query_tables(first));
-    page
+    markdown_text(&page)
 }
 
 /// The comparisons of `tracelake check`, and what is known.
@@ -206,6 +218,10 @@ fn facts(table: &Table) -> String {
 /// The section on what is odd or wrong in the published data as a whole; empty if nothing is known.
 #[must_use]
 pub fn anomalies(trace: &Trace) -> String {
+    markdown_text(&known_anomalies(trace))
+}
+
+fn known_anomalies(trace: &Trace) -> String {
     if trace.anomalies.is_empty() {
         return String::new();
     }
@@ -216,7 +232,7 @@ pub fn anomalies(trace: &Trace) -> String {
 /// One table of a trace: its columns with types, units, codes, special values and meanings.
 #[must_use]
 pub fn table_section(trace: &Trace, table: &Table) -> String {
-    section(std::slice::from_ref(trace), table)
+    markdown_text(&section(std::slice::from_ref(trace), table))
 }
 
 fn sources(trace: &Trace) -> String {
@@ -348,6 +364,33 @@ mod tests {
                     assert!(section.contains(&format!("of `{}`", reference.table)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_description_brings_no_html_and_no_formula() {
+        let mut trace = TRACES[0];
+        let mut table = trace.tables[0];
+        let mut column = table.columns[0];
+        column.doc = "<script>alert('$x$')</script>";
+        column.content = "<b>";
+        table.columns = vec![column].leak();
+        table.summary = "<img src=x onerror=alert(1)>";
+        table.entity = &[];
+        table.primary_key = &[];
+        table.references = &[];
+        table.fields = &[0];
+        trace.title = "</title>";
+        trace.anomalies = &["costs $5 <!--"];
+        trace.tables = vec![table].leak();
+        for page in [
+            markdown(&trace, None),
+            dictionary(&[trace]),
+            anomalies(&trace) + &table_section(&trace, &table),
+        ] {
+            assert!(!page.contains('<'), "{page}");
+            assert_eq!(page.matches('$').count(), page.matches("\\$").count());
+            assert!(page.contains("&lt;script>alert('\\$x\\$')&lt;/script>"));
         }
     }
 

@@ -85,8 +85,8 @@ fn opening(lake: &ReleasedLake<'_>) -> String {
          # {}\n\n{}\n\nEvery table is a configuration of its own:\n\n\
          ```python\nimport datasets\n\n\
          datasets.load_dataset(\"PATH OF THIS DIRECTORY\", \"{first}\")\n```\n",
-        lake.title(),
-        lake.description(),
+        render::markdown_text(&lake.title()),
+        render::markdown_text(&lake.description()),
     );
     if lake.is_synthetic() {
         return opening
@@ -96,12 +96,14 @@ fn opening(lake: &ReleasedLake<'_>) -> String {
     }
     let page = trace
         .url
-        .map(|url| format!("Publisher's page: <{url}>.\n"))
+        .map(|url| format!("Publisher's page: <{}>.\n", url.replace(['<', '>'], "")))
         .unwrap_or_default();
     format!(
         "{opening}\n## Citation\n\nThe data are the work of others. If you use them, cite:\n\n> {}\n\n\
          Licence of the data: {}. Described by: {}.\n{page}",
-        trace.citation, trace.licence, trace.document,
+        render::markdown_text(trace.citation),
+        render::markdown_text(trace.licence),
+        render::markdown_text(trace.document),
     )
 }
 
