@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from . import _files, _lake, _options, _results, _schema, _tracelake
 from ._errors import (
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     import polars
     from typing_extensions import Unpack
 
-    from . import spark
+    from . import _queries, spark
     from ._checks import CheckReport, CheckResult, Finding
     from ._convert_options import ConvertOptions
     from ._derive import DerivedLake, DerivedTable
@@ -365,6 +365,7 @@ def check(
     allow_missing: bool = False,
     memory: str | int | None = None,
     threads: int | None = None,
+    time_limit: float | None = None,
     watch: Callable[[CheckResult], object] | None = None,
 ) -> CheckReport:
     """Compares the rows of a lake with what its documents promise, by DuckDB.
@@ -372,8 +373,8 @@ def check(
     Wants ``pip install 'tracelake[check]'``. The result is true where nothing is wrong that isn't
     known already. A check is skipped, with the reason, where the lake lacks what it needs; with
     ``allow_missing``, it is made even if parts are missing. ``only`` takes names of checks,
-    ``memory`` the limit of DuckDB, ``watch`` a function of each :class:`CheckResult`. In a lake of
-    several cells, ``cell`` says which one is checked, because ids are unique only within a cell.
+    ``memory`` the limit of DuckDB, ``time_limit`` the most seconds for a query, ``watch`` a function of each
+    :class:`CheckResult`. The queries can read the lake's tables and nothing else. In a lake of several cells, ``cell`` says which one is checked, because ids are unique only within a cell.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -385,9 +386,10 @@ def check(
 
     if watch is not None and not callable(watch):
         raise wrong_type("watch", "a function", watch)
-    options = _limits(memory, threads) | {"allow_missing": _bool("allow_missing", allow_missing)}
+    limits = _limits(memory, threads, time_limit)
+    missing = _bool("allow_missing", allow_missing)
     queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
-    return _checks.check(queried, only=only, watch=watch, **options)
+    return _checks.check(queried, only=only, allow_missing=missing, limits=limits, watch=watch)
 
 
 def report(
@@ -397,6 +399,7 @@ def report(
     cell: str | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
+    time_limit: float | None = None,
 ) -> Report:
     """Draws what is in a lake as one HTML page, which needs no network.
 
@@ -411,10 +414,10 @@ def report(
     """
     from . import _queries, _report
 
-    page, options = _files.on_disk("out", _path("out", out)), _limits(memory, threads)
+    page, limits = _files.on_disk("out", _path("out", out)), _limits(memory, threads, time_limit)
     queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
     with writing(page):
-        return _report.report(queried, page, **options)
+        return _report.report(queried, page, limits=limits)
 
 
 def derive(
@@ -426,6 +429,7 @@ def derive(
     allow_missing: bool = False,
     memory: str | int | None = None,
     threads: int | None = None,
+    time_limit: float | None = None,
 ) -> DerivedLake:
     """Makes tables that everyone computes again, such as the lifetimes of tasks, with DuckDB.
 
@@ -443,11 +447,15 @@ def derive(
     from . import _derive, _queries
 
     directory = _files.on_disk("out", _path("out", out))
-    options = _limits(memory, threads) | {"allow_missing": _bool("allow_missing", allow_missing)}
+    limits = _limits(memory, threads, time_limit)
+    missing = _bool("allow_missing", allow_missing)
     queried = _queries.Lake(_path("lake", lake), _options.optional_text("cell", cell))
     with writing(directory):
-        return _derive.derive(queried, directory, tables=tables, **options)
+        return _derive.derive(queried, directory, tables=tables, allow_missing=missing, limits=limits)
 
 
-def _limits(memory: str | int | None, threads: int | None) -> dict[str, Any]:
-    return {"memory": _options.size("memory", memory), "threads": _threads(threads)}
+def _limits(memory: str | int | None, threads: int | None, time_limit: float | None) -> _queries.Limits:
+    from . import _queries
+
+    seconds = _options.seconds("time_limit", time_limit)
+    return _queries.Limits(_options.size("memory", memory), _threads(threads), seconds)

@@ -208,15 +208,14 @@ def check(
     *,
     only: str | Iterable[str] | None,
     allow_missing: bool,
-    memory: str | int | None,
-    threads: int | None,
+    limits: _queries.Limits,
     watch: Callable[[CheckResult], object] | None,
 ) -> CheckReport:
     """Makes the checks of a lake, one after the other."""
     checks: dict[str, Any] = {one["name"]: one for one in lake.said["checks"]}
     names = _queries.chosen(only, list(checks), "check")
     results: list[CheckResult] = []
-    with _queries.engine(lake, memory, threads) as engine:
+    with _queries.engine(lake, limits) as engine:
         for name in names:
             result = _run(checks[name], lake, engine, allow_missing)
             results.append(result)

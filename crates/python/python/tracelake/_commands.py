@@ -102,6 +102,12 @@ def _command(
         "--threads", metavar="N", type=int, help="number of threads [default: one per processor]"
     )
     command.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        help="time limit of a query [default: none; one hour if the trace isn't built in]",
+    )
+    command.add_argument(
         "--memory", metavar="SIZE", help="memory limit of DuckDB, for example 2GiB [default: 1200MB]"
     )
     return command
@@ -120,6 +126,7 @@ def _check(asked: argparse.Namespace) -> int:
         only=asked.only,
         allow_missing=asked.allow_missing,
         memory=asked.memory,
+        time_limit=asked.time_limit,
         threads=asked.threads,
         watch=show,
     )
@@ -130,7 +137,14 @@ def _check(asked: argparse.Namespace) -> int:
 
 
 def _report(asked: argparse.Namespace) -> int:
-    made = tracelake.report(asked.lake, asked.out, cell=asked.cell, memory=asked.memory, threads=asked.threads)
+    made = tracelake.report(
+        asked.lake,
+        asked.out,
+        cell=asked.cell,
+        memory=asked.memory,
+        time_limit=asked.time_limit,
+        threads=asked.threads,
+    )
     size = _show.size(made.bytes)
     print(f"{_files.shown(made.path)}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
     return 0
@@ -144,6 +158,7 @@ def _derive(asked: argparse.Namespace) -> int:
         tables=asked.tables,
         allow_missing=asked.allow_missing,
         memory=asked.memory,
+        time_limit=asked.time_limit,
         threads=asked.threads,
     )
     print(made, file=sys.stderr)

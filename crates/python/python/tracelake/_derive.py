@@ -110,8 +110,7 @@ def derive(
     *,
     tables: str | Iterable[str] | None,
     allow_missing: bool,
-    memory: str | int | None,
-    threads: int | None,
+    limits: _queries.Limits,
 ) -> DerivedLake:
     """Makes the tables next to OUT, and renames them to it when they are complete."""
     said: dict[str, Any] = {one["name"]: one for one in lake.said["query_tables"]}
@@ -134,9 +133,10 @@ def derive(
     shutil.rmtree(staging, ignore_errors=True)
     os.makedirs(os.path.join(staging, "_tracelake"))
     try:
-        with _queries.engine(lake, memory, threads) as engine:
+        files = {name: _file(staging, name) for name in names if name not in skipped}
+        with _queries.engine(lake, limits, files.values()) as engine:
             facts = _facts(lake, engine)
-            made = [_write(said[name], engine, staging, facts) for name in names if name not in skipped]
+            made = [_write(said[name], engine, file, facts) for name, file in files.items()]
         derived = DerivedLake(path=root, **facts, tables=tuple(made), skipped=skipped, root=root)
         _note(derived, said, staging)
         if os.path.isdir(root):
@@ -170,25 +170,26 @@ def _facts(lake: _queries.Lake, engine: _queries.Engine) -> dict[str, str]:
     }
 
 
-def _write(said: Mapping[str, Any], engine: _queries.Engine, out: str, facts: Mapping[str, str]) -> DerivedTable:
+def _path(name: str) -> str:
+    """The file of a derived table, relative to the directory."""
+    return f"{name}/part-00000-of-00001.parquet"
+
+
+def _file(out: str, name: str) -> str:
+    return os.path.join(out, *_path(name).split("/"))
+
+
+def _write(said: Mapping[str, Any], engine: _queries.Engine, file: str, facts: Mapping[str, str]) -> DerivedTable:
     name: str = said["name"]
-    directory = os.path.join(out, name)
-    os.makedirs(directory)
-    path = f"{name}/part-00000-of-00001.parquet"
-    file = os.path.join(out, *path.split("/"))
+    os.makedirs(os.path.dirname(file))
     metadata = {f"tracelake.{key}": value for key, value in facts.items()}
     metadata["tracelake.table"] = name
     metadata["tracelake.columns"] = json.dumps(said["columns"])
     pairs = ", ".join(f"{_files.sql_text(key)}: {_files.sql_text(value)}" for key, value in metadata.items())
-    sql = (
-        f"COPY ({said['sql']}) TO {_files.sql_text(file)} "
-        f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{pairs}}})"
-    )
-    written = engine.rows(name, sql, _queries.needs(said))
+    rows = engine.write(name, said["sql"], _queries.needs(said), file, f"{{{pairs}}}")
     with open(file, "rb") as made:
         digest = hashlib.file_digest(made, "sha256") if hasattr(hashlib, "file_digest") else _digest(made)
-    rows = int(written[0]["Count"])
-    return DerivedTable(name, rows, path, os.path.getsize(file), digest.hexdigest())
+    return DerivedTable(name, rows, _path(name), os.path.getsize(file), digest.hexdigest())
 
 
 def _digest(file: Any) -> Any:

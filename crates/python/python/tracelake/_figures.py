@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from html import escape
 from typing import Any
 
@@ -68,6 +69,27 @@ class Data:
         return [self.values.get((x, name), 0) for x in self.xs]
 
 
+def numbers(said: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The rows of a figure's query, if they have what a figure of its kind is drawn from."""
+    is_along = said["plot"] in ("lines", "areas")
+    x_kind, x_says = ((int, float, Decimal), "a number") if is_along else ((str,), "a text")
+    for row in rows:
+        if set(row) != {"x", "series", "y"}:
+            raise _unfit(said, f"its columns are {', '.join(row)}")
+        if not isinstance(row["x"], x_kind) or isinstance(row["x"], bool):
+            raise _unfit(said, f"x is {row['x']!r} and not {x_says}")
+        if isinstance(row["y"], bool) or not isinstance(row["y"], (int, float, Decimal, type(None))):
+            raise _unfit(said, f"y is {row['y']!r} and no number")
+    return rows
+
+
+def _unfit(said: Mapping[str, Any], reason: str) -> _errors.FailedError:
+    hint = f"a figure of {said['plot']} has the columns x, series and y"
+    failed = _errors.FailedError(f"{said['name']}: {reason}; {hint}")
+    failed.hint = hint
+    return failed
+
+
 class Colours:
     """The colours of a page: a series has the same one in every figure."""
 
@@ -89,17 +111,17 @@ class Colours:
 
 def figure(said: Mapping[str, Any], data: Data, colours: Colours, note: str = "") -> str:
     """A figure with its legend, its caption, a note on what is missing, and its table."""
-    name = said["name"]
+    name = html(said["name"])
     places = colours.of(data.series)
     forms = "".join(
         f'<div class="{form}">{_svg(said, data, places, form, size)}</div>'
         for form, size in (("wide", _WIDE), ("narrow", _NARROW))
     )
-    missing = f' <strong class="note">{escape(note)}</strong>' if note else ""
+    missing = f' <strong class="note">{html(note)}</strong>' if note else ""
     return (
-        f'<section id="{name}"><h2>{escape(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
-        f"<figcaption>{escape(said['caption'])}{missing}</figcaption></figure>"
-        f"<details><summary>Numbers of this figure: {escape(said['title'])}</summary>"
+        f'<section id="{name}"><h2>{html(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
+        f"<figcaption>{html(said['caption'])}{missing}</figcaption></figure>"
+        f"<details><summary>Numbers of this figure: {html(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
     )
 
@@ -111,6 +133,15 @@ def shown(value: object) -> str:
     'a\ufffdb\ufffdc$x$'
     """
     return "".join(one if one.isprintable() else "\ufffd" for one in str(value))
+
+
+def html(value: object) -> str:
+    """A text of a description or of the data in HTML; as a tag or a hidden character, it would be another page.
+
+    >>> html("<b>'&\\u202e")
+    '&lt;b&gt;&#x27;&amp;\ufffd'
+    """
+    return escape(shown(value))
 
 
 def need_matplotlib() -> Any:
@@ -126,15 +157,15 @@ def need_matplotlib() -> Any:
 
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that scrolls in its own box; the first cell of a row is its heading."""
-    head = "".join(f'<th scope="col">{escape(shown(one))}</th>' for one in heads)
+    head = "".join(f'<th scope="col">{html(one)}</th>' for one in heads)
     body = "".join(
-        f'<tr><th scope="row">{escape(shown(first))}</th>'
-        + "".join(f"<td>{escape(shown(one))}</td>" for one in rest)
+        f'<tr><th scope="row">{html(first)}</th>'
+        + "".join(f"<td>{html(one)}</td>" for one in rest)
         + "</tr>"
         for first, *rest in rows
     )
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(title)}: table"><table>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{html(title)}: table"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -164,7 +195,7 @@ def _legend(said: Mapping[str, Any], data: Data, places: Sequence[int]) -> str:
         return ""
     items = "".join(
         f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>'
-        f"{escape(shown(name))}</li>"
+        f"{html(name)}</li>"
         for place, name in zip(places, data.series, strict=True)
     )
     return f'<ul class="legend" aria-label="Series">{items}</ul>'
@@ -208,14 +239,14 @@ def _svg(said: Mapping[str, Any], data: Data, places: Sequence[int], form: str, 
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
         axes: Any = drawn.add_subplot()
-        label = said["y"]
+        label = shown(said["y"])
         least = _logarithmic_from(data, said["plot"])
         if least is not None:
             # From 0 to about the least number the axis is linear, so that 0 is on it.
             axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
             label += " (logarithmic)"
         _draw(axes, data, places, said["plot"], form)
-        axes.set_xlabel(said["x"])
+        axes.set_xlabel(shown(said["x"]))
         axes.set_ylabel(label)
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
         drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -318,8 +349,8 @@ def _inline(text: str, said: Mapping[str, Any], data: Data, name: str) -> str:
     text = re.sub(r"\s*\n\s*", " ", _TAG.sub(adapted, text))
     head = (
         f'<svg role="img" aria-labelledby="{name}-title {name}-text"'
-        f'><title id="{name}-title">{escape(said["title"])}</title>'
-        f'<desc id="{name}-text">{escape(_described(said, data))}</desc>'
+        f'><title id="{name}-title">{html(said["title"])}</title>'
+        f'<desc id="{name}-text">{html(_described(said, data))}</desc>'
     )
     opening, rest = text.split(">", 1)
     box = re.search(r'viewBox="[^"]+"', opening)

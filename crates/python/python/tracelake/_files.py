@@ -81,13 +81,13 @@ def below(root: str, path: str) -> str:
 
 def sql_list(files: Iterable[str]) -> str:
     """Files as a list for DuckDB, which takes each of them for a pattern."""
-    return f"[{', '.join(sql_text(_literal(file)) for file in files)}]"
+    return f"[{', '.join(sql_text(pattern(file)) for file in files)}]"
 
 
-def _literal(file: str) -> str:
+def pattern(file: str) -> str:
     """A pattern that matches a file alone.
 
-    >>> _literal("/data/g[1]/a*.parquet"), _literal("https://host/a?key=[1]")
+    >>> pattern("/data/g[1]/a*.parquet"), pattern("https://host/a?key=[1]")
     ('/data/g[[]1]/a[*].parquet', 'https://host/a?key=[1]')
     """
     # On a web server, DuckDB looks for nothing.

@@ -126,6 +126,17 @@ def thread_count(threads: object) -> int | None:
     return None if threads is None else number_within("threads", threads, 1, 1024)
 
 
+def seconds(name: str, value: object) -> float | None:
+    """A number of seconds above 0, or ``None``."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise wrong_type(name, "a number of seconds", value)
+    if not 0 < value < float("inf"):
+        raise UsageError(f"{name}: {value} is no number of seconds above 0")
+    return float(value)
+
+
 def size(name: str, value: object) -> str | int | None:
     """A size such as ``"2GiB"``, a number of bytes, or ``None``."""
     return value if value is None or isinstance(value, str) else number(name, value)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _errors, _files, _lake, _options, _results, _show, _table, _tracelake
+from . import _errors, _files, _guard, _lake, _options, _results, _show, _table, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class Lake:
     def __init__(self, path: str, cell: str | None = None) -> None:
         if _files.is_url(path):
             raise UsageError(f"{path}: checks, reports and derived tables need a lake on a disk; copy it there first")
-        self.manifest = _lake.lake(path, _tracelake.manifest(path))
+        text = _tracelake.manifest(path)
+        said: dict[str, Any] = json.loads(text)
+        self.manifest = _lake.lake(path, text)
         #: The cell that queries are about; ``None`` in a lake without cells.
         self.cell = _cell(self.manifest, cell)
         self.manifest = _of_cell(self.manifest, self.cell)
@@ -66,6 +69,8 @@ class Lake:
             raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
         self.inventory = _results.inventory(_tracelake.inspect_path(path))
         self.said = described(self.manifest.trace)
+        #: Whether anybody may have written the queries: the lake has a description of its own.
+        self.is_foreign = said.get("description") is not None
         self._tables = {facts.name: facts for facts in self.manifest.tables}
         self.inventory = replace(
             self.inventory, tables=tuple(one for one in self.inventory.tables if one.cell == self.cell)
@@ -132,6 +137,11 @@ class Lake:
         if group:
             yield group
 
+    def every_file(self) -> Iterator[str]:
+        """All files that the manifest names, of the cell if it has cells."""
+        for files in self._files.values():
+            yield from files.values()
+
     def files(self, table: str, numbers: set[int] | None = None) -> str:
         """The files of a table, or those with these numbers, as a list in SQL."""
         files = sorted(self._files[table].items())
@@ -166,34 +176,80 @@ def _of_cell(manifest: _lake.Lake, cell: str | None) -> _lake.Lake:
     return replace(manifest, tables=tuple(tables))
 
 
-class Engine:
-    """A DuckDB connection on a lake, with a view of each table that a query asks for."""
+@dataclass(frozen=True)
+class Limits:
+    """What a query may take."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    #: Memory of DuckDB, as a size such as ``2GiB``; ``None`` for 1200 MB.
+    memory: str | int | None = None
+    #: ``None`` for one per processor.
+    threads: int | None = None
+    #: Seconds for a query; ``None`` for no limit, or an hour where anybody may have written it.
+    time_limit: float | None = None
+
+    def seconds(self, lake: Lake) -> float | None:
+        """How long a query of this lake may take."""
+        return _guard.TIME_LIMIT if self.time_limit is None and lake.is_foreign else self.time_limit
+
+
+class Engine:
+    """A DuckDB connection that reads a lake and nothing else, with a view of each table that a query asks for."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, lake: Lake, seconds: float | None) -> None:
         self.connection = connection
         self._lake = lake
+        self._seconds = seconds
         #: The parts that each view shows.
         self._shown: dict[str, set[int] | None] = {}
 
     def rows(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None) -> list[dict[str, Any]]:
-        """The rows of a query on all parts, or on those with these numbers, as dictionaries."""
-        import duckdb
+        """The rows of a description's query on all parts, or on those with these numbers, as dictionaries."""
 
         def query() -> list[dict[str, Any]]:
-            for need in needs:
-                self._show(need.table, numbers)
-            cursor = self.connection.execute(sql)
-            names = [column[0] for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            self._show_all(needs, numbers)
+            return self._fetch(what, _guard.checked(self.connection, what, sql, [need.table for need in needs]))
+
+        return self._run(what, query)
+
+    def write(self, what: str, sql: str, needs: Sequence[Need], file: str, metadata: str) -> int:
+        """Writes the rows of a description's query to a Parquet file that the engine may write, and counts them."""
+
+        def query() -> int:
+            self._show_all(needs, None)
+            select = _guard.checked(self.connection, what, sql, [need.table for need in needs])
+            options = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {metadata}"
+            written = self._fetch(what, f"COPY (\n{select}\n) TO {_files.sql_text(file)} ({options})")
+            return int(written[0]["Count"])
+
+        return self._run(what, query)
+
+    def footers(self, table: str) -> list[dict[str, Any]]:
+        """The number of values and of NULLs of each column of a table, from the footers of its files."""
+        sql = f"""SELECT replace(path_in_schema, ', ', '.') AS name, sum(num_values) AS "values",
+            sum(stats_null_count) AS nulls
+            FROM parquet_metadata({self._lake.files(table)}) WHERE path_in_schema NOT LIKE '%, list, %'
+            GROUP BY path_in_schema ORDER BY min(column_id)"""
+        return self._run(table, lambda: self._fetch(table, sql))
+
+    def _fetch(self, what: str, sql: str) -> list[dict[str, Any]]:
+        cursor = self.connection.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        rows = cursor.fetchmany(_guard.MAX_ROWS + 1)
+        if len(rows) > _guard.MAX_ROWS:
+            raise FailedError(f"{what}: the query has more than {_show.count(_guard.MAX_ROWS)} rows; let it count them")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _run(self, what: str, query: Callable[[], T]) -> T:
+        import duckdb
 
         try:
-            return self._stoppable(query)
+            return self._stoppable(what, query)
         except duckdb.OutOfMemoryException as error:
             raise _failed(what, error, "allow more memory") from error
         except duckdb.Error as error:
             raise _failed(what, error, "verify the lake") from error
 
-    def _stoppable(self, query: Callable[[], T]) -> T:
+    def _stoppable(self, what: str, query: Callable[[], T]) -> T:
         """Runs a query beside this thread, which a signal can then interrupt at any time.
 
         DuckDB looks for signals itself, but misses one that arrives while it plans a query.
@@ -209,9 +265,11 @@ class Engine:
 
         try:
             Thread(target=run).start()
+            end = None if self._seconds is None else time.monotonic() + self._seconds
             # On Windows, only a wait with an end can be interrupted.
             while wait([outcome], timeout=0.2).not_done:
-                pass
+                if end is not None and time.monotonic() > end:
+                    raise _failed(what, f"stopped after {self._seconds:g} s", "allow more time")
             return outcome.result()
         except BaseException:
             # An interrupt that comes before DuckDB has begun the query is forgotten, so one isn't enough.
@@ -220,6 +278,10 @@ class Engine:
                     self.connection.interrupt()
                     wait([outcome], timeout=0.05)
             raise
+
+    def _show_all(self, needs: Sequence[Need], numbers: set[int] | None) -> None:
+        for need in needs:
+            self._show(need.table, numbers)
 
     def _show(self, table: str, numbers: set[int] | None) -> None:
         if table in self._shown and self._shown[table] == numbers:
@@ -233,25 +295,27 @@ class Engine:
 
 
 @contextmanager
-def engine(lake: Lake, memory: str | int | None, threads: int | None) -> Generator[Engine]:
-    """A DuckDB connection with a memory limit, and a temporary directory for what exceeds it."""
+def engine(lake: Lake, limits: Limits, outputs: Iterable[str] = ()) -> Generator[Engine]:
+    """A DuckDB connection with limits, which reads the lake's files, writes the outputs, and has a temporary directory.
+
+    Built-in traces take the same path as others, so that there is one to test.
+    """
     try:
         import duckdb
     except ImportError as missing:
         raise _errors.missing_extra("duckdb", "check") from missing
+    seconds = limits.seconds(lake)
     with tempfile.TemporaryDirectory(prefix="tracelake-") as directory:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": size(memory),
-            "temp_directory": directory,
-            "autoinstall_known_extensions": False,
-        }
-        if threads is not None:
-            config["threads"] = threads
+        config = _guard.settings()
+        config |= {"memory_limit": size(limits.memory), "temp_directory": directory}
+        if limits.threads is not None:
+            config["threads"] = limits.threads
         with duckdb.connect(config=config) as connection:
             # In a notebook without ipywidgets, there is no bar, and DuckDB refuses to be told so.
             with suppress(duckdb.InvalidInputException):
                 connection.execute("SET enable_progress_bar = false")
-            yield Engine(connection, lake)
+            _guard.lock(connection, [*lake.every_file(), *outputs])
+            yield Engine(connection, lake, seconds)
 
 
 def size(memory: str | int | None) -> str:
@@ -285,7 +349,7 @@ def chosen(names: object, known: Sequence[str], what: str) -> list[str]:
     return [name for name in known if name in asked]
 
 
-def _failed(what: str, error: Exception, hint: str) -> FailedError:
+def _failed(what: str, error: object, hint: str) -> FailedError:
     failed = FailedError(f"{what}: {str(error).strip()}; {hint}")
     failed.hint = hint
     return failed

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from html import escape
 from typing import Any
 
 from . import _checks, _figures, _files, _queries, _show, _tracelake
@@ -42,27 +41,27 @@ class Report:
         return _show.html_table(self._title(), ["figure", ""], self._rows())
 
 
-def report(lake: _queries.Lake, out: str, *, memory: str | int | None, threads: int | None) -> Report:
+def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
     # What makes the page impossible should be known before an hour of queries.
     _figures.need_matplotlib()
     directory = os.path.dirname(os.path.abspath(out))
     if os.path.isdir(out) or not os.path.isdir(directory):
         raise StorageError(f"{out}: cannot be written; name a file in an existing directory")
-    checks = _checks.check(lake, only=None, allow_missing=False, memory=memory, threads=threads, watch=None)
+    checks = _checks.check(lake, only=None, allow_missing=False, limits=limits, watch=None)
     drawn: dict[str, str] = {}
     skipped: dict[str, str] = {}
     titles: dict[str, str] = {}
     headline: list[tuple[str, str]] = [("rows", _show.count(lake.manifest.rows))]
     colours = _figures.Colours(_event_types(lake))
-    with _queries.engine(lake, memory, threads) as engine:
+    with _queries.engine(lake, limits) as engine:
         for said in lake.said["figures"]:
             name, needs = said["name"], _queries.needs(said)
             titles[name] = said["title"]
             if reason := lake.empty(needs) or lake.missing(needs):
                 skipped[name] = reason
                 continue
-            rows = engine.rows(name, said["sql"], needs)
+            rows = _figures.numbers(said, engine.rows(name, said["sql"], needs))
             if said["plot"] == "numbers":
                 headline += [(row["x"], _with_unit(row["y"], row["series"])) for row in rows if row["y"] is not None]
                 continue
@@ -111,27 +110,27 @@ def _with_unit(value: float, unit: str) -> str:
 
 def _headline(numbers: Sequence[tuple[str, str]]) -> str:
     items = "".join(
-        f"<div><dt>{escape(_figures.shown(name))}</dt><dd>{escape(text)}</dd></div>" for name, text in numbers
+        f"<div><dt>{_figures.html(name)}</dt><dd>{_figures.html(text)}</dd></div>" for name, text in numbers
     )
     return f'<dl class="headline">{items}</dl>'
 
 
 def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Mapping[str, tuple[str, str]]) -> str:
     title = f"{lake.said['title']}: report"
-    links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, (title, _) in sections.items())
+    links = "".join(f'<li><a href="#{_figures.html(name)}">{_figures.html(title)}</a></li>' for name, (title, _) in sections.items())
     body = "".join(text for _, text in sections.values())
     version = f"tracelake {_tracelake.__version__}"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
+        f'<meta name="color-scheme" content="light dark"><title>{_figures.html(title)}</title>'
         f"<style>{_STYLE}</style></head><body>"
         '<a class="skip" href="#main">Skip to the contents</a>'
-        f"<header><h1>{escape(lake.said['title'])}</h1>"
-        f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{escape(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
+        f"<header><h1>{_figures.html(lake.said['title'])}</h1>"
+        f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{_figures.html(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
         f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
-        f"<footer><p>Made by {version}. Licence of the data: {escape(lake.said['licence'])}. Cite as: "
-        f"{escape(lake.said['citation'])}</p></footer></body></html>\n"
+        f"<footer><p>Made by {version}. Licence of the data: {_figures.html(lake.said['licence'])}. Cite as: "
+        f"{_figures.html(lake.said['citation'])}</p></footer></body></html>\n"
     )
 
 
@@ -152,7 +151,7 @@ def _lake(lake: _queries.Lake) -> str:
         facts.append(("Tables that it lacks", ", ".join(lake.inventory.absent)))
     if said["url"]:
         facts.append(("Publisher", said["url"]))
-    terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
+    terms = "".join(f"<dt>{_figures.html(name)}</dt><dd>{_figures.html(text)}</dd>" for name, text in facts)
     heads = ["table", "parts", "missing parts", "rows", "rows published", "rejected", "size", "from", "to"]
     rows = [
         [
@@ -234,17 +233,17 @@ def _check_section(checks: _checks.CheckReport) -> str:
 
 
 def _result(result: _checks.CheckResult) -> str:
-    text = f"<li><code>{result.name}</code>: {escape(result.sentence)} <small>{escape(result.document)}</small>"
+    text = f"<li><code>{_figures.html(result.name)}</code>: {_figures.html(result.sentence)} <small>{_figures.html(result.document)}</small>"
     for finding in result.findings:
-        known = f" <em>Known:</em> {escape(finding.known)}" if finding.known else ""
-        text += f'<p class="finding">{escape(_figures.shown(finding))}.{known}</p>'
+        known = f" <em>Known:</em> {_figures.html(finding.known)}" if finding.known else ""
+        text += f'<p class="finding">{_figures.html(finding)}.{known}</p>'
     if result.reason:
-        text += f'<p class="finding">{escape(result.reason)}.</p>'
+        text += f'<p class="finding">{_figures.html(result.reason)}.</p>'
     return text + "</li>"
 
 
 def _skipped(titles: Mapping[str, str], skipped: Mapping[str, str]) -> str:
-    items = "".join(f"<li>{escape(titles[name])}: {escape(reason)}.</li>" for name, reason in skipped.items())
+    items = "".join(f"<li>{_figures.html(titles[name])}: {_figures.html(reason)}.</li>" for name, reason in skipped.items())
     return f'<section id="not-drawn"><h2>Figures that weren\'t drawn</h2><ul>{items}</ul></section>'
 
 
@@ -255,14 +254,7 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
         "<p>From the footers of the files; lists are left out.</p>"
     )
     for facts in lake.manifest.tables:
-        rows = engine.rows(
-            facts.name,
-            f"""SELECT replace(path_in_schema, ', ', '.') AS name, sum(num_values) AS "values",
-                sum(stats_null_count) AS nulls
-            FROM parquet_metadata({lake.files(facts.name)}) WHERE path_in_schema NOT LIKE '%, list, %'
-            GROUP BY path_in_schema ORDER BY min(column_id)""",
-            (),
-        )
+        rows = engine.footers(facts.name)
         if not any(row["values"] for row in rows):
             continue
         cells = [
@@ -271,11 +263,11 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
         ]
         table = _figures.table(f"Empty values of {facts.name}", ["column", "rows", "empty", "share"], cells)
         most = max(rows, key=lambda row: (row["nulls"] or 0) / max(1, row["values"]))
-        summary = f"at most {_share(most)} empty (<code>{escape(most['name'])}</code>)"
+        summary = f"at most {_share(most)} empty (<code>{_figures.html(most['name'])}</code>)"
         if not most["nulls"]:
             summary = "none with empty values"
         text += (
-            f"<details><summary>{escape(facts.name)}: {len(rows)} columns, {summary}</summary>{table}</details>"
+            f"<details><summary>{_figures.html(facts.name)}: {len(rows)} columns, {summary}</summary>{table}</details>"
         )
     return text + "</section>"
 
