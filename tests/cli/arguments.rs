@@ -244,7 +244,7 @@ fn json_lines_are_few_although_parts_are_many() {
 
 #[test]
 fn the_page_about_progress_names_every_key() {
-    let page = include_str!("../../docs/progress.md");
+    let page = include_str!("../../docs/exit-codes.md");
     let scratch = Scratch::with_sample(1, 3);
     scratch.file("job_events/notes.txt", b"x");
     let json = ["--progress", "json"];
@@ -270,7 +270,7 @@ fn the_page_about_progress_names_every_key() {
     for key in all {
         assert!(
             page.contains(&format!("`{key}`")),
-            "{key} is not in docs/progress.md"
+            "{key} is not in docs/exit-codes.md"
         );
     }
 }

@@ -1,4 +1,4 @@
-"""Runs the snippets of docs/queries.md on a lake, section by section, and compares the answers of the
+"""Runs the snippets of docs/query.md on a lake, section by section, and compares the answers of the
 readers with each other. Spark's snippets run where pyspark is installed.
 
 Input (one JSON object on stdin): {"page": the text of the page, "directory": the directory that holds
@@ -48,8 +48,10 @@ def main():
         from pyspark.sql import SparkSession
 
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    # The sections before are about the Python package.
+    engines = request["page"].split("\n## With any engine\n")[1]
     sections = snippets = 0
-    for section in request["page"].split("\n## ")[1:]:
+    for section in engines.split("\n## ")[1:]:
         title, first = section.splitlines()[0], None
         found = re.findall(r"```(sql|python)\n(.*?)```", section, re.DOTALL)
         sections += bool(found)

@@ -333,7 +333,7 @@ fn the_queries_of_the_docs_run_on_the_sample() {
     let python = python();
     let directory = tempfile::tempdir().unwrap();
     convert(&committed_sample(), &directory.path().join("lake"), &[]).well();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/queries.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/query.md");
     let page = std::fs::read_to_string(page).unwrap();
     let request = json!({"page": page, "directory": directory.path()});
     let answer = ask(&python, "check_queries.py", &request);

@@ -1,4 +1,4 @@
-//! Rejects that are mended and fed back, as docs/reliability.md says.
+//! Rejects that are mended and fed back, as docs/internals/reliability.md says.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The shell parts of docs/cluster.md, as schedulers run them.
+//! The shell parts of docs/many-machines.md, as schedulers run them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

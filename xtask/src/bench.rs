@@ -1,6 +1,6 @@
 //! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
-//! docs/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
-//! docs/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
+//! docs/internals/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
+//! docs/internals/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
 //! those of others. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
 //! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
 //! the rounds differ too much.
@@ -32,8 +32,8 @@ impl Page {
     /// The file that is written.
     fn path(self) -> Option<&'static str> {
         match self {
-            Self::Peers => Some("docs/benchmarks.md"),
-            Self::Growth => Some("docs/growth.md"),
+            Self::Peers => Some("docs/internals/benchmarks.md"),
+            Self::Growth => Some("docs/internals/growth.md"),
             Self::Reading => None,
         }
     }
@@ -57,7 +57,7 @@ impl Page {
                  takes more than tracelake does. Every system gets the columns' types and writes zstd and row \
                  groups of about a million rows on all threads. tracelake also digests its input and its \
                  output and syncs every file to the disk, which the others do not. Real parts are repeated \
-                 under new numbers, so only their times are compared. See [design.md](design.md) for what \
+                 under new numbers, so only their times are compared. See [design.md](../design.md) for what \
                  was tried to be faster still, and [growth.md](growth.md) for larger input."
             }
             // Its part says so itself.

@@ -81,10 +81,10 @@ Every table and column of every trace, with units, codes, special values and kno
 mod tests {
     use super::*;
 
-    /// The figures of docs/planning.md that follow from the catalog.
+    /// The figures of docs/convert.md that follow from the catalog.
     #[test]
     fn the_planning_page_has_the_catalog_s_figures() {
-        let page = crate::root().unwrap().join("docs/planning.md");
+        let page = crate::root().unwrap().join("docs/convert.md");
         let page = fs::read_to_string(page).unwrap();
         let billions = |trace: &Trace| {
             let counts = trace.tables.iter().filter_map(|table| table.published);

@@ -14,6 +14,7 @@ use readers::Extra;
 mod bench;
 mod buckets;
 mod dist;
+mod docs;
 mod faults;
 mod r#gen;
 mod golden;
@@ -48,7 +49,7 @@ enum Task {
         #[arg(long)]
         spark: bool,
         /// Read lakes of every trace with every reader, Spark 3.5 and 4 as well, and write
-        /// docs/readers.md
+        /// docs/internals/readers.md
         #[arg(long, conflicts_with = "spark")]
         matrix: bool,
     },
@@ -69,7 +70,7 @@ enum Task {
         #[arg(long)]
         builds: bool,
     },
-    /// Time the program against its peers on synthetic input, and write docs/benchmarks.md
+    /// Time the program against its peers on synthetic input, and write docs/internals/benchmarks.md
     Bench {
         #[command(flatten)]
         size: Size,
@@ -80,7 +81,7 @@ enum Task {
         #[arg(long, value_name = "PATH", requires = "only")]
         program: Option<PathBuf>,
     },
-    /// Time the program as its input grows, and write docs/growth.md
+    /// Time the program as its input grows, and write docs/internals/growth.md
     Growth(Size),
     /// Compare the CPU time of reading from a web server with that of reading from disk
     Reading(Size),
@@ -93,7 +94,9 @@ enum Task {
         #[arg(long, requires = "check")]
         tag: Option<String>,
     },
-    /// Calculate what whole traces take, and write docs/scale.md
+    /// Make a site of the docs in target/docs/site, and check its links
+    Docs,
+    /// Calculate what whole traces take, and write it into docs/many-machines.md
     Scale,
     /// Make every system call fail in turn and compare what is left with an undisturbed run
     Faults {
@@ -149,6 +152,10 @@ fn main() -> Result<()> {
         Task::Dist { check: false, .. } => {
             let folder = dist::pages(&root)?;
             println!("the pages are in {}", folder.display());
+        }
+        Task::Docs => {
+            let folder = docs::site(&root)?;
+            println!("the site is in {}", folder.display());
         }
         Task::Buckets { install } => buckets::buckets(&root, install)?,
         Task::Python => python::check(&root)?,

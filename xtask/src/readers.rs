@@ -1,5 +1,5 @@
 //! Python environments with other people's readers, for the test `readers` and for the reader matrix,
-//! which is the page `docs/readers.md`.
+//! which is the page `docs/internals/readers.md`.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ const SPARK: &str = "tests/readers/requirements-spark.txt";
 const SPARK_3: &str = "tests/readers/requirements-spark-3.5.txt";
 const MATRIX: &str = "tests/readers/requirements-matrix.txt";
 const SCRIPT: &str = "tests/readers/matrix.py";
-const PAGE: &str = "docs/readers.md";
+const PAGE: &str = "docs/internals/readers.md";
 
 /// The environments of the matrix: their folders, what is installed, and the readers that run there.
 const ENVIRONMENTS: [(&str, &[&str], &[&str]); 3] = [

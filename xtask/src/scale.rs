@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 const INPUT: &str = "xtask/scale.toml";
-const RATES: &str = "docs/growth.md";
-const PAGE: &str = "docs/scale.md";
+const RATES: &str = "docs/internals/growth.md";
+const PAGE: &str = "docs/many-machines.md";
 
 /// The lines of the page between which the tables are.
 const BEGIN: &str = "<!-- begin: cargo xtask scale -->\n";
@@ -114,7 +114,7 @@ fn tables(root: &Path) -> Result<String> {
     let first = model.trace.first().context("no trace")?;
     let first_rows = first.billion_rows.context("the rows of the first trace")?;
     let mut text = format!(
-        "A core takes {rate:.3} s for a million rows of `task_usage` ([growth.md](growth.md)).\n\n\
+        "A core takes {rate:.3} s for a million rows of `task_usage` ([growth.md](internals/growth.md)).\n\n\
          | | download | rows | core hours | a core reads | shards for one hour | their memory | lake | reads | writes |\n\
          |---|---|---|---|---|---|---|---|---|---|\n"
     );

@@ -1,10 +1,9 @@
-"""The examples of the package, of the README and of the pages run as they are."""
+"""The examples of the package run as they are, and the pages about it are true."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,25 +37,6 @@ def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.chdir(directory)
         runner.run(example)
     assert runner.summarize().failed == 0
-
-
-def blocks(text: str) -> list[str]:
-    """The Python blocks of a page."""
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
-def test_blocks_run_in_order_in_one_directory() -> None:
-    for extra in ("duckdb", "matplotlib", "pandas", "polars", "pyarrow"):
-        pytest.importorskip(extra)
-    for page in ["README.md", "docs/python.md", "docs/checks.md", "docs/report.md"]:
-        text = (ROOT / page).read_text()
-        if page == "README.md":
-            text = text.split("\n## Python\n")[1].split("\n## ")[0]
-        found = blocks(text)
-        assert found
-        names: dict[str, object] = {}
-        for block in found:
-            exec(compile(block, page, "exec"), names)
 
 
 def test_the_version_is_that_of_the_workspace() -> None:
@@ -100,7 +80,7 @@ def test_the_comparison_with_other_packages_is_true(tmp_path: Path) -> None:
     partitions = ds.partitioning(pa.schema([("file_number", pa.int32())]), flavor="hive")
     ds.write_dataset(rows, "parquet", format="parquet", partitioning=partitions)
 
-    section = (ROOT / "docs/python.md").read_text().split("### In other packages")[1].split("\n## ")[0]
+    section = (ROOT / "docs/internals/comparison.md").read_text().split("## Packages that open tables")[1].split("\n## ")[0]
     head, *lines = [
         [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line.startswith("| ")
     ]

@@ -1,4 +1,4 @@
-"""What the checks find in published rows is what docs/checks.md explains."""
+"""What the checks find in published rows is what docs/check.md explains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SOURCES = [
 
 def explained() -> set[tuple[str, str, str, int]]:
     """The rows of the table of findings."""
-    section = (ROOT / "docs" / "checks.md").read_text().split("## What the checks find in published rows")[1]
+    section = (ROOT / "docs" / "check.md").read_text().split("## What the checks find in published rows")[1]
     rows: set[tuple[str, str, str, int]] = set()
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -130,7 +130,7 @@ pub(crate) struct Explored {
     /// Runs in which a worker removed the manifest after another one had put the next.
     pub(crate) late_removals: usize,
     /// Those of them in which that worker was killed before it put things right. Then the next run may refuse the lake:
-    /// see docs/reliability.md.
+    /// see docs/internals/reliability.md.
     pub(crate) unhealed: usize,
 }
 

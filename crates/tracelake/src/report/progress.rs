@@ -1,6 +1,6 @@
 //! How far the work is: a bar on a terminal, a line per part, or JSON lines.
 //!
-//! The JSON lines are part of the interface; `docs/progress.md` describes each.
+//! The JSON lines are part of the interface; `docs/exit-codes.md` describes each.
 
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, MutexGuard, PoisonError};

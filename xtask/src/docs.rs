@@ -1,0 +1,114 @@
+//! `cargo xtask docs`: the pages as a site, with every link checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::readers::{environment, run, target};
+
+const REQUIREMENTS: &str = "xtask/docs/requirements.txt";
+const CONFIG: &str = "xtask/docs/zensical.toml";
+
+/// The folder with most pages, which is copied whole.
+const FOLDER: &str = "docs";
+
+/// The other pages, and what they link to.
+const OTHERS: [&str; 7] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "fuzz/README.md",
+];
+
+/// Builds the site in the build directory, checks that no link is broken, and returns its folder.
+///
+/// Links between pages and to their headings are checked in the pages and in the site. Links to other sites
+/// aren't: they would need a network.
+pub(crate) fn site(root: &Path) -> Result<PathBuf> {
+    let python = environment(root, "docs-tools", &[REQUIREMENTS])?;
+    let bin = python.parent().context("an interpreter in a folder")?;
+    let folder = target(root).join("docs");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let source = folder.join("source");
+    copy(&root.join(FOLDER), &source.join(FOLDER))?;
+    for page in OTHERS {
+        copy(&root.join(page), &source.join(page))?;
+    }
+    copy(&root.join(CONFIG), &folder.join("zensical.toml"))?;
+    run(Command::new(bin.join("zensical"))
+        .args(["build", "--strict"])
+        .current_dir(&folder))?;
+    let lychee = || {
+        let mut lychee = Command::new(bin.join("lychee"));
+        lychee.args(["--offline", "--include-fragments", "--no-progress"]);
+        lychee.current_dir(&folder);
+        lychee
+    };
+    run(lychee().arg("source/**/*.md"))?;
+    // The page for what isn't found has links from the root of a server.
+    run(lychee()
+        .args(["--exclude-path", "404.html"])
+        .arg("site/**/*.html"))?;
+    Ok(folder.join("site"))
+}
+
+/// Copies a file, or a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        let entries = fs::read_dir(from);
+        for entry in entries.with_context(|| format!("cannot read {}", from.display()))? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    let parent = to.parent().context("a file in a folder")?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pages below a folder, by their path from the root.
+    fn pages(root: &Path, folder: &Path, into: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pages(root, &path, into);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let path = path.strip_prefix(root).unwrap();
+                into.push(path.display().to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn the_site_lists_every_page() {
+        let root = crate::root().unwrap();
+        let config = fs::read_to_string(root.join(CONFIG)).unwrap();
+        let mut found: Vec<String> = OTHERS
+            .iter()
+            .filter(|page| page.ends_with(".md"))
+            .map(|page| (*page).to_owned())
+            .collect();
+        pages(&root, &root.join(FOLDER), &mut found);
+        assert!(found.len() > 20, "the pages were not found");
+        found.retain(|page| !config.contains(&format!("\"{page}\"")));
+        assert!(
+            found.is_empty(),
+            "add to the nav of {CONFIG}: {}",
+            found.join(", ")
+        );
+    }
+}
