@@ -15,6 +15,7 @@ mod cli;
 mod closeness;
 #[cfg(unix)]
 mod crash;
+mod described;
 mod equal;
 mod figures;
 mod golden;

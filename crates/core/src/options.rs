@@ -29,8 +29,10 @@ pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
         };
         let known: Vec<&str> = names.collect();
         let reason = format!("there is no trace '{}'", escape(name.as_bytes(), 80));
-        Error::new(ErrorKind::Usage, reason)
-            .hint(format!("{meant}the known traces are {}", known.join(", ")))
+        Error::new(ErrorKind::Usage, reason).hint(format!(
+            "{meant}the known traces are {}; a description file ends in .toml",
+            known.join(", ")
+        ))
     })
 }
 

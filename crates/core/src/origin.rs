@@ -3,6 +3,8 @@
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
+use tracelake_schema::Trace;
+use tracelake_schema::description::interned;
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::options::OnBadRow;
@@ -42,6 +44,8 @@ macro_rules! with_origin {
             encoding: u32,
             trace: String,
             #[serde(default)]
+            description: Option<String>,
+            #[serde(default)]
             synthetic: bool,
             options: $crate::settings::Settings,
             $($(#[$attribute])* $field: $type,)+
@@ -56,6 +60,7 @@ macro_rules! with_origin {
                         format: fields.format,
                         encoding: fields.encoding,
                         trace: fields.trace,
+                        description: fields.description,
                         synthetic: fields.synthetic,
                         options: fields.options,
                     },
@@ -75,8 +80,8 @@ pub const FORMAT: u32 = 1;
 /// a trace adds the revision of its descriptions, see [`encoding_of`].
 pub const ENCODING: u32 = 2;
 
-/// The encoding of the outputs of a trace: [`ENCODING`] and the revision of the trace's descriptions, both of
-/// which only ever rise.
+/// The encoding of the outputs of a built-in trace: [`ENCODING`] and the revision of the trace's descriptions, both of
+/// which only ever rise. Other descriptions have a digest, which says more than a revision.
 #[must_use]
 pub fn encoding_of(trace: &str) -> u32 {
     ENCODING + tracelake_schema::trace(trace).map_or(0, |trace| trace.revision)
@@ -113,6 +118,9 @@ pub struct Origin {
     pub encoding: u32,
     /// The name of the trace.
     pub trace: String,
+    /// The SHA-256 of the description of the trace, of which the lake has a copy; `None` if the trace is built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Whether `tracelake generate` made the source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub synthetic: bool,
@@ -121,7 +129,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// This version of tracelake, converting a published trace.
+    /// This version of tracelake, converting a published trace that is built in.
     #[must_use]
     pub fn new(trace: &str, options: Settings) -> Self {
         Self {
@@ -130,8 +138,32 @@ impl Origin {
             format: FORMAT,
             encoding: encoding_of(trace),
             trace: trace.to_owned(),
+            description: None,
             synthetic: false,
             options,
+        }
+    }
+
+    /// This version of tracelake, converting this trace.
+    #[must_use]
+    pub fn of(trace: &Trace, options: Settings) -> Self {
+        let origin = Self::new(trace.name, options);
+        match trace.description {
+            None => origin,
+            Some(description) => Self {
+                encoding: ENCODING,
+                description: Some(description.sha256.to_owned()),
+                ..origin
+            },
+        }
+    }
+
+    /// The trace, if it is built in or its description was read.
+    #[must_use]
+    pub fn find_trace(&self) -> Option<&'static Trace> {
+        match &self.description {
+            None => tracelake_schema::trace(&self.trace),
+            Some(sha256) => interned(sha256, &self.trace),
         }
     }
 
@@ -142,7 +174,11 @@ impl Origin {
         let (then, now) = (self.fields(), now.fields());
         let value = |fields: &[(String, String)], name: &str| {
             let field = fields.iter().find(|(known, _)| known == name);
-            field.map_or_else(|| "the default".to_owned(), |(_, value)| value.clone())
+            match field {
+                Some((_, value)) => value.clone(),
+                None if name == "description" => "that of a built-in trace".to_owned(),
+                None => "the default".to_owned(),
+            }
         };
         let mut names = then.iter().chain(&now).map(|(name, _)| name);
         let name = names.find(|name| value(&then, name) != value(&now, name))?;
@@ -183,6 +219,7 @@ impl Origin {
             format: _,
             encoding,
             trace,
+            description,
             synthetic,
             options,
         } = self;
@@ -196,6 +233,8 @@ impl Origin {
         let mut fields = identity
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec();
+        let description = description.clone();
+        fields.extend(description.map(|sha256| ("description".to_owned(), sha256)));
         fields.extend(options.named());
         fields
     }

@@ -5,9 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::Trace;
+use crate::digest::hex;
+use crate::{Description, Trace, trace_names};
 use fault::Fault;
 use spec::FamilySpec;
+use words::leak;
 
 mod column;
 mod family;
@@ -30,7 +32,7 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// The most descriptions that a process interns. Each stays in memory until the process ends.
 pub const MAX_DESCRIPTIONS: usize = 64;
 
-type Interned = BTreeMap<[u8; 32], Result<&'static [Trace], DescriptionError>>;
+type Interned = BTreeMap<String, Result<&'static [Trace], DescriptionError>>;
 
 /// The descriptions that were interned, by the SHA-256 of their bytes, with those that turned out wrong.
 static INTERNED: Mutex<Interned> = Mutex::new(BTreeMap::new());
@@ -55,7 +57,7 @@ static INTERNED: Mutex<Interned> = Mutex::new(BTreeMap::new());
 pub fn intern(text: &str) -> Result<&'static [Trace], DescriptionError> {
     // Nothing is kept before it is known that the text has the keys of a description.
     let spec = read(text)?;
-    let digest: [u8; 32] = Sha256::digest(text).into();
+    let digest = sha256(text);
     let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = interned.get(&digest) {
         return known.clone();
@@ -66,14 +68,48 @@ pub fn intern(text: &str) -> Result<&'static [Trace], DescriptionError> {
         );
         return Err(Fault::new(reason).of(text));
     }
-    let traces = family::traces(&spec).map_err(|fault| fault.of(text));
+    let description = Description {
+        sha256: leak(&digest),
+        text: leak(text),
+    };
+    let traces = family::traces(&spec, Some(description)).map_err(|fault| fault.of(text));
     interned.insert(digest, traces.clone());
     traces
 }
 
+/// Reads a description as [`intern`] does, for a new lake. A lake that was made before keeps the name of its trace even
+/// if a later program has a built-in trace of that name.
+///
+/// # Errors
+/// As [`intern`]; if a trace has the name of a built-in one.
+pub fn intern_new(text: &str) -> Result<&'static [Trace], DescriptionError> {
+    let spec = read(text)?;
+    let known = |name: &str| trace_names().any(|known| known == name);
+    if let Some(taken) = spec.trace.iter().find(|trace| known(&trace.name)) {
+        let reason = "name: a built-in trace has this name; choose another one";
+        let fault = Fault::new(reason).within_named(&taken.name);
+        return Err(fault.of(text));
+    }
+    intern(text)
+}
+
+/// The SHA-256 by which a description is known, in lower-case hexadecimal.
+#[must_use]
+pub fn sha256(text: &str) -> String {
+    hex(&Sha256::digest(text))
+}
+
+/// Finds a trace of a description that was interned, by the description's SHA-256 and the trace's name.
+#[must_use]
+pub fn interned(sha256: &str, name: &str) -> Option<&'static Trace> {
+    let interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let traces = interned.get(sha256)?.as_ref().ok()?;
+    traces.iter().find(|trace| trace.name == name)
+}
+
 /// Reads a description that is part of the program.
 pub(crate) fn parse(text: &str) -> Result<&'static [Trace], DescriptionError> {
-    family::traces(&read(text)?).map_err(|fault| fault.of(text))
+    family::traces(&read(text)?, None).map_err(|fault| fault.of(text))
 }
 
 fn read(text: &str) -> Result<FamilySpec, DescriptionError> {

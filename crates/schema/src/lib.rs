@@ -38,9 +38,9 @@ mod traces;
 
 pub use cells::{Cells, cell};
 pub use model::{
-    Archive, CellShards, Check, Code, Column, Confidence, Derived, Figure, Files, Kind, Known,
-    Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn, QueryTable, Range,
-    Reference, Rule, Sentinel, Syntax, Table, Trace,
+    Archive, CellShards, Check, Code, Column, Confidence, Derived, Description, Figure, Files,
+    Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn,
+    QueryTable, Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
 };
 pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};
 

@@ -7,6 +7,8 @@ use crate::Cells;
 pub struct Trace {
     /// The name on the command line and in the manifest.
     pub name: &'static str,
+    /// The description that it comes from, unless it is built in.
+    pub description: Option<Description>,
     /// The name shared by all versions of one data set.
     pub family: &'static str,
     /// A one-line title.
@@ -47,6 +49,23 @@ pub struct Trace {
     pub figures: &'static [Figure],
     /// Tables that a query makes of those of a lake.
     pub query_tables: &'static [QueryTable],
+}
+
+/// A description that isn't part of the program: a lake keeps a copy of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Description {
+    /// The SHA-256 of its bytes, in lower-case hexadecimal.
+    pub sha256: &'static str,
+    /// The whole text.
+    pub text: &'static str,
+}
+
+impl std::fmt::Debug for Description {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Description")
+            .field("sha256", &self.sha256)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A promise about the rows of a trace, and the query that finds what breaks it.

@@ -135,6 +135,7 @@ mod report;
 
 pub use open::{OpenLake, open};
 pub use tracelake_convert::bad_row::{BadRow, BadShare};
+pub use tracelake_convert::given_trace::given_trace;
 pub use tracelake_convert::part::Converted;
 pub use tracelake_convert::plan::{
     ChecksumSource, PartPlan, PartSet, Plan, Request, Shard, StreamPlan, TableIndex, TablePlan,

@@ -141,12 +141,12 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
         return Ok(inspect_lake(read_manifest(path)?, true));
     };
     let tables = tables_of(&progress.parts);
+    let known = origin.find_trace();
     let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
-    let trace = tracelake_schema::trace(&inventory.trace);
     let json = progress.asked.as_ref().filter(|_| progress.plan.is_none());
     let asked = json.and_then(|json| PlanFile::from_json(json.as_bytes()).ok());
     let plan = progress.plan.as_ref();
-    if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(trace) {
+    if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(known) {
         let remaining = remaining(trace, plan, &progress);
         // Only a plan that is shared can be committed.
         inventory.shards = progress.plan.is_some().then(|| shards(plan, &remaining));
@@ -259,7 +259,7 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
-    let known = tracelake_schema::trace(&manifest.origin.trace);
+    let known = manifest.origin.find_trace();
     manifest.tables.sort_by_key(|table| {
         let rank = known.and_then(|trace| TableIndex::of(trace, &table.name));
         (rank.is_none(), rank)

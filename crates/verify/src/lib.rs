@@ -212,7 +212,7 @@ pub fn verify(
 /// # Errors
 /// [`ErrorKind::Refused`] if this version doesn't know it.
 pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<&'static Trace> {
-    tracelake_schema::trace(&manifest.origin.trace).ok_or_else(|| {
+    manifest.origin.find_trace().ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
         Error::new(
             ErrorKind::Refused,
@@ -313,8 +313,11 @@ fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
 /// reads a whole directory may read them, too.
 fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
     let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-    let mut found = BTreeSet::from_iter(files(root, &table_names())?);
-    found.extend(foreign_files(root, &table_names())?);
+    let mut found = BTreeSet::from_iter(files(root, &table_names(manifest.origin.find_trace()))?);
+    found.extend(foreign_files(
+        root,
+        &table_names(manifest.origin.find_trace()),
+    )?);
     let strays = found.into_iter().filter(|path| !named.contains(&path[..]));
     let finding = |path: String| {
         corrupt("is not in the manifest")

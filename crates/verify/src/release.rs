@@ -2,7 +2,7 @@
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::EventSink;
-use tracelake_core::origin::encoding_of;
+use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_lake::store::{Lake, manifest_facts, read_manifest};
 use tracelake_location::Location;
@@ -45,7 +45,7 @@ pub fn release(
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
-    let known = encoding_of(trace.name);
+    let known = Origin::of(trace, manifest.origin.options.clone()).encoding;
     if encoding != known {
         let version = escape(manifest.origin.version.as_bytes(), 40);
         let reason = format!(

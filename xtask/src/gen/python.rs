@@ -11,11 +11,12 @@ const LEFT_OUT: [&str; 3] = ["dry-run", "progress", "shard"];
 
 /// The types of values, by their names in the help: what Python takes besides `None`, and the function of
 /// `_options.py` that turns it into text.
-const TYPES: [(&str, &str, &str); 7] = [
+const TYPES: [(&str, &str, &str); 8] = [
     ("CODEC", "str", "text"),
     ("FILE|none", "StrPath", "path"),
     ("N", "int", "integer"),
     ("NAME", "str", "text"),
+    ("NAME|FILE", "str", "text"),
     ("NUMBERS", "str | int | Iterable[int]", "part_numbers"),
     ("SIZE", "str | int", "size"),
     ("", "bool", "switch"),

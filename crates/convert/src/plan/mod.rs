@@ -192,10 +192,11 @@ impl Plan {
     }
 }
 
-/// The names that a table's directory can have, in a lake of any trace.
+/// The names that a table's directory can have, in a lake of this trace or of any built-in one.
 #[must_use]
-pub fn table_names() -> BTreeSet<&'static str> {
-    let tables = TRACES.iter().flat_map(|trace| trace.all_tables());
+pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
+    let traces = TRACES.iter().chain(trace);
+    let tables = traces.flat_map(|trace| trace.all_tables());
     tables.map(|table| table.name).collect()
 }
 
@@ -273,7 +274,7 @@ fn plan_as_asked(request: &Request) -> Result<Plan> {
     let plan = Plan {
         origin: Origin {
             synthetic: source.found.synthetic,
-            ..Origin::new(trace.name, settings)
+            ..Origin::of(trace, settings)
         },
         source: source.found.root,
         trace,

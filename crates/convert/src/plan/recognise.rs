@@ -64,7 +64,8 @@ fn table_of_first_row(
         .filter(|(fit, _)| *fit >= Fit::Fields)
         .collect();
     let best = fits.iter().map(|(fit, _)| *fit).max();
-    if let Some(asked) = request.trace {
+    // A description says of its own files what they are.
+    if let Some(asked) = request.trace.filter(|asked| asked.description.is_none()) {
         let all = TRACES.iter().flat_map(|trace| trace.tables);
         if all.map(|table| fit(table, &row, None)).max() > best {
             let reason = format!("its first row fits no table of {}", asked.name);

@@ -110,6 +110,7 @@ impl Run<'_> {
                     {
                         continue;
                     }
+                    self.lake.put_description(&plan.origin)?;
                     return Ok(Joined::Working(Box::new(plan)));
                 }
                 Step::Tidy => {

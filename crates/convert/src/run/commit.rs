@@ -100,7 +100,7 @@ impl Commit {
         };
         // Another process on this plan may have been faster.
         let trace = self.progress.origin.as_ref();
-        let trace = trace.and_then(|origin| tracelake_schema::trace(&origin.trace));
+        let trace = trace.and_then(Origin::find_trace);
         let raced = match (trace, &self.progress.plan) {
             (Some(trace), Some(plan)) if error.kind() == ErrorKind::Refused => {
                 committed(root, trace, plan)?
@@ -130,15 +130,15 @@ impl Commit {
         }
         if self.progress.complete {
             let manifest = read_manifest(root)?;
-            if let (Some(plan), Some(trace)) = (
-                &self.progress.plan,
-                tracelake_schema::trace(&manifest.origin.trace),
-            ) && !has_all(trace, plan, &manifest)
+            if let (Some(plan), Some(trace)) = (&self.progress.plan, manifest.origin.find_trace())
+                && !has_all(trace, plan, &manifest)
             {
                 return Err(two_lakes(&manifest, plan).at(root));
             }
             if options.unnamed == Unnamed::Remove {
-                let removed = self.lake.remove_unnamed(&manifest, &table_names())?;
+                let removed = self
+                    .lake
+                    .remove_unnamed(&manifest, &table_names(manifest.origin.find_trace()))?;
                 report_removed(&removed, watch);
             }
             self.lake.tidy(&manifest)?;
@@ -150,10 +150,10 @@ impl Commit {
         }
         let plan = self.plan().map_err(|error| error.or_at(root))?;
         let origin = &plan.origin;
-        let trace = tracelake_schema::trace(&origin.trace).ok_or_else(|| {
+        let trace = origin.find_trace().ok_or_else(|| {
             Error::new(ErrorKind::Refused, "a lake of a trace that isn't known").at(root)
         })?;
-        nothing_foreign(root)?;
+        nothing_foreign(root, trace)?;
         let parts = pool.install(|| self.believed(trace, plan, options, watch))?;
         let missing = remaining_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {
@@ -196,9 +196,14 @@ impl Commit {
             };
             return Err(Error::new(ErrorKind::Refused, reason).hint(hint));
         };
+        let options = plan.origin.options.clone();
+        let now = match plan.origin.find_trace() {
+            Some(trace) => Origin::of(trace, options),
+            None => Origin::new(&plan.origin.trace, options),
+        };
         let now = Origin {
             synthetic: plan.origin.synthetic,
-            ..Origin::new(&plan.origin.trace, plan.origin.options.clone())
+            ..now
         };
         match plan.origin.difference(&now) {
             None => Ok(plan),
@@ -338,6 +343,7 @@ impl Committer<'_> {
     /// Writes the manifest of these parts, and removes what only an unfinished lake has.
     pub(super) fn publish(&self, parts: Parts, is_finished: bool) -> Result<Manifest> {
         let manifest = self.assemble(parts);
+        self.lake.put_description(&manifest.origin)?;
         // A manifest that doesn't say what is there is replaced.
         if is_finished {
             let found = read_manifest(self.lake.root())?;
@@ -348,7 +354,9 @@ impl Committer<'_> {
                 return Ok(found);
             }
         }
-        let removed = self.lake.publish(&manifest, &table_names(), self.unnamed)?;
+        let removed = self
+            .lake
+            .publish(&manifest, &table_names(Some(self.trace)), self.unnamed)?;
         report_removed(&removed, self.watch);
         tracing::debug!(tables = manifest.tables.len(), "published");
         Ok(manifest)

@@ -7,6 +7,7 @@ use tracelake_lake::manifest::REJECTS;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{LakeProgress, files, foreign_files, inside, is_skipped};
 use tracelake_location::Location;
+use tracelake_schema::Trace;
 
 use super::Run;
 use crate::plan::table_names;
@@ -15,7 +16,7 @@ impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
     pub(super) fn refuse(&self, progress: &LakeProgress) -> Result<()> {
         self.refuse_other_settings(progress)?;
-        nothing_foreign(self.lake.root())?;
+        nothing_foreign(self.lake.root(), self.plan.trace)?;
         self.nothing_unknown(progress)?;
         self.nothing_leads_out()
     }
@@ -121,7 +122,7 @@ impl Run<'_> {
         let is_planned = |file: &String| {
             planned.contains(file.as_str()) || streams.iter().any(|table| file.starts_with(table))
         };
-        let files = files(self.lake.root(), &table_names())?;
+        let files = files(self.lake.root(), &table_names(Some(self.plan.trace)))?;
         match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),
             Some(file) => {
@@ -162,8 +163,8 @@ const FOREIGN_SHOWN: usize = 4;
 
 /// Refuses a lake whose table directories hold files that no run of ours can have made: every
 /// reader would take them for data, and they may be the only copy.
-pub(super) fn nothing_foreign(root: &Location) -> Result<()> {
-    let mut foreign = foreign_files(root, &table_names())?;
+pub(super) fn nothing_foreign(root: &Location, trace: &'static Trace) -> Result<()> {
+    let mut foreign = foreign_files(root, &table_names(Some(trace)))?;
     foreign.retain(|file| !is_skipped(file));
     foreign.truncate(1 + FOREIGN_SHOWN);
     let Some((first, others)) = foreign.split_first() else {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! OUT/_tracelake/plan.json                       what every run that writes agrees on
+//! OUT/_tracelake/trace.toml                      the description of a trace that isn't built in
 //! OUT/_tracelake/base-<digest>.json              the finished manifest that the plan adds to
 //! OUT/_tracelake/facts/task_usage-00017.ndjson   the facts of a part: a journal with one entry
 //! OUT/_tracelake/manifest.json                   put last; then facts, base and plan are removed
@@ -18,6 +19,7 @@ use tracelake_core::part_key::PartKey;
 use tracelake_core::seal::sha256;
 use tracelake_location::{Listing, Location, Url};
 
+use super::description::DESCRIPTION;
 use super::outputs::{LakeDirectory, ends_in, is_output};
 use super::{HOME, Lake, MANIFEST, PLAN};
 use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
@@ -354,6 +356,10 @@ impl Lake {
             })
             .map(|name| format!("{FACTS}/{name}"))
             .collect();
+        if manifest.origin.description.is_none() {
+            // Of a plan that was taken over.
+            names.insert(DESCRIPTION.to_owned());
+        }
         let is_copy = |path: &String| path.starts_with("base-");
         let listed = home.list_all()?.into_iter().map(|listed| listed.path);
         let (mut copies, mut left): (Vec<String>, Vec<String>) = listed

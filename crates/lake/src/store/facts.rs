@@ -18,6 +18,7 @@ use tracelake_location::{Location, Url};
 use tracelake_source::Fingerprint;
 
 use super::bucket::{self, FACTS, LakeState, cut_name, facts_name};
+use super::description::know_description;
 use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
 use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
 use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
@@ -126,9 +127,10 @@ impl Lake {
         let Location::Url(url) = self.root() else {
             return self.progress();
         };
-        completed(progress_in_bucket(self.root(), url, Err, |base| {
+        let progress = progress_in_bucket(self.root(), url, Err, |base| {
             bucket::journals_of(url, plan, shard, base)
-        })?)
+        })?;
+        completed(self.root(), progress)
     }
 
     /// Reads the progress for a run that replaces the plan: a plan that can't be read counts as none.
@@ -174,6 +176,7 @@ impl Lake {
             }
         }
         remove_file(&self.home(MANIFEST))?;
+        self.put_description(origin)?;
         sync_directory(&self.home(""))?;
         let path = self.home(JOURNAL);
         let file = OpenOptions::new().append(true).open(&path);
@@ -211,6 +214,7 @@ impl Lake {
     /// # Errors
     /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
+        self.put_description(&plan.origin)?;
         self.write_whole(&format!("{HOME}/{PLAN}"), &plan_bytes(plan, self.root())?)
     }
 
@@ -257,10 +261,13 @@ fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakePro
         Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME), damaged),
         Location::Url(url) => progress_in_bucket(root, url, damaged, |_| bucket::journals(url)),
     };
-    completed(progress?)
+    completed(root, progress?)
 }
 
-fn completed(mut progress: LakeProgress) -> Result<LakeProgress> {
+fn completed(root: &Location, mut progress: LakeProgress) -> Result<LakeProgress> {
+    if let Some(origin) = &progress.origin {
+        know_description(root, origin)?;
+    }
     complete(&progress.cut, &mut progress.parts);
     Ok(progress)
 }

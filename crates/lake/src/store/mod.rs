@@ -3,6 +3,7 @@
 //! ```text
 //! OUT/<table>/file_number=17/part-00017-of-00500.parquet    appears whole, by a rename
 //! OUT/_tracelake/manifest.json                              written last; without it: not finished
+//! OUT/_tracelake/trace.toml                                 the description of a trace that isn't built in
 //! OUT/_tracelake/plan.json                                  what the shards of an unfinished lake share
 //! OUT/_tracelake/journal.ndjson                             finished parts of an unfinished lake
 //! OUT/_tracelake/journal-1.ndjson                           the same of one worker among several
@@ -13,6 +14,7 @@
 //! ```
 
 mod bucket;
+mod description;
 mod disk;
 mod facts;
 mod outputs;
@@ -41,6 +43,7 @@ use disk::{
 use strays::unnamed_outputs;
 
 pub use bucket::{Found, LakeState, Withdrawal, finished_by_another, orphaned_base};
+pub use description::DESCRIPTION_PATH;
 pub use disk::inside;
 pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use outputs::is_skipped;
@@ -97,17 +100,19 @@ pub struct Lake {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if there is none, or the file isn't one; [`ErrorKind::Corrupt`] if it is
-/// damaged.
+/// damaged, or the description that it names.
 pub fn read_manifest(root: &Location) -> Result<Manifest> {
     let found = manifest_at(&root.join(HOME).join(MANIFEST))?;
-    found.unwrap_or_else(|| {
+    let manifest = found.unwrap_or_else(|| {
         Err(Error::new(
             ErrorKind::Refused,
             "not a finished lake: it has no manifest",
         )
         .at(root)
         .hint("run convert until it succeeds"))
-    })
+    })?;
+    description::read_description(root, &manifest.origin)?;
+    Ok(manifest)
 }
 
 /// The manifest at `path`, or how it is damaged; `None` if there is no such file.
@@ -339,6 +344,7 @@ impl Lake {
         unnamed: Unnamed,
     ) -> Result<Vec<String>> {
         manifest.check_counts()?;
+        self.put_description(&manifest.origin)?;
         let strays = self.unnamed(manifest, tables)?;
         if unnamed == Unnamed::Refuse && !strays.is_empty() {
             return Err(unnamed_outputs(&self.root, &strays));
@@ -364,6 +370,7 @@ impl Lake {
     /// # Errors
     /// When the disk fails.
     pub fn tidy(&self, manifest: &Manifest) -> Result<()> {
+        self.put_description(&manifest.origin)?;
         if let Location::Url(root) = &self.root {
             return self.remove_facts_in_bucket(root, manifest);
         }

@@ -39,14 +39,14 @@ def connect(lake: Lake, given: Any, schema: str | None) -> duckdb.DuckDBPyConnec
 def _views(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     if table.format == "parquet":
         files = _files.sql_list(_files.of_table(table))
-        connection.execute(_tracelake.duckdb_views(table.trace, table.name, files))
+        connection.execute(_tracelake.duckdb_views(table.trace_key, table.name, files))
         return
     # DuckDB has no reader of Arrow files, so pyarrow reads them for it; the views are the same otherwise.
     from ._arrow import dataset
 
     source = _source(table)
     connection.register(source, dataset(table))
-    statements = connection.extract_statements(_tracelake.duckdb_views(table.trace, table.name, "''"))
+    statements = connection.extract_statements(_tracelake.duckdb_views(table.trace_key, table.name, "''"))
     connection.execute(f"CREATE OR REPLACE VIEW {_name(table.name)} AS FROM {_name(source)}")
     for statement in statements[1:]:
         connection.execute(statement)

@@ -46,6 +46,8 @@ class Lake(Mapping[str, Table]):
     warnings: tuple[str, ...] = ()
     #: Whether ``generate`` made the source.
     synthetic: bool = False
+    #: The SHA-256 of the description of the trace, which the lake has; ``None`` if the trace is built in.
+    description: str | None = None
 
     def __getitem__(self, table: str) -> Table:
         for one in self.tables:
@@ -168,9 +170,11 @@ def lake(path: str, text: str, warnings: Sequence[str] = ()) -> Lake:
                 root=root,
                 layout=options["layout"],
                 format=options.get("format", "parquet"),
+                description=said.get("description"),
             )
             for table in said["tables"]
         ),
         warnings=tuple(warnings),
         synthetic=said.get("synthetic", False),
+        description=said.get("description"),
     )

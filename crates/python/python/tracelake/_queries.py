@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _errors, _files, _guard, _lake, _options, _results, _show, _table, _tracelake
+from . import _errors, _files, _guard, _lake, _options, _results, _schema, _show, _table, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Lake:
         if self.manifest.options.get("format") == "arrow":
             raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
         self.inventory = _results.inventory(_tracelake.inspect_path(path))
-        self.said = described(self.manifest.trace)
+        self.said = described(_schema.trace_key(self.manifest.trace, self.manifest.description))
         #: Whether anybody may have written the queries: the lake has a description of its own.
         self.is_foreign = said.get("description") is not None
         self._tables = {facts.name: facts for facts in self.manifest.tables}

@@ -65,14 +65,16 @@ class TableSchema(Mapping[str, Column]):
     columns: tuple[Column, ...]
     #: Seconds from 1970 to the time 0; ``None`` if that isn't known.
     epoch: int | None = None
+    #: The SHA-256 of the description; ``None`` if the trace is built in.
+    description: str | None = None
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface."""
-        return _tracelake.arrow_schema(self.trace, self.name)
+        return _tracelake.arrow_schema(trace_key(self.trace, self.description), self.name)
 
     def to(self, form: str) -> str:
         """The description as ``text``, ``json``, ``markdown``, or ``duckdb`` or ``spark`` statements."""
-        return _tracelake.describe(self.trace, self.name, _str("form", form))
+        return _tracelake.describe(trace_key(self.trace, self.description), self.name, _str("form", form))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -123,10 +125,12 @@ class TraceSchema(Mapping[str, TableSchema]):
     tables: tuple[TableSchema, ...]
     #: The cells that it is published by, if it has any.
     cells: tuple[str, ...] = ()
+    #: The SHA-256 of the description; ``None`` if the trace is built in.
+    description: str | None = None
 
     def to(self, form: str) -> str:
         """The description as ``text``, ``json``, ``markdown``, or ``duckdb`` or ``spark`` statements."""
-        return _tracelake.describe(self.name, None, _str("form", form))
+        return _tracelake.describe(trace_key(self.name, self.description), None, _str("form", form))
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -165,12 +169,22 @@ def _facts(schema: TableSchema) -> tuple[object, ...]:
     return (schema.trace, schema.name, schema.summary, schema.columns, schema.epoch)
 
 
+def trace_key(trace: str, description: str | None) -> str:
+    """What the native functions find a trace by: its name, and the digest of its description if it isn't built in."""
+    return trace if description is None else f"{trace}@{description}"
+
+
 def trace_schema(trace: str, table: str | None = None) -> TraceSchema:
     """What the catalog knows of a trace, or of one of its tables."""
     said: dict[str, Any] = json.loads(_tracelake.describe(trace, table, "json"))
     tables = (
         TableSchema(
-            said["name"], table["name"], table["summary"], tuple(map(_column, table["columns"])), said["epoch"]
+            said["name"],
+            table["name"],
+            table["summary"],
+            tuple(map(_column, table["columns"])),
+            said["epoch"],
+            said.get("description"),
         )
         for table in said["tables"]
     )
@@ -183,6 +197,7 @@ def trace_schema(trace: str, table: str | None = None) -> TraceSchema:
         said["url"],
         tuple(tables),
         () if cells is None else tuple(cells["names"]),
+        said.get("description"),
     )
 
 

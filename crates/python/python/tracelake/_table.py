@@ -77,6 +77,13 @@ class Table:
     layout: str
     #: ``parquet`` or ``arrow``.
     format: str
+    #: The SHA-256 of the description of the trace, which the lake has; ``None`` if the trace is built in.
+    description: str | None = None
+
+    @property
+    def trace_key(self) -> str:
+        """What the native functions find the trace by."""
+        return _schema.trace_key(self.trace, self.description)
 
     @property
     def rejected(self) -> int:
@@ -109,7 +116,7 @@ class Table:
     @property
     def schema(self) -> _schema.TableSchema:
         """Its columns with types, units and meanings, but for those that paths say; any Arrow library takes it."""
-        return _schema.trace_schema(self.trace, self.name).tables[0]
+        return _schema.trace_schema(self.trace_key, self.name).tables[0]
 
     @property
     def partitions(self) -> list[str]:

@@ -66,7 +66,7 @@ def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
     if found.layout == "flat":
         number_of = "CAST(regexp_extract(_metadata.file_name, '^part-([0-9]+)', 1) AS INT) AS file_number"
         frame = frame.selectExpr("*", number_of)
-    return frame.selectExpr(*_tracelake.spark_named(found.trace, found.name), *found.partitions) if is_named else frame
+    return frame.selectExpr(*_tracelake.spark_named(found.trace_key, found.name), *found.partitions) if is_named else frame
 
 
 @takes_convert_options("overwrite", threads=1)
@@ -94,6 +94,10 @@ def convert(
     checksums = options.get("checksums")
     if checksums not in (None, "none"):
         options["checksums"] = _everywhere("checksums", checksums)
+    trace = options.get("trace")
+    is_file = trace is not None and (trace.partition("#")[0].endswith(".toml") or "/" in trace)
+    if is_file:
+        options["trace"] = _everywhere("trace", trace)
     take_over = switch("take_over", options.pop("take_over", False))
     if shards is not None:
         number("shards", shards)
@@ -105,6 +109,10 @@ def convert(
         prepared = json.loads(_tracelake.prepare([*preparing, *places], shards, watch))
         if prepared is not None:
             watch("begun", bytes=prepared["bytes"])
+            if is_file:
+                # The driver has put the description into the lake, which every machine sees.
+                kept = _files.below(lake, "_tracelake/trace.toml") + "".join(trace.partition("#")[1:])
+                arguments = convert_arguments({**options, "trace": kept})
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
         made = _tracelake.commit(lake, _PATIENCE, options.get("max_rejects"), None)

@@ -3,9 +3,10 @@
 use ::arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, escape};
-use tracelake_core::options;
 use tracelake_schema::arrow::arrow_schema as schema_of;
+use tracelake_schema::description::interned;
 use tracelake_schema::{TRACES, Table, Trace, render};
 
 use super::error::raised;
@@ -80,9 +81,19 @@ pub(crate) fn arrow_schema<'py>(
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// The trace of a name.
+/// The trace of a name or a description file; or of `NAME@DIGEST`, which lakes and schemas of a description name.
 pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
-    options::find_trace(name).map_err(|error| raised(py, &error))
+    if let Some((name, sha256)) = name.rsplit_once('@').filter(|(_, end)| is_digest(end)) {
+        return interned(sha256, name).ok_or_else(|| {
+            let reason = format!("the description of {name} is not known in this process");
+            usage(py, reason, "open the lake, or read the schema, again")
+        });
+    }
+    given_trace(name).map_err(|error| raised(py, &error))
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {

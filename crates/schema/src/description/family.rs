@@ -6,7 +6,7 @@ use super::queries;
 use super::spec::{ArchiveSpec, CellsSpec, FamilySpec, LocationSpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, leak, prose, rule, sha256, trace_name, unique, word};
-use crate::{Archive, Cells, Derived, PublishedAt, Table, Trace};
+use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -14,8 +14,12 @@ const MAX_TRACES: usize = 16;
 /// The most tables of a description.
 const MAX_TABLES: usize = 256;
 
-/// The versions of a data set. Everything is leaked, since a trace lives as long as the process.
-pub(super) fn traces(spec: &FamilySpec) -> Result<&'static [Trace]> {
+/// The versions of a data set, of a built-in description or of this one. Everything is leaked, since a trace lives as
+/// long as the process.
+pub(super) fn traces(
+    spec: &FamilySpec,
+    description: Option<Description>,
+) -> Result<&'static [Trace]> {
     ensure!(!spec.trace.is_empty(), "no trace is described");
     ensure!(
         spec.trace.len() <= MAX_TRACES,
@@ -46,6 +50,10 @@ pub(super) fn traces(spec: &FamilySpec) -> Result<&'static [Trace]> {
             trace.name.starts_with(family),
             "its name must begin with that of its family, {family}"
         );
+        ensure!(
+            description.is_none() || trace.cells.is_none(),
+            "cells: only a built-in trace has cells; describe other parts of names by [table.captures]"
+        );
         let cells = trace
             .cells
             .as_ref()
@@ -75,6 +83,7 @@ pub(super) fn traces(spec: &FamilySpec) -> Result<&'static [Trace]> {
         let derived: Vec<Derived> = derived.collect::<Result<_>>().within("derived")?;
         Ok(Trace {
             name: trace_name(&trace.name)?,
+            description,
             family,
             title: prose(&trace.title).within("title")?,
             document: prose(&trace.document).within("document")?,

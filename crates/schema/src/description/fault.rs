@@ -18,6 +18,12 @@ impl DescriptionError {
         self.line
     }
 
+    /// The mistake without its line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A text that is not TOML, or has an unknown key or a value of another type.
     pub(super) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
         let offset = error.span().map(|span| span.start);
@@ -66,6 +72,13 @@ impl Fault {
         Self { offset, message }
     }
 
+    /// Puts a name before the message, and gives its line unless there is a more exact one.
+    pub(super) fn within_named(mut self, name: &Name) -> Self {
+        self.message = format!("{name}: {}", self.message);
+        self.offset.get_or_insert(name.offset);
+        self
+    }
+
     /// The mistake as one of this text.
     pub(super) fn of(self, text: &str) -> DescriptionError {
         DescriptionError {
@@ -93,11 +106,7 @@ impl<T> Within for Result<T> {
     }
 
     fn within_named(self, name: &Name) -> Self {
-        let mut named = self.within(name);
-        if let Err(fault) = &mut named {
-            fault.offset.get_or_insert(name.offset);
-        }
-        named
+        self.map_err(|fault| fault.within_named(name))
     }
 }
 

@@ -45,6 +45,9 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "anomalies": trace.anomalies,
         "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
+    if let Some(given) = trace.description {
+        description["description"] = given.sha256.into();
+    }
     for (name, queries) in queries(trace, table) {
         description[name] = queries;
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
 use tracelake_convert::run::{RunOptions, parts_within};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -17,7 +18,7 @@ use tracelake_generate::Options;
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
-use values::{name, rows, rule, size};
+use values::{name, rows, rule, size, trace};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -95,8 +96,9 @@ pub(crate) struct ConvertArgs {
     /// (s3://, gs://, az://, abfss://)
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    #[arg(long, help_heading = INPUT, value_name = "NAME", value_parser = name, help = format!(
-        "Name of the trace: {} [default: recognised from file names, first rows and schema.csv]",
+    #[arg(long, help_heading = INPUT, value_name = "NAME|FILE", value_parser = trace, help = format!(
+        "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml [default: recognised \
+         from file names, first rows and schema.csv]",
         known_traces()
     ))]
     trace: Option<String>,
@@ -250,8 +252,9 @@ Examples:
   tracelake schema {0} --as duckdb > views.sql
   tracelake schema {0} --as checks > checks.sql", example_name()))]
 pub(crate) struct SchemaArgs {
-    #[arg(value_name = "TRACE", value_parser = name, help = format!(
-        "Name of the trace: {} [default: a list of all traces]",
+    #[arg(value_name = "TRACE", value_parser = trace, help = format!(
+        "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml [default: a list of \
+         all traces]",
         known_traces()
     ))]
     trace: Option<String>,
@@ -372,7 +375,7 @@ impl ConvertArgs {
             );
         }
         let mut request = Request::new(Location::parse(self.source.as_os_str())?);
-        request.trace = self.trace.as_deref().map(find_trace).transpose()?;
+        request.trace = self.trace.as_deref().map(given_trace).transpose()?;
         request.cell.clone_from(&self.cell);
         request.tables.clone_from(&self.tables);
         request.parts.clone_from(&self.parts);
@@ -419,7 +422,7 @@ pub(crate) fn all_threads() -> usize {
 impl SchemaArgs {
     /// The trace and the table, where they are named.
     pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
-        let Some(trace) = self.trace.as_deref().map(find_trace).transpose()? else {
+        let Some(trace) = self.trace.as_deref().map(given_trace).transpose()? else {
             return Ok(None);
         };
         let Some(name) = &self.table else {

@@ -50,6 +50,14 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads the name of a trace, or the path or URL of a description, without a secret.
+pub(super) fn trace(text: &str) -> Result<String, String> {
+    match redacted(text) == text && !text.contains('…') {
+        true => Ok(text.trim().to_owned()),
+        false => Err("expected a name or a file, not a URL with a secret".into()),
+    }
+}
+
 /// Reads a number of rows.
 pub(super) fn rows(text: &str) -> Result<u64, String> {
     match text.parse() {

@@ -436,7 +436,7 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
             several(verdict.not_compared as u64, "part")
         ));
     }
-    if let Some(trace) = tracelake_schema::trace(&verdict.manifest.origin.trace) {
+    if let Some(trace) = verdict.manifest.origin.find_trace() {
         summary::against_published(trace, &verdict.manifest);
     }
     let rejected = match verdict.manifest.rows_rejected() {

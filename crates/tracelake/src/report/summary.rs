@@ -58,7 +58,7 @@ pub(crate) fn print_conversion_summary(
 /// Reports a commit.
 pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
     let manifest = &outcome.manifest;
-    let trace = tracelake_schema::trace(&manifest.origin.trace);
+    let trace = manifest.origin.find_trace();
     if reporter.is_json() {
         if let Some(trace) = trace {
             reporter.json(&done(reporter, trace, outcome));

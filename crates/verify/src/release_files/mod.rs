@@ -14,7 +14,7 @@ use tracelake_core::origin::Origin;
 use tracelake_core::seal::hex;
 use tracelake_core::settings::Settings;
 use tracelake_lake::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
-use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, RELEASE, sums_line};
+use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION_PATH, RELEASE, sums_line};
 use tracelake_schema::{Table, Trace};
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
@@ -50,8 +50,8 @@ pub(crate) fn release_files(
     Ok(ReleaseFiles { sums, files })
 }
 
-/// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, and `written`, which are
-/// the other files of the release with their digests.
+/// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, the description of a trace that isn't built
+/// in, and `written`, which are the other files of the release with their digests.
 pub(crate) fn sums<'a>(
     manifest: &'a Manifest,
     manifest_file: &'a FileFacts,
@@ -59,7 +59,9 @@ pub(crate) fn sums<'a>(
 ) -> String {
     let files = manifest.files().chain([manifest_file]);
     let recorded = files.map(|file| (&file.path[..], file.sha256.clone()));
-    let mut digests: Vec<(&str, String)> = recorded.chain(written).collect();
+    let description = manifest.origin.description.iter();
+    let description = description.map(|sha256| (DESCRIPTION_PATH, sha256.clone()));
+    let mut digests: Vec<(&str, String)> = recorded.chain(description).chain(written).collect();
     digests.sort();
     let lines = digests
         .iter()
@@ -200,11 +202,12 @@ fn check_origin(origin: &Origin) -> Result<()> {
         format: _,
         encoding: _,
         trace,
+        description,
         synthetic: _,
         options: _,
     } = origin;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
-    for text in [tool, version, trace] {
+    for text in [tool, version, trace].into_iter().chain(description) {
         if text.is_empty() || !text.bytes().all(plain) {
             let text = escape(text.as_bytes(), 80);
             let reason = format!("the manifest says '{text}', which tracelake never writes");
