@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,20 @@ def test_what_a_query_may_do(engine: _queries.Engine) -> None:
         "SELECT ';' AS n FROM job_events LIMIT 1",
     ]:
         assert engine.rows("a_check", sql, NEEDS), sql
+
+
+def test_times_with_a_zone_come_as_times_in_utc(
+    lake: tracelake.Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    file = tmp_path / "part-00000.parquet"
+    with _queries.engine(_queries.Lake(lake.path), _queries.Limits(), [str(file)]) as engine:
+        engine.write("a_table", "SELECT TIMESTAMPTZ '2024-05-10 23:30:00+00:00' AS t", (), str(file), "{a: 'b'}")
+        monkeypatch.setattr(engine._lake, "files", lambda table, numbers=None: f"['{file}']")
+        sql = "SELECT t, {'at': t} AS example, date_trunc('day', t) AS day FROM job_events"
+        (row,) = engine.rows("a_check", sql, NEEDS)
+    moment = datetime(2024, 5, 10, 23, 30)
+    assert row == {"t": moment, "example": {"at": moment}, "day": datetime(2024, 5, 10)}
 
 
 def test_a_query_ends_after_its_time(lake: tracelake.Manifest) -> None:

@@ -30,6 +30,9 @@ ROWS_AT_A_TIME = 4 << 20
 #: A table is complete if it has at least this share of the published rows, which may be miscounted.
 COMPLETE = 0.99
 
+#: DuckDB's name of the type.
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?I?B?)", re.IGNORECASE)
 
 
@@ -201,13 +204,17 @@ class Engine:
         self._seconds = seconds
         #: The parts that each view shows.
         self._shown: dict[str, set[int] | None] = {}
+        #: The tables with a time that has a zone, which only comes to Python with another package.
+        self._zoned: set[str] = set()
 
     def rows(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None) -> list[dict[str, Any]]:
         """The rows of a description's query on all parts, or on those with these numbers, as dictionaries."""
 
         def query() -> list[dict[str, Any]]:
             self._show_all(needs, numbers)
-            return self._fetch(what, _guard.checked(self.connection, what, sql, [need.table for need in needs]))
+            tables = [need.table for need in needs]
+            select = _guard.checked(self.connection, what, sql, tables)
+            return self._fetch(what, self._without_zones(select) if self._zoned.intersection(tables) else select)
 
         return self._run(what, query)
 
@@ -230,6 +237,14 @@ class Engine:
             FROM parquet_metadata({self._lake.files(table)}) WHERE path_in_schema NOT LIKE '%, list, %'
             GROUP BY path_in_schema ORDER BY min(column_id)"""
         return self._run(table, lambda: self._fetch(table, sql))
+
+    def _without_zones(self, select: str) -> str:
+        """A query whose times with a zone are times in UTC without one, also within structs."""
+        columns: list[str] = []
+        for name, kind, *_ in self.connection.execute(f"DESCRIBE (\n{select}\n)").fetchall():
+            quoted = '"' + name.replace('"', '""') + '"'
+            columns.append(f"CAST({quoted} AS {kind.replace(_ZONED, 'TIMESTAMP')}) AS {quoted}" if _ZONED in kind else quoted)
+        return f"SELECT {', '.join(columns)} FROM (\n{select}\n)"
 
     def _fetch(self, what: str, sql: str) -> list[dict[str, Any]]:
         cursor = self.connection.execute(sql)
@@ -292,6 +307,8 @@ class Engine:
             FROM read_parquet({self._lake.files(table, numbers)}, hive_partitioning = false, filename = true, file_row_number = true)"""
         )
         self._shown[table] = numbers
+        if any(kind == _ZONED for _, kind, *_ in self.connection.execute(f'DESCRIBE "{table}"').fetchall()):
+            self._zoned.add(table)
 
 
 @contextmanager
@@ -314,6 +331,8 @@ def engine(lake: Lake, limits: Limits, outputs: Iterable[str] = ()) -> Generator
             # In a notebook without ipywidgets, there is no bar, and DuckDB refuses to be told so.
             with suppress(duckdb.InvalidInputException):
                 connection.execute("SET enable_progress_bar = false")
+            # Hours and days are those of UTC, whatever the machine's zone.
+            connection.execute("SET TimeZone = 'UTC'")
             _guard.lock(connection, [*lake.every_file(), *outputs])
             yield Engine(connection, lake, seconds)
 
