@@ -280,14 +280,16 @@ def test_a_page_shows_what_a_description_says_and_runs_none_of_it(
     queried = _queries.Lake(lake.path)
     figures = [dict(one, title=HOSTILE, caption=HOSTILE, x=HOSTILE, y=HOSTILE) for one in queried.said["figures"]]
     quoted = HOSTILE.replace("'", "''")
-    figures[0]["sql"] = f"SELECT '{quoted}' AS x, '{quoted}' AS series, count(*) AS y FROM job_events"
-    figures[0]["needs"] = [{"table": "job_events", "parts": "any"}]
+    bars = next(one for one in figures if one["plot"] == "bars")
+    bars["sql"] = f"SELECT '{quoted}' AS x, '{quoted}' AS series, count(*) AS y FROM job_events"
+    bars |= {"name": "checks", "needs": [{"table": "job_events", "parts": "any"}]}
     checks = [dict(one, sentence=HOSTILE, document=HOSTILE) for one in queried.said["checks"]]
     texts = dict.fromkeys(("title", "licence", "citation", "url"), HOSTILE)
     queried.said = queried.said | texts | {"figures": figures, "checks": checks}
     made = _report.report(queried, str(tmp_path / "page.html"), limits=_queries.Limits())
     page = (tmp_path / "page.html").read_text()
-    assert made.figures and "<script" not in page and "\u202e" not in page
+    assert "checks" in made.figures and '<section id="all-checks">' in page
+    assert "<script" not in page and "\u202e" not in page
     assert "&lt;script&gt;alert(&#x27;$x$&#x27;)" in page
 
 

@@ -88,7 +88,7 @@ def test_empty_values_are_those_of_the_rows(trace: str, pages: Pages) -> None:
     lake, path, _ = pages[trace]
     page = Page(path.read_text())
     connection = lake.duckdb()
-    rows = iter(page.tables["nulls"])
+    rows = iter(page.tables["empty-values"])
     for facts in lake.tables:
         assert next(rows) == ["column", "rows", "empty", "share"]
         schema = tracelake.schema(trace, facts.name)

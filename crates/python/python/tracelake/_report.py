@@ -71,12 +71,13 @@ def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
                 continue
             drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
         nulls = _nulls(lake, engine)
-    sections = {"lake": ("What this lake is", _lake(lake)), "checks": ("Checks", _check_section(checks))}
+    # A figure is named by a description, and such a name has no hyphen.
+    sections = {"the-lake": ("What this lake is", _lake(lake)), "all-checks": ("Checks", _check_section(checks))}
     figures = {name: (titles[name], text) for name, text in drawn.items()}
     sections |= figures
     if skipped:
         sections["not-drawn"] = ("Figures that weren't drawn", _skipped(titles, skipped))
-    sections["nulls"] = ("Empty values per column", nulls)
+    sections["empty-values"] = ("Empty values per column", nulls)
     text = _page(lake, headline, sections)
     _write(out, text)
     return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped, checks)
@@ -168,7 +169,7 @@ def _lake(lake: _queries.Lake) -> str:
         for one in lake.inventory.tables
     ]
     table = _figures.table("Tables of the lake", heads, rows)
-    return f'<section id="lake"><h2>What this lake is</h2><dl>{terms}</dl><div class="facts">{table}</div></section>'
+    return f'<section id="the-lake"><h2>What this lake is</h2><dl>{terms}</dl><div class="facts">{table}</div></section>'
 
 
 def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
@@ -214,7 +215,7 @@ def _check_section(checks: _checks.CheckReport) -> str:
     kinds: tuple[_checks.Status, ...] = ("failed", "known", "skipped", "passed")
     counts = ", ".join(f"{len(checks.having(kind))} {kind}" for kind in kinds)
     text = (
-        '<section id="checks"><h2>Checks</h2>'
+        '<section id="all-checks"><h2>Checks</h2>'
         f"<p>What the documents promise of the rows, compared with this lake: {counts}. "
         "<em>Failed</em> checks found something that nobody has published; what <em>known</em> ones "
         "found is published; <em>skipped</em> ones lack tables or parts.</p>"
@@ -250,7 +251,7 @@ def _skipped(titles: Mapping[str, str], skipped: Mapping[str, str]) -> str:
 def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
     """The share of empty values of each column, from the statistics in the footers of the files."""
     text = (
-        '<section id="nulls"><h2>Empty values per column</h2>'
+        '<section id="empty-values"><h2>Empty values per column</h2>'
         "<p>From the footers of the files; lists are left out.</p>"
     )
     for facts in lake.manifest.tables:
