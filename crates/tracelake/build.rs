@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 type Exists = fn(&Path) -> bool;
 
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, Exists); 9] = [
+const RESOURCES: [(&str, Exists); 10] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))
@@ -41,6 +41,20 @@ const RESOURCES: [(&str, Exists); 9] = [
     // strace, if it is allowed to trace.
     ("strace", |_| {
         runs("strace", &["-qq", "-o", "/dev/null", "true"])
+    }),
+    // Namespaces of processes, as containers have them, if they may be made.
+    ("process_namespaces", |_| {
+        let namespace = [
+            "--user",
+            "--map-root-user",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+        ];
+        runs(
+            "unshare",
+            &[&namespace[..], &["--kill-child", "true"]].concat(),
+        )
     }),
     // A C compiler, for the library that is preloaded into the program to record its calls. Only glibc's
     // programs call functions that a library can replace.

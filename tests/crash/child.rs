@@ -60,11 +60,16 @@ impl Working {
 
     /// Like [`Self::start`], by a command that becomes the program, such as `strace -D`.
     pub(crate) fn start_under(mut command: Command, src: &Path, out: &Path, more: &[&str]) -> Self {
-        let (reader, writer) = pipe().unwrap();
         command.arg("convert").args([src, out]);
         command.args(["--threads", "1", "--progress", "json"]);
+        command.args(more);
+        Self::start_as_it_is(command)
+    }
+
+    /// Starts a command that has all of its arguments.
+    pub(crate) fn start_as_it_is(mut command: Command) -> Self {
+        let (reader, writer) = pipe().unwrap();
         let child = command
-            .args(more)
             .stdout(Stdio::null())
             .stderr(writer.try_clone().unwrap())
             .spawn()
@@ -116,7 +121,25 @@ impl Working {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
+        Self::signal_to(name, self.child.id());
+    }
+
+    /// Sends a signal to the first child of the command, such as the program that `unshare --fork` runs.
+    pub(crate) fn signal_to_its_child(&self, name: &str) {
+        let parent = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        let child = children
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        Self::signal_to(name, child);
+    }
+
+    fn signal_to(name: &str, process: u32) {
+        let kill = format!("kill -{name} {process}");
         assert!(
             Command::new("sh")
                 .args(["-c", &kill])

@@ -6,6 +6,8 @@ pub(crate) mod child;
 mod durable;
 mod endings;
 mod escapes;
+#[cfg(target_os = "linux")]
+mod first_process;
 mod foreign;
 mod links;
 mod numbers;

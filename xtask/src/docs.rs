@@ -15,14 +15,17 @@ const CONFIG: &str = "xtask/docs/zensical.toml";
 const FOLDER: &str = "docs";
 
 /// The other pages, and what they link to.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 10] = [
     "README.md",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "fuzz/README.md",
+    "llms.txt",
+    "packaging/Containerfile",
 ];
 
 /// Builds the site in the build directory, checks that no link is broken, and returns its folder.
@@ -45,6 +48,7 @@ pub(crate) fn site(root: &Path) -> Result<PathBuf> {
     copy(&root.join(CONFIG), &folder.join("zensical.toml"))?;
     run(Command::new(bin.join("zensical"))
         .args(["build", "--strict"])
+        .env("NO_COLOR", "1")
         .current_dir(&folder))?;
     let lychee = || {
         let mut lychee = Command::new(bin.join("lychee"));

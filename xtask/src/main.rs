@@ -16,6 +16,7 @@ mod buckets;
 mod dist;
 mod docs;
 mod faults;
+mod files;
 mod r#gen;
 mod golden;
 mod kill;
@@ -96,6 +97,8 @@ enum Task {
     },
     /// Make a site of the docs in target/docs/site, and check its links
     Docs,
+    /// Check recipes, forms, workflows and the citation with schemas and checkers of others
+    Files,
     /// Calculate what whole traces take, and write it into docs/many-machines.md
     Scale,
     /// Make every system call fail in turn and compare what is left with an undisturbed run
@@ -157,6 +160,7 @@ fn main() -> Result<()> {
             let folder = docs::site(&root)?;
             println!("the site is in {}", folder.display());
         }
+        Task::Files => files::check(&root)?,
         Task::Buckets { install } => buckets::buckets(&root, install)?,
         Task::Python => python::check(&root)?,
         Task::Faults { only } => faults::faults(&root, only.as_deref())?,
