@@ -17,14 +17,14 @@ use crate::{Column, Table, Trace};
 /// ```
 #[must_use]
 pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
-    let mut page = format!("# {}\n\n{}.\n\n", trace.name, trace.title);
+    let mut page = format!("# {}\n\n{}.\n\n", trace.name, markdown_text(trace.title));
     page.push_str(&sources(trace));
     page.push_str(&origin(trace));
-    page.push_str(&known_anomalies(trace));
+    page.push_str(&anomalies(trace));
     for table in asked(trace, table) {
-        page.push_str(&section(std::slice::from_ref(trace), table));
+        page.push_str(&table_section(trace, table));
     }
-    markdown_text(&page)
+    page
 }
 
 /// Escapes what is HTML or a formula in Markdown: a description may be anybody's.
@@ -59,20 +59,21 @@ pub fn dictionary(family: &[Trace]) -> String {
     }
     page.push_str(&format!(
         "\nLicence: {}. Cite as: {}\n",
-        first.licence, first.citation
+        markdown_text(first.licence),
+        markdown_text(first.citation)
     ));
     page.push_str(
         "\nAll versions have the same columns in the lake. *No* in the column *null* means that an \
          empty field\nmakes a bad row; everywhere else an empty field is NULL.\n",
     );
     page.push_str(&origin(first));
-    page.push_str(&known_anomalies(first));
+    page.push_str(&anomalies(first));
     for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
     page.push_str(&checks(first));
     page.push_str(&query_tables(first));
-    markdown_text(&page)
+    page
 }
 
 /// The comparisons of `tracelake check`, and what is known.
@@ -118,14 +119,14 @@ fn query_tables(trace: &Trace) -> String {
         text.push_str(&format!(
             "\n### {}\n\n{} From {}.\n\n| column | unit | meaning |\n|---|---|---|\n",
             table.name,
-            table.summary,
+            markdown_text(table.summary),
             needs(table.needs)
         ));
         for column in table.columns {
             text.push_str(&format!(
                 "| `{}` | {} | {} |\n",
                 column.name,
-                column.unit.unwrap_or_default(),
+                cell(column.unit.unwrap_or_default()),
                 cell(column.doc)
             ));
         }
@@ -142,20 +143,24 @@ fn origin(trace: &Trace) -> String {
         ));
     }
     if let Some(download) = trace.download {
-        text.push_str(&format!("\nDownload: {download}\n"));
+        text.push_str(&format!("\nDownload: {}\n", markdown_text(download)));
     }
     if !trace.locations.is_empty() {
         text.push_str("\n| published at | what is there |\n|---|---|\n");
     }
     for location in trace.locations {
-        text.push_str(&format!("| `{}` | {} |\n", location.url, location.doc));
+        text.push_str(&format!(
+            "| `{}` | {} |\n",
+            location.url,
+            cell(location.doc)
+        ));
     }
     if let Some(cells) = trace.cells {
         text.push_str(&format!(
             "\nCells: {}. {} In a lake, `cell` is a partition above the file number. A directory or \
              bucket named `{}` names its cell; `--cell` names that of any other.\n",
             quoted(cells.names),
-            cells.doc,
+            markdown_text(cells.doc),
             cells.directory,
         ));
     }
@@ -172,7 +177,7 @@ fn origin(trace: &Trace) -> String {
             "| `{name}` | {} | {} | {} | `{}` |\n",
             quoted(others),
             archive.table.unwrap_or("all"),
-            archive.size,
+            cell(archive.size),
             archive.sha256,
         ));
     }
@@ -190,7 +195,10 @@ fn facts(table: &Table) -> String {
     let mut text = String::new();
     let mut add = |line: String| text.push_str(&format!("- {line}\n"));
     if let Some(reason) = table.required {
-        add(format!("Columns that are never NULL: {reason}"));
+        add(format!(
+            "Columns that are never NULL: {}",
+            markdown_text(reason)
+        ));
     }
     if !table.entity.is_empty() {
         add(format!("A row is about: {}.", quoted(table.entity)));
@@ -207,7 +215,7 @@ fn facts(table: &Table) -> String {
         ));
     }
     for line in super::shards(table) {
-        add(line);
+        add(markdown_text(&line));
     }
     if !text.is_empty() {
         text.push('\n');
@@ -218,27 +226,26 @@ fn facts(table: &Table) -> String {
 /// The section on what is odd or wrong in the published data as a whole; empty if nothing is known.
 #[must_use]
 pub fn anomalies(trace: &Trace) -> String {
-    markdown_text(&known_anomalies(trace))
-}
-
-fn known_anomalies(trace: &Trace) -> String {
     if trace.anomalies.is_empty() {
         return String::new();
     }
-    let items = trace.anomalies.iter().map(|one| format!("- {one}\n"));
+    let texts = trace.anomalies.iter().map(|text| markdown_text(text));
+    let items = texts.map(|text| format!("- {text}\n"));
     format!("\n## Known anomalies\n\n{}", items.collect::<String>())
 }
 
 /// One table of a trace: its columns with types, units, codes, special values and meanings.
 #[must_use]
 pub fn table_section(trace: &Trace, table: &Table) -> String {
-    markdown_text(&section(std::slice::from_ref(trace), table))
+    section(std::slice::from_ref(trace), table)
 }
 
 fn sources(trace: &Trace) -> String {
     format!(
         "Described by: {}. Licence: {}. Cite as: {}\n",
-        trace.document, trace.licence, trace.citation
+        markdown_text(trace.document),
+        markdown_text(trace.licence),
+        markdown_text(trace.citation)
     )
 }
 
@@ -247,9 +254,9 @@ fn section(family: &[Trace], table: &Table) -> String {
     let mut text = format!(
         "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,
-        table.summary,
-        extent(table),
-        published(table)
+        markdown_text(table.summary),
+        markdown_text(&extent(table)),
+        markdown_text(&published(table))
     );
     text.push_str(&format!(
         "Schema fingerprint: `{}`.\n\n",
@@ -278,19 +285,33 @@ fn section(family: &[Trace], table: &Table) -> String {
             text.push_str(&format!("\nValues of `{path}`:\n\n"));
         }
         for code in column.codes {
-            text.push_str(&format!("- {} `{}`: {}\n", code.value, code.name, code.doc));
+            text.push_str(&format!(
+                "- {} `{}`: {}\n",
+                code.value,
+                code.name,
+                markdown_text(code.doc)
+            ));
         }
         if !column.sentinels.is_empty() {
             text.push_str(&format!("\nSpecial values of `{path}`:\n\n"));
         }
         for one in column.sentinels {
-            text.push_str(&format!("- {} `{}`: {}\n", one.value, one.name, one.doc));
+            text.push_str(&format!(
+                "- {} `{}`: {}\n",
+                one.value,
+                one.name,
+                markdown_text(one.doc)
+            ));
         }
         if !column.ranges.is_empty() {
             text.push_str(&format!("\nRanges of `{path}`:\n\n"));
         }
         for (span, range) in spans(column) {
-            text.push_str(&format!("- {span} `{}`: {}\n", range.name, range.doc));
+            text.push_str(&format!(
+                "- {span} `{}`: {}\n",
+                range.name,
+                markdown_text(range.doc)
+            ));
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!(
@@ -313,9 +334,9 @@ fn row(text: &mut String, path: &str, column: &Column, meaning: &str) {
     ));
 }
 
-/// Escapes the bars in a text, which would end a cell of a Markdown table.
+/// Escapes also the bars in a text, which would end a cell of a Markdown table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
+    markdown_text(text).replace('|', "\\|")
 }
 
 #[cfg(test)]
