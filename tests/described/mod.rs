@@ -1,6 +1,9 @@
 //! Traces from description files: `--trace FILE.toml`.
 
+mod accept;
 mod door;
+mod language;
+mod tutorial;
 
 use std::fs;
 use std::path::PathBuf;

@@ -49,6 +49,7 @@ fn array(column: &Column, fields: &[Option<&str>]) -> ArrayRef {
         text => text.parse().unwrap(),
     };
     match column.kind {
+        Kind::DateTime(_) => unreachable!("the twin has no date-times"),
         Kind::Integer => Arc::new(fields.map(|f| f.map(integer)).collect::<Int64Array>()),
         Kind::Code => Arc::new(
             fields
@@ -171,6 +172,7 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
     let sentinels = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
     let sentinels: Vec<String> = sentinels.map(str::to_owned).collect();
     let filled = match column.kind {
+        Kind::DateTime(_) => Just(String::new()).boxed(),
         Kind::Integer => {
             let plain = prop_oneof![
                 any::<i64>().prop_map(|value| value.to_string()),

@@ -30,6 +30,7 @@ const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Co
         ranges: &[],
         invalid: &[],
         doc: "",
+        spelling: tracelake_schema::Spelling::PLAIN,
         synthetic: "",
         empty: 0.0,
     }
@@ -54,6 +55,8 @@ pub(crate) static JSON: Table = Table {
     ],
     fields: &[0, 1, 2, 3],
     files: Files::Whole,
+    naming: tracelake_schema::Naming::NONE,
+    csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Json,
     parts: 0,
     published: None,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use tracelake_schema::{Kind, SYNTHETIC, TRACES};
+use tracelake_schema::{Kind, SYNTHETIC, TRACES, Zone};
 
 use tracelake_testkit::{
     Scratch, committed_sample, convert, copy, good_row, heads, manifest, row_with, run, shared,
@@ -36,6 +36,8 @@ fn describe(source: &Path, out: &Path) -> Value {
         let table = trace.table(facts["name"].as_str().unwrap()).unwrap();
         let columns = table.columns.iter().map(|column| {
             let kind = match column.kind {
+                Kind::DateTime(Zone::Published) => "timestamp[us, tz=UTC]",
+                Kind::DateTime(Zone::None) => "timestamp[us]",
                 Kind::Integer => "int64",
                 Kind::Code => "int32",
                 Kind::Float => "double",

@@ -150,6 +150,7 @@ fn equal(line: &[u8], table: &Table, batch: &RecordBatch, row: usize) -> Result<
             ("", null) => null,
             (_, true) => false,
             (text, false) => match column.kind {
+                Kind::DateTime(_) => false,
                 Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
                 Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
                 Kind::Float => {

@@ -32,6 +32,7 @@ fn with(array: &ArrayRef, kind: Kind, row: usize, change: Change) -> ArrayRef {
         }};
     }
     match kind {
+        Kind::DateTime(_) => unreachable!("the lake has no date-times"),
         Kind::Integer => {
             rebuilt!(
                 array.as_primitive::<Int64Type>(),

@@ -244,6 +244,9 @@ impl BadRow<'_> {
         }
         let (found, expected) = (fields.len(), order.fields.len());
         let other = match found == expected {
+            true if self.raw.as_ref() == order.header() => {
+                "pass --accept header to skip it, or remove the line".to_owned()
+            }
             true => "remove the line".to_owned(),
             false => format!(
                 "the file has {} where the table has {expected}: take the published file",
@@ -287,8 +290,8 @@ impl BadRow<'_> {
         }
         if digits(rest) && rest.bytes().all(|byte| byte == b'0') {
             return Some(looks_like(
-                "a file that pandas saved again, with integers as floats: use the published file, \
-                 or save the column as Int64",
+                "a file that pandas saved again, with integers as floats: pass \
+                 --accept integral-floats, or use the published file",
             ));
         }
         let (fraction, exponent) = rest.split_once(['e', 'E'])?;

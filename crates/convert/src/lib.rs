@@ -23,6 +23,7 @@
 pub mod bad_row;
 mod derive;
 pub mod discover;
+pub mod draft;
 pub mod given_trace;
 pub mod lake_file;
 pub mod part;

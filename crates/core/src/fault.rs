@@ -22,6 +22,14 @@ pub enum Fault {
     Overflow,
     /// Neither `0` nor `1`.
     NotBoolean,
+    /// Not a date and a time of day.
+    NotDateTime,
+    /// A date-time without a zone, where the publisher gives one.
+    NoZone,
+    /// A date-time with a zone, where the description says that there is none.
+    Zone,
+    /// A date-time with a digit beyond microseconds that isn't 0.
+    BeyondMicroseconds,
     /// Not UTF-8.
     NotUtf8 {
         /// The first offending byte.
@@ -84,6 +92,10 @@ impl fmt::Display for Fault {
             Self::NotNumber => write!(f, "not a decimal number"),
             Self::Overflow => write!(f, "beyond the range of a 64-bit float"),
             Self::NotBoolean => write!(f, "neither 0 nor 1"),
+            Self::NotDateTime => write!(f, "not a date and time such as 2023-11-16 18:17:03.5"),
+            Self::NoZone => write!(f, "a date and time without a zone such as Z or +08:00"),
+            Self::Zone => write!(f, "a date and time with a zone, where none is described"),
+            Self::BeyondMicroseconds => write!(f, "more exact than a microsecond"),
             Self::NotUtf8 { byte } => write!(f, "not UTF-8 (byte 0x{byte:02x})"),
             Self::ByteOrderMark => write!(f, "starts with a byte order mark"),
             Self::Quote => write!(f, "holds a quote, which this format does not have"),

@@ -170,6 +170,71 @@ impl Format {
     }
 }
 
+/// Forms of files that aren't as published, but are read all the same, as `--accept` names them: `header`,
+/// `integral-floats`.
+///
+/// ```
+/// use tracelake_core::options::Accept;
+///
+/// let accept: Accept = "integral-floats".parse()?;
+/// assert!(accept.integral_floats && !accept.header);
+/// assert_eq!(accept.to_string(), "integral-floats");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accept {
+    /// A first line with the published names of the columns, in files that have none.
+    pub header: bool,
+    /// Integers spelled as `5.0`.
+    pub integral_floats: bool,
+}
+
+impl Accept {
+    /// The name of [`Accept::header`].
+    pub const HEADER: &str = "header";
+    /// The name of [`Accept::integral_floats`].
+    pub const INTEGRAL_FLOATS: &str = "integral-floats";
+
+    /// Whether nothing but the published form is accepted.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Accept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = self.header.then_some(Self::HEADER);
+        let floats = self.integral_floats.then_some(Self::INTEGRAL_FLOATS);
+        let names: Vec<&str> = header.into_iter().chain(floats).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+impl FromStr for Accept {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut accept = Self::default();
+        for name in text.split(',') {
+            match name.trim() {
+                Self::HEADER => accept.header = true,
+                Self::INTEGRAL_FLOATS => accept.integral_floats = true,
+                _ => {
+                    let names = [Self::HEADER, Self::INTEGRAL_FLOATS];
+                    return Err(format!(
+                        "expected {}, or both with a comma",
+                        names.join(" or ")
+                    ));
+                }
+            }
+        }
+        Ok(accept)
+    }
+}
+
+by_name_in_json!(Accept, "accept");
+
 /// How the data in output files are compressed.
 ///
 /// ```

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Codec, Format, Layout, OnBadRow};
+use crate::options::{Accept, Codec, Format, Layout, OnBadRow};
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
 /// groups, so that each part is some hundred megabytes.
@@ -98,6 +98,14 @@ pub struct Settings {
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Output", value_name = "N"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_group_rows: Option<u64>,
+    /// Read files that aren't as published: header skips a first line with the names of the columns, integral-floats
+    /// reads 5.0 as the integer 5; for example header,integral-floats
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, help_heading = "Bad rows", value_name = "FORMS")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Accept>,
 }
 
 impl Settings {

@@ -137,6 +137,7 @@ pub mod tests {
             ranges: &[],
             invalid: &[],
             doc: "",
+            spelling: tracelake_schema::Spelling::PLAIN,
             synthetic: "",
             empty: 0.0,
         }
@@ -192,6 +193,8 @@ pub mod tests {
         ],
         fields: &[0, 1, 2, 3, 4, 5, 6, 7],
         files: Files::Whole,
+        naming: tracelake_schema::Naming::NONE,
+        csv: tracelake_schema::Csv::PLAIN,
         syntax: Syntax::Json,
         published: None,
         shards: &[],
@@ -313,7 +316,7 @@ pub mod tests {
         let mut others = match cell {
             Cell::Null => {
                 return vec![match column.kind {
-                    Kind::Integer => Cell::Integer(0),
+                    Kind::Integer | Kind::DateTime(_) => Cell::Integer(0),
                     Kind::Code => Cell::Code(0),
                     Kind::Float => Cell::Float(0.0),
                     Kind::Boolean => Cell::Boolean(false),

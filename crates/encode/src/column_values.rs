@@ -125,7 +125,8 @@ impl ColumnValues {
     fn new(column: &Column) -> Self {
         let fields = || column.fields.iter().map(Self::new);
         let values = match column.kind {
-            Kind::Integer => Values::Integers(Vec::new()),
+            // A row of plain fields has the date-times.
+            Kind::Integer | Kind::DateTime(_) => Values::Integers(Vec::new()),
             Kind::Code => Values::Codes(Vec::new()),
             Kind::Float => Values::Floats(Vec::new()),
             Kind::Boolean => Values::Booleans(Vec::new()),

@@ -290,6 +290,15 @@ impl BlockBuilder {
         }
     }
 
+    /// Integers of good rows that were accepted although they are spelled `5.0`.
+    pub fn integral_floats(&self) -> u64 {
+        match self {
+            Self::Fields(fields) => fields.integral_floats(),
+            Self::Nested(_) => 0,
+            Self::Batches(batches) => batches.integral_floats(),
+        }
+    }
+
     /// The smallest and the largest value of the column that orders the rows of `table` in time.
     pub fn time(&self, table: &Table) -> Option<(i64, i64)> {
         match self {

@@ -87,6 +87,11 @@ impl Reject {
         self
     }
 
+    /// Moves the row to another line of the chunk.
+    pub(crate) fn move_to_line(&mut self, line: usize) {
+        self.line = offset(line);
+    }
+
     /// The row has the bytes `row` of the chunk.
     pub fn in_row(mut self, row: Range<usize>) -> Self {
         self.row = to_u32(row);

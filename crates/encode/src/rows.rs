@@ -8,7 +8,7 @@ use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Codec;
 use tracelake_schema::Column;
 
-use crate::column::{self, Append, ColumnEncoder, EncodedChunk, SourceField};
+use crate::column::{self, Append, ColumnEncoder, EncodedChunk, Origin, SourceField};
 use crate::reject::Reject;
 use crate::split::Records;
 
@@ -56,10 +56,15 @@ impl RowGroupBuilder {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = order.fields.iter().enumerate();
             let field = fields.find(|(_, field)| field.index == index);
-            let field = field.map(|(position, field)| SourceField {
-                position,
-                mandatory: field.mandatory,
-            });
+            let field = match (field, order.captured(index)) {
+                (Some((position, field)), _) => Origin::Field(SourceField {
+                    position,
+                    mandatory: field.mandatory,
+                    accepts_integral_floats: order.accept.integral_floats,
+                }),
+                (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
+                (None, None) => Origin::Nowhere,
+            };
             column::encoder(column, field, schema.column(index), codec)
         };
         let columns = order.table.columns.iter().enumerate().map(column);
@@ -135,7 +140,13 @@ impl RowGroupBuilder {
             .sum()
     }
 
-    /// The smallest and the largest value of an integer column in all row groups made so far.
+    /// How many integers were accepted that are spelled `5.0`.
+    pub(crate) fn integral_floats(&self) -> u64 {
+        let columns = self.columns.iter();
+        columns.map(|column| column.integral_floats()).sum()
+    }
+
+    /// The smallest and the largest value of a time column in all row groups made so far.
     pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
         self.columns[column].integers()
     }
@@ -193,6 +204,7 @@ pub(crate) fn rejects<'a>(
         faulty.push(record);
     }
     rejects.extend(malformed.cloned());
+    records.count_skipped(&mut rejects);
     (rejects, faulty)
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct FileFact {
 pub(crate) fn parts_of(table: &Table, parts: u32) -> u32 {
     match table.files {
         Files::Parts if table.parts <= 1 => 1,
+        Files::Named => table.naming.count().unwrap_or(parts),
         Files::Parts | Files::Shards => parts,
         // Derived tables aren't published, so none gets here.
         Files::Whole | Files::Derived => 1,
@@ -84,6 +85,10 @@ fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
     match table.files {
         Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
         Files::Shards => format!("{name}-{part:012}.{extension}.gz"),
+        Files::Named => {
+            let named = table.naming.name_of(part, parts_of(table, parts));
+            named.unwrap_or_else(|| format!("{name}-{part}.{extension}"))
+        }
         Files::Whole | Files::Derived if trace.archives.is_empty() => format!("{name}.{extension}"),
         Files::Whole | Files::Derived => format!("{name}.tar.gz"),
     }
@@ -124,7 +129,10 @@ impl Container {
         }
         let member = format!("{}.{}", table.name, table.syntax.extension());
         Ok(match table.files {
-            Files::Parts | Files::Shards => Self::Gzip(gzip(Temporary::create(whole)?)),
+            Files::Named if !path.ends_with(".gz") => Self::Plain(Temporary::create(whole)?),
+            Files::Parts | Files::Shards | Files::Named => {
+                Self::Gzip(gzip(Temporary::create(whole)?))
+            }
             _ if trace.archives.is_empty() => Self::Plain(Temporary::create(whole)?),
             Files::Whole | Files::Derived => Self::Archive {
                 rows: Temporary::create(out.join(&member))?,

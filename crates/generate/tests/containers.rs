@@ -283,6 +283,7 @@ fn a_quoted_file_has_a_header_and_cells_as_python_prints_them() {
                 broken += usize::from(cell.contains('\n'));
                 none += usize::from(cell.contains("None"));
                 let fits = match column.kind {
+                    Kind::DateTime(_) => true,
                     Kind::Integer | Kind::Code => cell.parse::<i64>().is_ok(),
                     Kind::Float => cell.is_empty() || cell.contains(['.', 'e']),
                     Kind::Boolean => ["0", "1"].contains(&cell),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, Metadata, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Metadata, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Column, Kind, Table};
+use crate::{Column, Kind, Table, Zone};
 
 /// The Arrow schema of a table: the same in every part and every version of a trace.
 ///
@@ -46,6 +46,10 @@ pub fn data_type(column: &Column) -> DataType {
         Kind::Boolean => DataType::Boolean,
         Kind::Text => DataType::Utf8,
         Kind::Code => DataType::Int32,
+        Kind::DateTime(Zone::Published) => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        }
+        Kind::DateTime(Zone::None) => DataType::Timestamp(TimeUnit::Microsecond, None),
         Kind::Struct => DataType::Struct(fields(column.fields)),
         Kind::List => match column.fields {
             [item, ..] => {
@@ -119,6 +123,10 @@ pub fn type_name(data_type: &DataType) -> String {
             format!("Struct<{}>", fields.collect::<Vec<_>>().join(", "))
         }
         DataType::List(item) => format!("List<{}>", name(item)),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => match zone {
+            Some(zone) => format!("Timestamp<us, {zone}>"),
+            None => "Timestamp<us>".to_owned(),
+        },
         scalar => scalar.to_string(),
     }
 }
@@ -184,6 +192,8 @@ fn spark_type(column: &Column) -> Value {
         Kind::Boolean => "boolean".into(),
         Kind::Text => "string".into(),
         Kind::Code => "integer".into(),
+        Kind::DateTime(Zone::Published) => "timestamp".into(),
+        Kind::DateTime(Zone::None) => "timestamp_ntz".into(),
         Kind::Struct => spark_struct(column.fields),
         Kind::List => json!({
             "type": "array",
@@ -252,6 +262,7 @@ mod tests {
             ranges: &[],
             invalid: &[],
             doc: "",
+            spelling: crate::Spelling::PLAIN,
             synthetic: "",
             empty: 0.0,
         }

@@ -14,6 +14,7 @@ use words::leak;
 mod column;
 mod family;
 mod fault;
+mod files;
 mod lists;
 #[cfg(test)]
 mod mutated;
@@ -25,6 +26,7 @@ mod tests;
 mod words;
 
 pub use fault::DescriptionError;
+pub use words::snake_case;
 
 /// The most bytes of a description: 1 MiB.
 pub const MAX_BYTES: usize = 1 << 20;

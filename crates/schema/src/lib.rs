@@ -33,15 +33,17 @@ mod cells;
 pub mod description;
 pub mod digest;
 mod model;
+mod naming;
 pub mod render;
 mod traces;
 
 pub use cells::{Cells, cell};
 pub use model::{
-    Archive, CellShards, Check, Code, Column, Confidence, Derived, Description, Figure, Files,
+    Archive, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure, Files,
     Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn,
-    QueryTable, Range, Reference, Rule, Sentinel, Syntax, Table, Trace,
+    QueryTable, Range, Reference, Rule, Sentinel, Spelling, Syntax, Table, Trace, Zone,
 };
+pub use naming::{Capture, Claim, NamePattern, Naming};
 pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

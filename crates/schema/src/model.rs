@@ -1,6 +1,6 @@
 //! The types that describe a trace. All of them are plain, constant data.
 
-use crate::Cells;
+use crate::{Cells, Naming};
 
 /// One published data set in one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -279,8 +279,12 @@ pub struct Table {
     pub fields: &'static [usize],
     /// How its files are named and split.
     pub files: Files,
+    /// The names of its files, if they are [`Files::Named`], or other names of its one file.
+    pub naming: Naming,
     /// How a row is written in them.
     pub syntax: Syntax,
+    /// The details of [`Syntax::Csv`].
+    pub csv: Csv,
     /// The number of published parts; 0 if it is unknown.
     pub parts: u32,
     /// The number of rows in all published parts; `None` if it isn't known.
@@ -297,7 +301,7 @@ pub struct Table {
     pub primary_key: &'static [&'static str],
     /// References of the rows to other tables.
     pub references: &'static [Reference],
-    /// The index of the integer column that holds a row's time, if there is one.
+    /// The index of the column that holds a row's time, if there is one: an integer, a float or a date-time.
     pub time: Option<usize>,
     /// The stream of the simulated cluster that synthetic rows come from; empty if there is none.
     pub synthetic: &'static str,
@@ -334,6 +338,8 @@ pub enum Files {
     Parts,
     /// `<table>-000000000017.json.gz`: each file is a part, and the names don't give the total.
     Shards,
+    /// Files that are found by the patterns of [`Table::naming`]: each file is a part.
+    Named,
     /// One file, `<table>.csv.gz`, or an archive member of that name: split into parts with a fixed
     /// number of rows.
     Whole,
@@ -351,6 +357,26 @@ pub enum Syntax {
     QuotedCsv,
     /// One JSON object per line; an absent field is null.
     Json,
+}
+
+/// The details of [`Syntax::Csv`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Csv {
+    /// Whether the first line has the published names of the columns.
+    pub header: bool,
+    /// The byte between two fields.
+    pub separator: u8,
+    /// The first byte of lines that are no rows.
+    pub comment: Option<u8>,
+}
+
+impl Csv {
+    /// Commas, and nothing but rows.
+    pub const PLAIN: Self = Self {
+        header: false,
+        separator: b',',
+        comment: None,
+    };
 }
 
 impl Syntax {
@@ -398,7 +424,7 @@ impl Trace {
 /// One column of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Column {
-    /// The name in the lake: snake case of `content`.
+    /// The name in the lake, by convention the snake case of `content`.
     pub name: &'static str,
     /// The publisher's own name, as `schema.csv` has it in its column `content`.
     pub content: &'static str,
@@ -427,6 +453,8 @@ pub struct Column {
     pub invalid: &'static [i64],
     /// The meaning of the column.
     pub doc: &'static str,
+    /// Where its values are found and how they may be spelled, where that is special.
+    pub spelling: Spelling,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
     pub synthetic: &'static str,
     /// The share of synthetic rows in which an optional column is empty, from 0 to 1.
@@ -475,10 +503,41 @@ pub enum Kind {
     Text,
     /// An integer with named values, `Int32`.
     Code,
+    /// A date and a time of day in microseconds, `Timestamp`.
+    DateTime(Zone),
     /// Several named values, `Struct`.
     Struct,
     /// Any number of values of one kind, `List`.
     List,
+}
+
+/// Whether date-times have a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zone {
+    /// Each value ends with `Z` or an offset such as `+08:00`; the lake has it in UTC.
+    Published,
+    /// No value has a zone, and the lake's timestamps have none.
+    None,
+}
+
+/// Where the values of a column are found and how they may be spelled, beside what [`Kind`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spelling {
+    /// Spellings of NULL beside the empty field.
+    pub nulls: &'static [&'static str],
+    /// Whether an integer may be spelled `5.0`.
+    pub integral_floats: bool,
+    /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
+    pub capture: Option<&'static str>,
+}
+
+impl Spelling {
+    /// A field of the file, of which only the empty one is NULL.
+    pub const PLAIN: Self = Self {
+        nulls: &[],
+        integral_floats: false,
+        capture: None,
+    };
 }
 
 /// A publisher's change to the values of a column before publishing them.

@@ -82,9 +82,9 @@ fn with_nested(column: &'static Column) -> Vec<(String, &'static Column)> {
 /// How a table was published: `500 parts`, `1 file`.
 fn extent(table: &Table) -> String {
     match (table.files, table.parts) {
-        (Files::Parts | Files::Shards, 1) => "1 part".to_owned(),
-        (Files::Parts | Files::Shards, 0) => "an unknown number of parts".to_owned(),
-        (Files::Parts | Files::Shards, parts) => format!("{parts} parts"),
+        (Files::Parts | Files::Shards | Files::Named, 1) => "1 part".to_owned(),
+        (Files::Parts | Files::Shards | Files::Named, 0) => "an unknown number of parts".to_owned(),
+        (Files::Parts | Files::Shards | Files::Named, parts) => format!("{parts} parts"),
         (Files::Whole, _) => "1 file".to_owned(),
         (Files::Derived, _) => "no file, because it is derived".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tracelake_schema::{Column, Kind, Table};
+use tracelake_schema::{Column, Kind, Table, Zone};
 
 /// A small linear congruential generator: tests need variety, not chance.
 pub struct Dice(u64);
@@ -71,6 +71,14 @@ pub fn field(column: &Column, dice: &mut Dice) -> String {
         return String::new();
     }
     match column.kind {
+        Kind::DateTime(zone) => {
+            let ending = match zone {
+                Zone::Published => "+01:00",
+                Zone::None => "",
+            };
+            let (day, second) = (1 + dice.below(28), dice.below(60));
+            format!("2023-11-{day:02} 18:17:{second:02}.25{ending}")
+        }
         Kind::Integer => match dice.below(8) {
             0 => "0".to_owned(),
             1 => i64::MAX.to_string(),

@@ -13,6 +13,7 @@ use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use tracelake_convert::draft::draft;
 use tracelake_convert::plan::{Plan, Request};
 use tracelake_convert::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
 use tracelake_convert::{discover, plan};
@@ -393,7 +394,7 @@ fn release(args: &ReleaseArgs) -> Result<u8> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<u8> {
-    let inventory = inspect::inspect(Location::parse(args.path.as_os_str())?)?;
+    let inventory = inspect::inspect_as(Location::parse(args.path.as_os_str())?, args.trace()?)?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
@@ -405,6 +406,10 @@ fn inspect(args: &InspectArgs) -> Result<u8> {
 }
 
 fn schema(args: &SchemaArgs) -> Result<u8> {
+    if let Some(sample) = &args.new {
+        print(&draft(&Location::parse(sample.as_os_str())?)?)?;
+        return Ok(DONE);
+    }
     let text = match args.subject()? {
         None => render::overview(),
         Some((trace, table)) => match args.form {

@@ -12,7 +12,7 @@ use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{HOME, progress, read_manifest};
 use tracelake_location::{Listing, Location};
-use tracelake_schema::{Table, Trace};
+use tracelake_schema::{Kind, Table, Trace};
 
 use crate::release_files::{Gap, TableGap, completeness};
 
@@ -123,6 +123,14 @@ pub struct TableInventory {
 /// # Errors
 /// When it is neither.
 pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
+    inspect_as(path, None)
+}
+
+/// Looks at a lake or a source as [`inspect`] does; a source is of this trace, if one is given.
+///
+/// # Errors
+/// When it is neither.
+pub fn inspect_as(path: impl Into<Location>, trace: Option<&'static Trace>) -> Result<Inventory> {
     let location = path.into();
     let is_lake = match &location {
         Location::Disk(path) => path.join(HOME).is_dir(),
@@ -133,7 +141,7 @@ pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
         Location::Url(_) => false,
     };
     if !is_lake {
-        return inspect_source(&location);
+        return inspect_source(&location, trace);
     }
     let path = &location;
     let mut progress = progress(path)?;
@@ -340,12 +348,17 @@ fn published_rows(table: &Table, cell: Option<CellName>) -> Option<u64> {
 
 /// The unit of a table's time column, such as `microseconds`.
 fn time_unit(table: &Table) -> Option<&'static str> {
-    let unit = table.columns[table.time?].unit?;
+    let column = &table.columns[table.time?];
+    if matches!(column.kind, Kind::DateTime(_)) {
+        return Some("microseconds");
+    }
+    let unit = column.unit?;
     unit.split_once(" since ").map(|(unit, _)| unit)
 }
 
-fn inspect_source(path: &Location) -> Result<Inventory> {
+fn inspect_source(path: &Location, trace: Option<&'static Trace>) -> Result<Inventory> {
     let mut request = Request::new(path);
+    request.trace = trace;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(&request)?;

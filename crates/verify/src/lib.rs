@@ -420,7 +420,7 @@ impl<'a> LakeView<'a> {
         table: &str,
         part: &PartFacts,
         of_source: &[&PartFacts],
-        source: &mut Option<SourceFile<'a>>,
+        source: &mut Option<SourceFile>,
     ) -> Result<u64> {
         let table = self.trace.table(table).ok_or_else(|| {
             let table = escape(table.as_bytes(), 80);
@@ -455,7 +455,7 @@ impl<'a> LakeView<'a> {
         path: &Location,
         rejects: Option<&Location>,
         of_source: &[&PartFacts],
-        source: &mut Option<SourceFile<'a>>,
+        source: &mut Option<SourceFile>,
     ) -> Result<u64> {
         if !is_relative(&part.source.path) {
             let shown = escape(part.source.path.as_bytes(), 200);

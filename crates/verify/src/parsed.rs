@@ -268,6 +268,8 @@ pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, ro
             let expected = sentinel.map_or_else(|| number::integer(text), |(_, value)| Some(value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }
+        // A description has date-times in tables of plain fields alone.
+        Kind::DateTime(_) => false,
         Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
         Kind::Float => number::float(text).is_some_and(|expected| {
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_location::{Location, Reader, from_read};
-use tracelake_schema::Syntax;
+use tracelake_schema::{Syntax, Table};
 use tracelake_source::ARCHIVES;
 
 use super::corrupt;
@@ -37,6 +37,13 @@ pub(super) struct SourceText {
     text: BufReader<Box<dyn Read + Send>>,
     /// Whether a row may span lines.
     is_quoted: bool,
+    /// The first byte of lines that are no rows.
+    comment: Option<u8>,
+    separator: u8,
+    /// A line that was read before it was known whether it is a header.
+    pending: Option<Vec<u8>>,
+    /// Headers that were accepted, though the table has none.
+    pub(super) headers_accepted: u64,
     /// Lines and rows read so far; a header isn't a row.
     lines: u64,
     rows: u64,
@@ -49,8 +56,8 @@ impl SourceText {
         let name = path.name().unwrap_or_default().to_lowercase();
         let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
             let failed = |error| failed(path, error);
-            check_extensions(decoded(path)?, table.name).map_err(failed)?;
-            let member = member(decoded(path)?, table.name).map_err(failed)?;
+            check_extensions(decoded(path)?, table).map_err(failed)?;
+            let member = member(decoded(path)?, table).map_err(failed)?;
             let (before, size) =
                 member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
             let mut text = decoded(path)?;
@@ -63,11 +70,17 @@ impl SourceText {
             path: path.clone(),
             text: BufReader::with_capacity(1 << 17, text),
             is_quoted: table.syntax == Syntax::QuotedCsv,
+            comment: table.csv.comment,
+            separator: table.csv.separator,
+            pending: None,
+            headers_accepted: 0,
             lines: 0,
             rows: 0,
         };
-        if text.is_quoted {
+        if text.is_quoted || table.csv.header {
             text.check_header(order)?;
+        } else if table.syntax == Syntax::Csv && order.accept.header {
+            text.accept_header(order)?;
         }
         Ok(text)
     }
@@ -76,7 +89,7 @@ impl SourceText {
         let mut header = Vec::new();
         self.next(&mut header)?;
         self.rows = 0;
-        let mut fields = FieldSplitter::new(true);
+        let mut fields = FieldSplitter::new(self.is_quoted, self.separator);
         let split = fields.split(without_line_end(&header));
         let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
         let expected = order.fields.iter();
@@ -89,9 +102,34 @@ impl SourceText {
             .line(1, None))
     }
 
+    /// Passes over a first line that has the names of the columns.
+    fn accept_header(&mut self, order: &FieldOrder) -> Result<()> {
+        let mut line = Vec::new();
+        if !self.next(&mut line)? {
+            return Ok(());
+        }
+        self.rows = 0;
+        let names = order.fields.iter().map(|field| field.column.content);
+        let names: Vec<&str> = names.collect();
+        let separator = char::from(self.separator).to_string();
+        if without_line_end(&line) == names.join(&separator).as_bytes() {
+            self.headers_accepted = 1;
+        } else {
+            self.lines = 0;
+            self.pending = Some(line);
+        }
+        Ok(())
+    }
+
     /// Reads the next row with its line end into `row`; returns false at the end of the text.
     fn next(&mut self, row: &mut Vec<u8>) -> Result<bool> {
         row.clear();
+        if let Some(pending) = self.pending.take() {
+            *row = pending;
+            self.lines += 1;
+            self.rows += 1;
+            return Ok(true);
+        }
         let mut quotes = Quotes::FieldStart;
         loop {
             let start = row.len();
@@ -105,6 +143,14 @@ impl SourceText {
             if without_line_end(row).len() > LONGEST {
                 let reason = format!("a row of more than {LONGEST} bytes, which convert refuses");
                 return Err(corrupt(reason).at(&self.path).line(self.lines, None));
+            }
+            if start == 0
+                && row
+                    .first()
+                    .is_some_and(|first| Some(*first) == self.comment)
+            {
+                row.clear();
+                continue;
             }
             quotes = quotes.after(&row[start..]);
             if !self.is_quoted || quotes != Quotes::Inside {
@@ -170,8 +216,7 @@ fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
 
 /// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
 /// crate would read all of it into memory.
-fn check_extensions(archive: Box<dyn Read + Send>, table: &str) -> io::Result<()> {
-    let name = format!("{table}.csv");
+fn check_extensions(archive: Box<dyn Read + Send>, table: &Table) -> io::Result<()> {
     for entry in tar::Archive::new(archive).entries()?.raw(true) {
         let entry = entry?;
         let kind = entry.header().entry_type();
@@ -183,19 +228,24 @@ fn check_extensions(archive: Box<dyn Read + Send>, table: &str) -> io::Result<()
             let reason = format!("an extension header of more than {LONGEST} bytes");
             return Err(io::Error::other(reason));
         }
-        if kind.is_file() && entry.path()?.ends_with(&name) {
+        if kind.is_file() && is_member(&entry.path()?, table) {
             break;
         }
     }
     Ok(())
 }
 
+/// Whether a member of an archive is the file of a table: named after it, or as the description says.
+fn is_member(path: &Path, table: &Table) -> bool {
+    let mut names = table.naming.patterns.iter();
+    path.ends_with(format!("{}.csv", table.name)) || names.any(|name| path.ends_with(name.text))
+}
+
 /// Where in an archive the file of a table starts, and its size.
-fn member(archive: Box<dyn Read + Send>, table: &str) -> io::Result<Option<(u64, u64)>> {
-    let name = format!("{table}.csv");
+fn member(archive: Box<dyn Read + Send>, table: &Table) -> io::Result<Option<(u64, u64)>> {
     for entry in tar::Archive::new(archive).entries()? {
         let entry = entry?;
-        if entry.header().entry_type().is_file() && entry.path()?.ends_with(&name) {
+        if entry.header().entry_type().is_file() && is_member(&entry.path()?, table) {
             return Ok(Some((entry.raw_file_position(), entry.size())));
         }
     }
@@ -229,11 +279,12 @@ impl Read for Feed {
 }
 
 impl FieldSplitter {
-    fn new(is_quoted: bool) -> Self {
+    fn new(is_quoted: bool, separator: u8) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .quoting(is_quoted)
+            .delimiter(separator)
             .terminator(Terminator::CRLF)
             .from_reader(Feed::default());
         let record = ByteRecord::new();
@@ -270,6 +321,8 @@ pub(super) struct PartRows<'a> {
     rejects: Option<Rejects>,
     /// `None` for JSON lines.
     fields: Option<FieldSplitter>,
+    /// Whether it is the first part of the text.
+    is_first: bool,
     /// The number of the first row after the part.
     end: u64,
     row: Vec<u8>,
@@ -291,12 +344,13 @@ impl<'a> PartRows<'a> {
         let mut row = Vec::new();
         while text.rows < rows.start && text.next(&mut row)? {}
         let syntax = order.table.syntax;
-        let fields =
-            (syntax != Syntax::Json).then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv));
+        let fields = (syntax != Syntax::Json)
+            .then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv, text.separator));
         Ok(Self {
             text,
             rejects: rejects.map(Rejects::open).transpose()?,
             fields,
+            is_first: rows.start == 0,
             end: rows.end,
             row,
             line: 0,
@@ -344,6 +398,14 @@ impl<'a> PartRows<'a> {
     /// The line in which the current row starts, from 1.
     pub(super) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Headers that were accepted before the rows of this part.
+    pub(super) fn headers_accepted(&self) -> u64 {
+        match self.is_first {
+            true => self.text.headers_accepted,
+            false => 0,
+        }
     }
 
     /// Rejected rows so far.
@@ -465,6 +527,10 @@ mod tests {
             path: PathBuf::new().into(),
             text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
             is_quoted: true,
+            comment: None,
+            separator: b',',
+            pending: None,
+            headers_accepted: 0,
             lines: 0,
             rows: 0,
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use csv::ByteRecord;
@@ -72,8 +72,8 @@ impl<'a> Sources<'a> {
 }
 
 /// A source file that is being compared with the parts made from it, in their order.
-pub(super) struct SourceFile<'a> {
-    order: &'a FieldOrder,
+pub(super) struct SourceFile {
+    order: FieldOrder,
     path: Location,
     /// Whether it is cut into parts.
     is_cut: bool,
@@ -85,10 +85,10 @@ pub(super) struct SourceFile<'a> {
     text: Option<SourceText>,
 }
 
-impl<'a> SourceFile<'a> {
+impl SourceFile {
     /// Finds the source of `parts`, which are of one table.
     pub(super) fn find(
-        sources: &Sources<'a>,
+        sources: &Sources<'_>,
         manifest: &Manifest,
         table: &'static Table,
         parts: &[&PartFacts],
@@ -111,7 +111,9 @@ impl<'a> SourceFile<'a> {
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));
         };
-        let (order, path) = (&planned.order, plan.source.join(source));
+        let mut order = planned.order.of_file(source)?.into_owned();
+        order.accept = manifest.origin.options.accept.unwrap_or_default();
+        let path = plan.source.join(source);
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(&path, &lengths, None)?;
@@ -144,7 +146,7 @@ impl<'a> SourceFile<'a> {
 
 /// Compares every value of a part with its source; returns how many there are.
 pub(super) fn verify_values(
-    file: &mut SourceFile<'_>,
+    file: &mut SourceFile,
     table: &'static Table,
     part: &PartFacts,
     output: Output,
@@ -163,10 +165,10 @@ pub(super) fn verify_values(
     let range = file.rows(part);
     let text = match &mut file.text {
         Some(text) => text,
-        None => file.text.insert(SourceText::open(&file.path, file.order)?),
+        None => file.text.insert(SourceText::open(&file.path, &file.order)?),
     };
-    let mut rows = PartRows::new(text, file.order, range, rejects)?;
-    compare_rows(file.order, &file.path, part, output, &mut rows)
+    let mut rows = PartRows::new(text, &file.order, range, rejects)?;
+    compare_rows(&file.order, &file.path, part, output, &mut rows)
 }
 
 /// Compares the rows of a part with those of its source, at `path`.
@@ -182,7 +184,8 @@ fn compare_rows(
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let place = output.path.clone();
     let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
-    let (mut seen, mut mapped) = (0, 0);
+    let (mut seen, mut mapped, mut floats) = (0, 0, 0);
+    let headers = rows.headers_accepted();
     for batch in output.batches()? {
         let batch = batch?;
         for row in 0..batch.num_rows() {
@@ -190,8 +193,11 @@ fn compare_rows(
                 return wrong(format!("has {} rows, but its source {seen}", part.rows_out));
             }
             let compared = match table.syntax {
-                Syntax::Csv => compare(order, &fields, &rows.record, &batch, row)
-                    .map(|()| count_other_spellings(order, &rows.record)),
+                Syntax::Csv => {
+                    floats += count_floats(order, &rows.record);
+                    compare(order, &fields, &rows.record, &batch, row)
+                        .map(|()| count_other_spellings(order, &rows.record))
+                }
                 Syntax::Json | Syntax::QuotedCsv => {
                     compare_parsed(order, &rows.record, &batch, row)
                 }
@@ -222,7 +228,33 @@ fn compare_rows(
             part.sentinels_mapped
         ));
     }
+    if (headers, floats) != (part.headers_accepted, part.integral_floats_accepted) {
+        return wrong(format!(
+            "{headers} headers and {floats} integers spelled as floats are accepted, the manifest says {} and {}",
+            part.headers_accepted, part.integral_floats_accepted
+        ));
+    }
     Ok(seen * table.columns.len() as u64)
+}
+
+/// How many integers of a row are spelled as floats and were accepted on request.
+fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
+    if !order.accept.integral_floats {
+        return 0;
+    }
+    let fields = order.fields.iter().zip(record);
+    let floats = fields.filter(|(field, text)| {
+        let column = field.column;
+        let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
+        let is_null = column
+            .spelling
+            .nulls
+            .iter()
+            .any(|null| null.as_bytes() == *text);
+        let has_point = text.contains(&b'.');
+        is_kind && !is_null && has_point && !column.spelling.integral_floats
+    });
+    floats.count() as u64
 }
 
 /// How many fields of a row use another spelling of a sentinel.
@@ -250,14 +282,19 @@ fn compare(
         return Err((&columns[0], reason));
     }
     for (index, column) in columns.iter().enumerate() {
+        let captured = order.captured(index).map(str::as_bytes);
         let text = fields[index]
             .and_then(|field| record.get(field))
+            .or(captured)
             .unwrap_or_default();
         let array = batch.column(index);
-        let equal = match (text, array.is_null(row)) {
+        let mut nulls = column.spelling.nulls.iter();
+        let is_null = captured.is_none() && nulls.any(|null| null.as_bytes() == text);
+        let value = if is_null { &[] } else { text };
+        let equal = match (value, array.is_null(row)) {
             (b"", is_null) => is_null,
             (_, true) => false,
-            (text, false) => equals(column, text, array.as_ref(), row),
+            (text, false) => equals(order, column, text, array.as_ref(), row),
         };
         if !equal {
             return Err((column, difference(text, array, row)));
@@ -300,6 +337,10 @@ fn shown(array: &dyn Array, row: usize) -> String {
         return "NULL".to_owned();
     }
     match array.data_type() {
+        DataType::Timestamp(..) => {
+            let values = array.as_primitive::<TimestampMicrosecondType>();
+            format!("{} microseconds since 1970", values.value(row))
+        }
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
         DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
         DataType::Float64 => format!("{:?}", array.as_primitive::<Float64Type>().value(row)),
@@ -323,19 +364,27 @@ fn shown(array: &dyn Array, row: usize) -> String {
 }
 
 /// Whether a field that isn't empty has the value of an array.
-fn equals(column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
+fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
+    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
+    let read = |text| match is_lenient {
+        true => number::integral(text),
+        false => number::integer(text),
+    };
     match column.kind {
+        Kind::DateTime(zone) => {
+            let values = array.as_primitive::<TimestampMicrosecondType>();
+            number::date_time(text, zone) == Some(values.value(row))
+        }
         Kind::Integer => {
             let mut sentinels = column.sentinels.iter();
             let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
-            let expected =
-                sentinel.map_or_else(|| number::integer(text), |sentinel| Some(sentinel.value));
+            let expected = sentinel.map_or_else(|| read(text), |sentinel| Some(sentinel.value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }
-        Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Code => read(text) == Some(i64::from(array.as_primitive::<Int32Type>().value(row))),
         Kind::Float => number::float(text).is_some_and(|expected| {
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
         }),
@@ -464,7 +513,7 @@ mod tests {
             self.part.source.sha256.clone_from(&fingerprint.sha256);
             let mut file = SourceFile {
                 is_cut: false,
-                order: &self.order,
+                order: self.order.clone(),
                 path: path("source").into(),
                 fingerprints: [(u64::MAX, fingerprint)].into(),
                 part_rows: None,

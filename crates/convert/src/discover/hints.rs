@@ -1,5 +1,6 @@
 //! Hints about unread files and directories: what each seems to be, and what to do.
 
+use tracelake_core::words::several;
 use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 use tracelake_source::{Magic, read_start};
@@ -85,6 +86,12 @@ fn part_names(table: &str) -> Vec<String> {
         match table.files {
             Files::Parts => format!("part-00000-of-{:05}.{extension}.gz", table.parts),
             Files::Shards => format!("{}-000000000000.{extension}.gz", table.name),
+            Files::Named => table
+                .naming
+                .patterns
+                .first()
+                .map_or("", |one| one.text)
+                .to_owned(),
             Files::Whole | Files::Derived => format!("{}.{extension}.gz", table.name),
         }
     });
@@ -188,14 +195,27 @@ fn misnamed_directory(name: &str) -> Option<String> {
     })
 }
 
+/// How many skipped files the error names beside the first.
+const NAMED: usize = 10;
+
 /// Says what to do if no table was found in a directory: the first hint that applies.
 pub(super) fn nothing_found(
     source: &Location,
     skipped: &[Skipped],
     is_source: &dyn Fn(&Location) -> bool,
 ) -> String {
-    if let Some(Skipped { path, why }) = skipped.first() {
-        return format!("{path} is skipped: {why}");
+    if let Some((Skipped { path, why }, others)) = skipped.split_first() {
+        let named: Vec<&str> = others.iter().take(NAMED).map(|one| &one.path[..]).collect();
+        let others = match (&named[..], others.len().saturating_sub(NAMED) as u64) {
+            ([], _) => String::new(),
+            (named, 0) => format!("; so are {}", named.join(", ")),
+            (named, more) => format!(
+                "; so are {} and {}",
+                named.join(", "),
+                several(more, "more file")
+            ),
+        };
+        return format!("{path} is skipped: {why}{others}");
     }
     let entries = Listing::of(source).and_then(|listing| listing.entries(""));
     let entries = entries.unwrap_or_default().into_iter();

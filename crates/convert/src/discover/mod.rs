@@ -120,6 +120,14 @@ pub struct FoundPart {
 }
 
 impl FoundPart {
+    /// The number after that of the last part, where the first part has the number `first`.
+    #[must_use]
+    pub fn end(&self, first: u32) -> u32 {
+        let after = self.key.file_number.saturating_add(1);
+        self.total
+            .map_or(after.max(first), |total| total.saturating_add(first))
+    }
+
     /// How many parts there are at least.
     #[must_use]
     pub fn total(&self) -> u32 {
@@ -341,6 +349,12 @@ fn one_file(
         }
         Some(FileName::Part { number, total }) => (directory, Files::Parts, number, Some(total)),
         Some(FileName::Shard { table, number }) => (Some(table), Files::Shards, number, None),
+        Some(FileName::Named {
+            table,
+            number,
+            total,
+        }) => (Some(table), Files::Named, number, total),
+        Some(FileName::Ambiguous(reason)) => return Err(ambiguous(source, reason)),
         Some(FileName::Whole { table }) => (Some(table), Files::Whole, 0, None),
         Some(FileName::Only { table, files }) => (Some(table), files, 0, Some(1)),
         None if ARCHIVES.iter().any(|ending| name.ends_with(ending)) => {
@@ -461,6 +475,14 @@ impl Search<'_> {
             Some(FileName::Shard { table, number }) if fits(&table) => {
                 (Some(table), Files::Shards, number, None)
             }
+            Some(FileName::Named {
+                table,
+                number,
+                total,
+            }) if fits(&table) => (Some(table), Files::Named, number, total),
+            Some(FileName::Ambiguous(reason)) => {
+                return Err(ambiguous(&self.source.join(&path), reason));
+            }
             Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
             Some(FileName::Only { table, files }) if fits(&table) => {
                 (Some(table), files, 0, Some(1))
@@ -514,6 +536,13 @@ impl Search<'_> {
         let etag = entry.etag.clone();
         Ok(FoundFile { path, bytes, etag })
     }
+}
+
+/// The error for a name that the patterns of a description take apart in several ways.
+fn ambiguous(path: &Location, reason: String) -> Error {
+    Error::new(ErrorKind::Failed, reason)
+        .at(path)
+        .hint("make the names in the description differ more, or move the file away")
 }
 
 /// Refuses a symbolic link that points out of the source.

@@ -16,12 +16,23 @@ pub(super) enum FileName {
     Whole { table: String },
     /// `<table>.csv.gz`, of a table that is published in parts or shards: its only part.
     Only { table: String, files: Files },
+    /// A name that fits a pattern of a described table.
+    Named {
+        table: String,
+        number: u32,
+        total: Option<u32>,
+    },
+    /// A name that patterns take apart in several ways; why that is so.
+    Ambiguous(String),
     /// An archive of all tables.
     Archive(&'static Trace),
 }
 
 impl FileName {
     pub(super) fn of(name: &str, trace: Option<&'static Trace>) -> Option<Self> {
+        if let Some(named) = named(name, trace) {
+            return Some(named);
+        }
         if let Some((number, total)) = part_name(name) {
             return Some(Self::Part { number, total });
         }
@@ -73,6 +84,53 @@ impl FileName {
             }
         })
     }
+}
+
+/// The meaning of a name by the patterns of tables.
+fn named(name: &str, trace: Option<&'static Trace>) -> Option<FileName> {
+    let mut found: Option<FileName> = None;
+    let mut first = "";
+    for table in tables(trace).filter(|table| !table.naming.patterns.is_empty()) {
+        let claims = match table.files {
+            Files::Named => table.naming.claims(name),
+            Files::Whole if is_other_name(table, name) => Vec::new(),
+            _ => continue,
+        };
+        let meaning = match &claims[..] {
+            [] if table.files == Files::Whole => FileName::Whole {
+                table: table.name.to_owned(),
+            },
+            [] => continue,
+            [claim] => FileName::Named {
+                table: table.name.to_owned(),
+                number: claim.number,
+                total: claim.total,
+            },
+            [..] => {
+                let reason = format!("its name fits the names of {} in several ways", table.name);
+                return Some(FileName::Ambiguous(reason));
+            }
+        };
+        if found.is_some() && trace.is_some() {
+            let reason = format!("its name fits the tables {first} and {}", table.name);
+            return Some(FileName::Ambiguous(reason));
+        }
+        if found.is_none() {
+            (found, first) = (Some(meaning), table.name);
+        }
+    }
+    found
+}
+
+/// Whether a name is one of those that a table in one file is also known by.
+fn is_other_name(table: &Table, name: &str) -> bool {
+    let plain = |name: &str| {
+        let archive = ARCHIVES.iter().find_map(|ending| name.strip_suffix(ending));
+        let text = name.strip_suffix(".gz").unwrap_or(name);
+        archive.map_or_else(|| text.to_owned(), |stem| format!("{stem}.tar"))
+    };
+    let mut names = table.naming.patterns.iter();
+    names.any(|pattern| plain(pattern.text) == plain(name))
 }
 
 fn traces(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Trace> {

@@ -2,6 +2,7 @@
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{Field, FieldOrder};
+use tracelake_core::options::Accept;
 use tracelake_location::Location;
 use tracelake_schema::{Table, Trace};
 use tracelake_source::Magic;
@@ -181,6 +182,8 @@ impl SchemaCsv {
             table,
             fields,
             origin: "schema.csv".to_owned(),
+            captured: Vec::new(),
+            accept: Accept::default(),
         })
     }
 

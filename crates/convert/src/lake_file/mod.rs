@@ -4,8 +4,7 @@ mod limits;
 
 use std::io::{self, Read};
 
-use arrow_array::types::Int64Type;
-use arrow_array::{RecordBatch, cast::AsArray};
+use arrow_array::{Float64Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::{FileDecoder, FileReader, read_footer_length};
 use arrow_ipc::{
@@ -21,7 +20,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
-use tracelake_encode::batch::{BATCH_ROWS, range_of};
+use tracelake_encode::batch::{BATCH_ROWS, time_range};
 use tracelake_location::{Location, RandomAccess, from_read};
 
 pub use limits::{CheckedFile, UncheckedFile};
@@ -138,6 +137,10 @@ impl LakeFile {
                         Some(Statistics::Int64(range)) => {
                             Some((*range.min_opt()?, *range.max_opt()?))
                         }
+                        Some(Statistics::Double(range)) => {
+                            let values = vec![*range.min_opt()?, *range.max_opt()?];
+                            time_range(&Float64Array::from(values))
+                        }
                         _ => None,
                     }
                 });
@@ -149,8 +152,7 @@ impl LakeFile {
                 for batch in file.batches(Some(&[column])).map_err(failed)? {
                     let batch = batch.map_err(failed)?;
                     let values = batch.column_by_name(column);
-                    let values = values.and_then(|values| values.as_primitive_opt::<Int64Type>());
-                    let found = values.and_then(range_of);
+                    let found = values.and_then(|values| time_range(values));
                     range = range.into_iter().chain(found).reduce(wider);
                 }
                 Ok(range)

@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
-use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
+use tracelake_encode::split::LineForm;
 use tracelake_schema::Syntax;
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
-use super::syntax::{ChunkRecords, Ends};
+use super::syntax::{BYTE_ORDER_MARK, ChunkRecords, Ends};
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
@@ -50,6 +52,8 @@ pub(super) struct Lines<'a> {
     ending: Option<LineEnding>,
     /// Whether the header is still to be read.
     header: bool,
+    /// Whether the current part has a header that was accepted.
+    accepted_header: bool,
     /// Rows in a part, and how many more the current part may have; `None` if one part has all.
     part_rows: Option<u64>,
     left: Option<u64>,
@@ -66,7 +70,8 @@ impl<'a> Lines<'a> {
             source,
             order,
             ending: None,
-            header: order.table.syntax == Syntax::QuotedCsv,
+            header: order.table.syntax == Syntax::QuotedCsv || order.table.csv.header,
+            accepted_header: false,
             part_rows,
             left: part_rows,
         }
@@ -82,9 +87,15 @@ impl<'a> Lines<'a> {
         self.order
     }
 
+    /// How many first lines of the current part were accepted as a header.
+    pub(super) fn headers_accepted(&self) -> u64 {
+        u64::from(self.accepted_header)
+    }
+
     /// Advances to the next part.
     pub(super) fn start_part(&mut self) {
         self.left = self.part_rows;
+        self.accepted_header = false;
     }
 
     /// Reads and splits the next chunk, which has no lines at the end of the part.
@@ -98,18 +109,20 @@ impl<'a> Lines<'a> {
         chunk.clear();
         while self.left != Some(0) && self.source.next_chunk(chunk)? {
             let is_first = self.ending.is_none() || self.header;
+            let has_header = self.ending.is_none() && self.has_header(chunk.lines())?;
             let ending = *self
                 .ending
                 .get_or_insert_with(|| LineEnding::of(chunk.lines()));
-            let most = self
-                .left
-                .map_or(u64::MAX, |left| left.saturating_add(u64::from(self.header)));
+            let most = self.left.map_or(u64::MAX, |left| {
+                left.saturating_add(u64::from(self.header || has_header))
+            });
             let ends = Ends {
                 is_first,
                 is_last: self.source.is_at_end(),
             };
             let fields = self.order.fields.len();
-            let whole = records.split(chunk.lines(), fields, ending, ends, most);
+            let form = LineForm::of(self.order.table.csv, ending, has_header);
+            let whole = records.split(chunk.lines(), fields, (form, ending), ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
@@ -144,6 +157,68 @@ impl<'a> Lines<'a> {
             return Err(self.misfit(0, "there is no header".to_owned()));
         }
         Ok(())
+    }
+
+    /// Whether plain CSV that begins with these lines has a header, because the table has one or one is accepted.
+    fn has_header(&mut self, lines: &[u8]) -> Result<bool> {
+        let table = self.order.table;
+        if table.syntax != Syntax::Csv || !(table.csv.header || self.order.accept.header) {
+            return Ok(false);
+        }
+        let line = lines
+            .split(|&byte| byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let expected = self.order.header();
+        if !table.csv.header {
+            self.accepted_header = line == expected;
+            return Ok(self.accepted_header);
+        }
+        if line == expected {
+            self.header = false;
+            return Ok(true);
+        }
+        if let Some(magic) = Magic::of(lines) {
+            return Err(self
+                .misfit(0, "not the published header".to_owned())
+                .hint(magic.advice()));
+        }
+        let (at, reason) = self.header_difference(line);
+        Err(self.misfit(at, reason))
+    }
+
+    /// Where a header differs from the published one, and how.
+    fn header_difference(&self, line: &[u8]) -> (usize, String) {
+        if line.starts_with(BYTE_ORDER_MARK) {
+            return (0, Fault::ByteOrderMark.to_string());
+        }
+        let separator = self.order.table.csv.separator;
+        let mut names = self.order.fields.iter().map(|field| field.column.content);
+        let mut at = 0;
+        for (number, found) in line.split(|byte| *byte == separator).enumerate() {
+            let number = number + 1;
+            let found_name = escape(found, 80);
+            match names.next() {
+                Some(name) if name.as_bytes() == found => at += found.len() + 1,
+                Some(name) => {
+                    return (
+                        at,
+                        format!("the header has '{found_name}' as column {number}, not '{name}'"),
+                    );
+                }
+                None => {
+                    return (
+                        at,
+                        format!("the header has '{found_name}' as column {number}, one too many"),
+                    );
+                }
+            }
+        }
+        match names.next() {
+            Some(name) => (line.len(), format!("the header lacks the column '{name}'")),
+            None => (0, "not the published header".to_owned()),
+        }
     }
 
     /// The error for a wrong header, at one of its bytes.

@@ -39,6 +39,10 @@ pub struct Converted {
     pub rows_rejected: u64,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
+    /// First lines that were accepted as a header: 0 or 1.
+    pub headers_accepted: u64,
+    /// Integers that were accepted although they are spelled `5.0`.
+    pub integral_floats_accepted: u64,
     /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
 }
@@ -219,6 +223,8 @@ impl<'a, 'b> BlockReader<'a, 'b> {
             rows_out: builder.pushed(),
             rows_rejected: self.rows.rejected,
             sentinels_mapped: builder.sentinels_mapped(),
+            headers_accepted: self.lines.headers_accepted(),
+            integral_floats_accepted: builder.integral_floats(),
             time: builder.time(self.rows.order.table),
         }
     }

@@ -12,12 +12,13 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_encode::column_values::RowValues;
 use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
 use tracelake_encode::reject::Reject;
+use tracelake_encode::split::LineForm;
 use tracelake_schema::{Column, Syntax};
 
 use tracelake_encode::{json, quoted, split};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How many records one thread reads at once.
 const RECORDS_PER_GROUP: usize = 32;
@@ -63,7 +64,7 @@ impl ChunkRecords {
         &mut self,
         lines: &[u8],
         fields: usize,
-        ending: LineEnding,
+        (form, ending): (LineForm, LineEnding),
         ends: Ends,
         most: u64,
     ) -> usize {
@@ -72,7 +73,7 @@ impl ChunkRecords {
         match &mut self.offsets {
             RecordOffsets::Csv(records) => {
                 let lines = first(lines, most);
-                records.split(lines, fields, ending);
+                records.split(lines, fields, form);
                 if self.marked {
                     records.refuse_first(Fault::ByteOrderMark);
                 }
@@ -134,7 +135,8 @@ impl ChunkRecords {
     pub(super) fn lines(&self, lines: &[u8]) -> u64 {
         match &self.offsets {
             RecordOffsets::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
-            RecordOffsets::Csv(_) | RecordOffsets::Json(_) => self.count(),
+            RecordOffsets::Csv(records) => self.count() + records.skipped() as u64,
+            RecordOffsets::Json(_) => self.count(),
         }
     }
 

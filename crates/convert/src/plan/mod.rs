@@ -169,7 +169,8 @@ impl Plan {
             let table = table.order.table;
             let rest = name.strip_prefix(table.name);
             let extension = rest.and_then(|rest| rest.strip_prefix('.'));
-            extension == Some(table.syntax.extension())
+            let mut names = table.naming.patterns.iter();
+            extension == Some(table.syntax.extension()) || names.any(|pattern| pattern.text == name)
         })
     }
 
@@ -460,6 +461,10 @@ fn choose(
             }
             None => chosen.absent.push(table.name.to_owned()),
         }
+    }
+    let accept = request.settings.accept.unwrap_or_default();
+    for table in &mut chosen.tables {
+        table.order.accept = accept;
     }
     for (file, _) in &found.archives {
         chosen

@@ -1,5 +1,7 @@
 //! The parts of one table: which are there, which are missing, and where their outputs go.
 
+use std::ops::Range;
+
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
@@ -31,9 +33,11 @@ pub(super) fn plan_table(
     let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
     for parts in cells.filter(|_| !found.alone) {
         check_numbers(request, found, table, parts)?;
-        let total = parts.iter().map(FoundPart::total).max();
-        let total = total.expect("a cell that was found has a part");
-        let gaps: Vec<PartKey> = gaps(parts, total)
+        let first = table.naming.first;
+        let end = parts.iter().map(|part| part.end(first)).max();
+        let end = end.expect("a cell that was found has a part");
+        let total = end.saturating_sub(first);
+        let gaps: Vec<PartKey> = gaps(parts, first..end)
             .filter(|gap| selected(gap.file_number))
             .collect();
         if !gaps.is_empty() && !request.allow_missing {
@@ -100,14 +104,14 @@ pub(super) fn part_plan(
     }
 }
 
-/// The parts with numbers below `total` that are not there; `parts` are of one cell, in the order of
+/// The parts with these numbers that are not there; `parts` are of one cell, in the order of
 /// their numbers.
-fn gaps(parts: &[FoundPart], total: u32) -> impl Iterator<Item = PartKey> {
+fn gaps(parts: &[FoundPart], numbers: Range<u32>) -> impl Iterator<Item = PartKey> {
     let cell = parts.first().and_then(|part| part.key.cell);
-    let numbers = parts.iter().map(|part| part.key.file_number);
-    let after = numbers.clone().map(|number| number.saturating_add(1));
-    let starts = std::iter::once(0).chain(after);
-    let gaps = starts.zip(numbers.chain([total]));
+    let there = parts.iter().map(|part| part.key.file_number);
+    let after = there.clone().map(|number| number.saturating_add(1));
+    let starts = std::iter::once(numbers.start).chain(after);
+    let gaps = starts.zip(there.chain([numbers.end]));
     let gaps = gaps.flat_map(|(start, end)| start..end);
     gaps.map(move |file_number| PartKey { cell, file_number })
 }
@@ -141,8 +145,16 @@ fn check_numbers(
             return wrong(part, reason, "rename it, or move it away");
         }
         let number = part.key.file_number;
-        if number >= part.total() {
-            let reason = format!("file number {number} is not below {}", part.total());
+        let first_number = table.naming.first;
+        let end = part.end(first_number);
+        if number >= end || number < first_number {
+            let reason = match first_number {
+                0 => format!("file number {number} is not below {end}"),
+                first => format!(
+                    "file number {number} is not from {first} to {}",
+                    end.saturating_sub(1)
+                ),
+            };
             return wrong(part, reason, "rename it, or move it away");
         }
         let first = &parts[0];
@@ -189,13 +201,13 @@ mod tests {
         };
         let found = [2, 3, 3, 7].map(part);
         let numbers = |parts: &[FoundPart], total| {
-            let gaps = gaps(parts, total).map(|gap| gap.file_number);
+            let gaps = gaps(parts, 0..total).map(|gap| gap.file_number);
             gaps.collect::<Vec<_>>()
         };
         assert_eq!(numbers(&found, 10), [0, 1, 4, 5, 6, 8, 9]);
         assert_eq!(numbers(&found[..3], 4), [0, 1]);
         assert_eq!(numbers(&[], 2), [0, 1]);
         // Only as many as are asked for are ever made.
-        assert_eq!(gaps(&[], u32::MAX).nth(5), Some(5.into()));
+        assert_eq!(gaps(&[], 0..u32::MAX).nth(5), Some(5.into()));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::value;
 use tracelake_location::Location;
 use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
@@ -85,7 +86,7 @@ fn table_of_first_row(
         )),
         [] => Err(failed(format!(
             "no known table has {}",
-            tracelake_core::words::several(count_fields(&row) as u64, "field")
+            tracelake_core::words::several(count_fields(&row, b',') as u64, "field")
         ))),
         _ => Err(failed(format!(
             "its first row fits {}",
@@ -266,7 +267,7 @@ enum Fit {
 }
 
 /// How well a row fits a table; `listed` is the number of fields that `schema.csv` gives the table.
-fn fit(table: &Table, row: &[u8], listed: Option<usize>) -> Fit {
+fn fit(table: &'static Table, row: &[u8], listed: Option<usize>) -> Fit {
     match table.syntax {
         Syntax::Json => match serde_json::from_slice::<Value>(row) {
             Ok(Value::Object(object)) => {
@@ -287,10 +288,18 @@ fn fit(table: &Table, row: &[u8], listed: Option<usize>) -> Fit {
             }
         }
         Syntax::Csv if is_json(row) => Fit::Nothing,
+        Syntax::Csv if table.csv.header => {
+            let header = FieldOrder::built_in(table, "").header();
+            if row == header {
+                Fit::Values
+            } else {
+                Fit::Syntax
+            }
+        }
         Syntax::Csv => match listed {
             Some(fields) if fields == table.fields.len() => Fit::Fields,
             Some(_) => Fit::Syntax,
-            None if count_fields(row) != table.fields.len() => Fit::Syntax,
+            None if count_fields(row, table.csv.separator) != table.fields.len() => Fit::Syntax,
             None if has_values(table, row) => Fit::Values,
             None => Fit::Fields,
         },
@@ -301,18 +310,31 @@ fn is_json(row: &[u8]) -> bool {
     row.trim_ascii_start().starts_with(b"{")
 }
 
-fn count_fields(row: &[u8]) -> usize {
-    1 + row.iter().filter(|&&byte| byte == b',').count()
+fn count_fields(row: &[u8], separator: u8) -> usize {
+    1 + row.iter().filter(|&&byte| byte == separator).count()
 }
 
 /// Whether each field of a row can be a value of its column.
 fn has_values(table: &Table, row: &[u8]) -> bool {
-    let mut fields = table.fields.iter().zip(row.split(|&byte| byte == b','));
+    let mut fields = table
+        .fields
+        .iter()
+        .zip(row.split(|&byte| byte == table.csv.separator));
     fields.all(|(&index, field)| {
         let column = &table.columns[index];
         match column.kind {
             _ if field.is_empty() => !column.mandatory,
+            _ if column
+                .spelling
+                .nulls
+                .iter()
+                .any(|null| null.as_bytes() == field) =>
+            {
+                true
+            }
+            Kind::Integer if column.spelling.integral_floats => value::integral(field).is_ok(),
             Kind::Integer => value::integer(field).is_ok(),
+            Kind::DateTime(zone) => value::date_time(field, zone).is_ok(),
             Kind::Code => value::code(field).is_ok(),
             Kind::Float => value::float(field).is_ok(),
             Kind::Boolean => value::boolean(field).is_ok(),

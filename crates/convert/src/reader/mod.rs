@@ -349,11 +349,12 @@ impl Producer {
     /// Reads the text of the table; `path` is for messages.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
-        let mut text = TableText::new(source, &table.order, None);
+        let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let mut text = TableText::new(source, &order, None);
         text.next_part()?;
         read_batches(
             &mut text,
-            &table.order,
+            &order,
             &table.schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
@@ -361,7 +362,7 @@ impl Producer {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(bad_row.clone().into_owned()))
                 } else {
-                    Err(bad_row.to_error(&PathBuf::from(path), &table.order))
+                    Err(bad_row.to_error(&PathBuf::from(path), &order))
                 }
             },
             &mut |_| Ok(()),

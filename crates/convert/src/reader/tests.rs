@@ -21,6 +21,7 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
     let also = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
     let mut texts: Vec<&str> = also.collect();
     texts.extend(match column.kind {
+        Kind::DateTime(_) => &["2023-02-29 00:00:00", "2023-01-01T00:00:00"],
         Kind::Integer => &["0", "-0", "007", "-9223372036854775808", "600000000", "2e3"][..],
         Kind::Code => &["0", "8", "-2147483648", "2147483648", "1.0"],
         Kind::Float => &["-0", "0.5", "1e-300", "0.06873", "7e308", "1e999", "nan"],
@@ -29,6 +30,7 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
     });
     let texts = prop::sample::select(texts).prop_map(str::to_owned);
     let number = match column.kind {
+        Kind::DateTime(_) => "2023-0[1-9]-[01][1-9] 00:00:00".boxed(),
         Kind::Integer => any::<i64>().prop_map(|value| value.to_string()).boxed(),
         Kind::Code => any::<i32>().prop_map(|value| value.to_string()).boxed(),
         Kind::Float => any::<f32>().prop_map(|value| format!("{value:e}")).boxed(),
@@ -43,6 +45,7 @@ fn text(table: &'static Table) -> BoxedStrategy<Vec<u8>> {
     let columns = table.fields.iter().map(|&index| &table.columns[index]);
     // One faulty field in a few rows; otherwise nearly every row would have one.
     let fine = columns.clone().map(|column| match column.kind {
+        Kind::DateTime(_) => "2023-0[1-9]-[01][1-9] 00:00:00".boxed(),
         Kind::Integer | Kind::Code => "[0-9]{1,9}".boxed(),
         Kind::Float => "0\\.[0-9]{1,9}".boxed(),
         Kind::Boolean => "[01]".boxed(),

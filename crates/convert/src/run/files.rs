@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::Event;
+use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::OnBadRow;
 use tracelake_lake::manifest::{FileFacts, PartFacts};
 use tracelake_lake::store::{Committed, Journal, Staging};
@@ -75,10 +76,17 @@ impl Run<'_> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
         let mut source = self.open(&path)?;
-        let mut text = TableText::new(&mut source, &table.order, None);
+        let order = table.order.of_file(&part.source)?;
+        let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;
         let mut ticks = Ticks::new(self);
-        let written = self.stage(table, part, &PathBuf::from(&path), &mut text, &mut ticks)?;
+        let written = self.stage(
+            (table, &order),
+            part,
+            &PathBuf::from(&path),
+            &mut text,
+            &mut ticks,
+        )?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;
@@ -97,13 +105,13 @@ impl Run<'_> {
     /// Converts one part into staged files; `path` is for people.
     pub(super) fn stage(
         &self,
-        table: &TablePlan,
+        (table, order): (&TablePlan, &FieldOrder),
         part: &PartPlan,
         path: &Path,
         text: &mut TableText<'_>,
         ticks: &mut Ticks<'_>,
     ) -> Result<Written> {
-        let TablePlan { order, schema, .. } = table;
+        let schema = &table.schema;
         (self.watch)(Event::Started {
             table: order.table.name,
             part: part.key,
@@ -204,6 +212,8 @@ impl Run<'_> {
         facts.rows_out = converted.rows_out;
         facts.rows_rejected = converted.rows_rejected;
         facts.sentinels_mapped = converted.sentinels_mapped;
+        facts.headers_accepted = converted.headers_accepted;
+        facts.integral_floats_accepted = converted.integral_floats_accepted;
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
         facts.rejects = rejects.map(Committed::into_facts);

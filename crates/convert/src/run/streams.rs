@@ -142,7 +142,7 @@ impl Run<'_> {
                 parts.insert(key, facts.clone());
             } else if self.plan.selects(number) {
                 let part = self.plan.cut(stream, table, number);
-                let written = self.stage(table, &part, path, &mut text, ticks)?;
+                let written = self.stage((table, &table.order), &part, path, &mut text, ticks)?;
                 text.confirm()?;
                 let staged = StagedPart {
                     table,

@@ -1,11 +1,13 @@
 //! The fields of a chunk to Arrow arrays: the plain twin of `column`. It keeps nothing from one chunk
 //! to the next, and parses every field.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, RecordBatch,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, Int64Array, RecordBatch, StringArray,
     builder::{BooleanBuilder, PrimitiveBuilder, StringBuilder},
     new_null_array,
 };
@@ -14,9 +16,9 @@ use arrow_select::filter::filter_record_batch;
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_schema::{Column, Kind, arrow::data_type};
+use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
-use crate::column::sentinel;
+use crate::column::{Spelled, is_null, other_spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
 use crate::split::Records;
@@ -31,6 +33,8 @@ pub(crate) struct ChunkRows {
     pub rejects: Vec<Reject>,
     /// Values of good rows that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
+    /// Integers of good rows that were accepted although they are spelled `5.0`.
+    pub integral_floats: u64,
 }
 
 /// Reads the records of a chunk; `schema` is the Arrow schema of its table.
@@ -53,25 +57,36 @@ pub(crate) fn chunk_rows(
             Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
+                accepts_integral_floats: order.accept.integral_floats,
                 chunk,
                 records,
                 position,
             }
             .read(),
-            None => ColumnValues::absent(column, records.len()),
+            None => match order.captured(index) {
+                Some(value) => ColumnValues::captured(column, value, records.len()),
+                None => ColumnValues::absent(column, records.len()),
+            },
         }
     });
     let columns: Vec<ColumnValues> = columns.collect();
     let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
-    let mapped = columns.iter().flat_map(|column| &column.mapped);
-    let mapped = mapped.filter(|record| faulty.binary_search(record).is_err());
-    let mapped = mapped.count() as u64;
+    let spelled = |wanted: Spelled| {
+        let others = columns.iter().flat_map(|column| &column.others);
+        let others = others.filter(|(record, spelled)| {
+            *spelled == wanted && faulty.binary_search(record).is_err()
+        });
+        others.count() as u64
+    };
+    let mapped = spelled(Spelled::AsSentinel);
+    let integral_floats = spelled(Spelled::AsFloat);
     let arrays = columns.into_iter().map(|column| column.values).collect();
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ChunkRows {
         batch: without(batch, &faulty)?,
         rejects,
         mapped,
+        integral_floats,
     })
 }
 
@@ -93,8 +108,8 @@ struct ColumnValues {
     values: ArrayRef,
     /// The records whose field has no value, in order.
     faults: Vec<(usize, Fault)>,
-    /// The records whose field was mapped to a sentinel, in order.
-    mapped: Vec<usize>,
+    /// The records whose field has another spelling, in order.
+    others: Vec<(usize, Spelled)>,
 }
 
 impl ColumnValues {
@@ -103,7 +118,23 @@ impl ColumnValues {
         Self {
             values: new_null_array(&data_type(column), records),
             faults: Vec::new(),
-            mapped: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// A column that the name of the file gives this value.
+    fn captured(column: &Column, value: &str, records: usize) -> Self {
+        let values: ArrayRef = match column.kind {
+            Kind::Integer => {
+                let value = value::integer(value.as_bytes()).ok();
+                Arc::new(Int64Array::from(vec![value; records]))
+            }
+            _ => Arc::new(StringArray::from_iter_values(repeat_n(value, records))),
+        };
+        Self {
+            values,
+            faults: Vec::new(),
+            others: Vec::new(),
         }
     }
 }
@@ -113,6 +144,8 @@ struct ColumnFields<'a> {
     column: &'static Column,
     /// Whether an empty field is a fault.
     mandatory: bool,
+    /// Whether integers spelled `5.0` are accepted.
+    accepts_integral_floats: bool,
     chunk: &'a [u8],
     records: &'a Records,
     /// The position of the column's field in a record.
@@ -121,16 +154,38 @@ struct ColumnFields<'a> {
 
 impl<'a> ColumnFields<'a> {
     fn read(&self) -> ColumnValues {
-        let mut mapped = Vec::new();
+        let mut others = Vec::new();
+        let mut other = |record, field, fault| {
+            let accepts = self.accepts_integral_floats;
+            let found = other_spelling(self.column, field, fault, accepts);
+            let (value, spelled) = found.ok_or(fault)?;
+            if spelled != Spelled::Plainly {
+                others.push((record, spelled));
+            }
+            Ok(value)
+        };
         let (values, faults): (ArrayRef, _) = match self.column.kind {
             Kind::Integer => self.numbers::<Int64Type>(|record, field| {
-                value::integer(field).or_else(|fault| {
-                    let sentinel = sentinel(self.column, field, fault).ok_or(fault)?;
-                    mapped.push(record);
-                    Ok(sentinel.value)
+                value::integer(field).or_else(|fault| other(record, field, fault))
+            }),
+            Kind::DateTime(zone) => {
+                let (values, faults) = self
+                    .numbers::<TimestampMicrosecondType>(|_, field| value::date_time(field, zone));
+                let values = match zone {
+                    Zone::None => values,
+                    Zone::Published => {
+                        let values = values.as_primitive::<TimestampMicrosecondType>().clone();
+                        Arc::new(values.with_timezone("UTC"))
+                    }
+                };
+                (values, faults)
+            }
+            Kind::Code => self.numbers::<Int32Type>(|record, field| {
+                value::code(field).or_else(|fault| {
+                    let value = other(record, field, fault)?;
+                    i32::try_from(value).map_err(|_| fault)
                 })
             }),
-            Kind::Code => self.numbers::<Int32Type>(|_, field| value::code(field)),
             Kind::Float => self.numbers::<Float64Type>(|_, field| value::float(field)),
             Kind::Boolean => {
                 let mut builder = BooleanBuilder::with_capacity(self.records.len());
@@ -153,7 +208,7 @@ impl<'a> ColumnFields<'a> {
         ColumnValues {
             values,
             faults,
-            mapped,
+            others,
         }
     }
 
@@ -177,7 +232,7 @@ impl<'a> ColumnFields<'a> {
         let fields = self.records.column(self.position, 0..self.records.len());
         for (record, (start, end)) in fields.iter().enumerate() {
             let field = &self.chunk[start..end];
-            let value = match field.is_empty() {
+            let value = match field.is_empty() || is_null(self.column, field) {
                 true if self.mandatory => Err(Fault::Empty),
                 true => Ok(None),
                 false => read(record, field).map(Some),

@@ -2,12 +2,13 @@
 
 mod fields;
 
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::coalesce::BatchCoalescer;
 use tracelake_core::field_order::FieldOrder;
 
+use crate::column::whole;
 use crate::column_values::RowValues;
 use crate::reject::Reject;
 use crate::rows::CHUNK_BYTES;
@@ -37,6 +38,7 @@ pub struct BatchBuilder {
     range: Option<(i64, i64)>,
     rows: u64,
     mapped: u64,
+    integral_floats: u64,
 }
 
 impl BatchBuilder {
@@ -50,6 +52,7 @@ impl BatchBuilder {
             range: None,
             rows: 0,
             mapped: 0,
+            integral_floats: 0,
         }
     }
 
@@ -71,6 +74,7 @@ impl BatchBuilder {
     ) -> Result<Vec<Reject>, ArrowError> {
         let read = chunk_rows(order, &self.schema, chunk, records)?;
         self.mapped += read.mapped;
+        self.integral_floats += read.integral_floats;
         self.add(read.batch)?;
         Ok(read.rejects)
     }
@@ -87,9 +91,7 @@ impl BatchBuilder {
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
         let times = self.time.map(|time| batch.column(time));
-        if let Some(times) = times.and_then(|times| times.as_primitive_opt::<Int64Type>())
-            && let Some((first, last)) = range_of(times)
-        {
+        if let Some((first, last)) = times.and_then(|times| time_range(times)) {
             let (low, high) = self.range.unwrap_or((first, last));
             self.range = Some((low.min(first), high.max(last)));
         }
@@ -124,10 +126,31 @@ impl BatchBuilder {
         self.mapped
     }
 
+    /// Integers that were accepted although they are spelled `5.0`.
+    pub(crate) fn integral_floats(&self) -> u64 {
+        self.integral_floats
+    }
+
     /// The smallest and the largest value of the time column.
     pub(crate) fn time(&self) -> Option<(i64, i64)> {
         self.range
     }
+}
+
+/// The smallest and the largest value of a time column without NULLs, as a manifest records them: date-times in
+/// microseconds, and the whole numbers around floats.
+#[must_use]
+pub fn time_range(times: &dyn Array) -> Option<(i64, i64)> {
+    if let Some(times) = times.as_primitive_opt::<Int64Type>() {
+        return range_of(times);
+    }
+    if let Some(times) = times.as_primitive_opt::<TimestampMicrosecondType>() {
+        return range_of(&times.reinterpret_cast::<Int64Type>());
+    }
+    let times = times.as_primitive_opt::<Float64Type>()?;
+    let pairs = times.iter().flatten().map(|value| (value, value));
+    let range = pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)));
+    range.map(|(low, high)| whole(low, high))
 }
 
 /// The smallest and the largest number, without NULLs.

@@ -46,10 +46,24 @@ impl PhysicalKind for Double {
         statistics!(Statistics::Double, bounds.map(Self::bounds), nulls)
     }
 
+    fn integers(bounds: &MinMax<Number>) -> Option<(i64, i64)> {
+        Some(whole(to_float(bounds.min), to_float(bounds.max)))
+    }
+
     fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {
         let (min, max) = Self::bounds(bounds);
         Some((min.to_le_bytes().into(), max.to_le_bytes().into()))
     }
+}
+
+/// The whole numbers around the smallest and the largest float, as a manifest records a time that is a float.
+pub(crate) fn whole(min: f64, max: f64) -> (i64, i64) {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float beyond 64 bits becomes the nearest integer"
+    )]
+    let whole = (min.floor() as i64, max.ceil() as i64);
+    whole
 }
 
 /// A float as an integer: equal only for equal bits, and in the order of the floats, where -0 comes

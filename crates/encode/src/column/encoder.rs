@@ -15,7 +15,7 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::PageBuffer;
-use super::{Result, SourceField, is_id, page_rows};
+use super::{Origin, Result, Spelled, is_id, page_rows};
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
@@ -37,8 +37,7 @@ pub const BLOOM_FILTER_REPEATS: u64 = 32;
 pub(super) struct Unknown<K: PhysicalKind> {
     pub(super) record: usize,
     pub(super) parsed: K::Parsed,
-    /// Whether it has another spelling than its value, a sentinel.
-    pub(super) is_mapped: bool,
+    pub(super) spelled: Spelled,
 }
 
 /// One column of a table.
@@ -48,7 +47,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 /// 1 MiB with some 4 MiB to look it up.
 pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) column: &'static Column,
-    pub(super) field: Option<SourceField>,
+    pub(super) field: Origin,
     descriptor: ColumnDescPtr,
     codec: Codec,
     pub(super) cache: K::Cache,
@@ -65,12 +64,13 @@ pub(super) struct Encoder<K: PhysicalKind> {
     /// Of all finished column chunks.
     min_max: Option<MinMax<K::Value>>,
     pub(super) sentinels_mapped: u64,
+    pub(super) integral_floats: u64,
 }
 
 impl<K: PhysicalKind> Encoder<K> {
     pub(super) fn new(
         column: &'static Column,
-        field: Option<SourceField>,
+        field: Origin,
         descriptor: ColumnDescPtr,
         codec: Codec,
     ) -> Self {
@@ -90,6 +90,7 @@ impl<K: PhysicalKind> Encoder<K> {
             faults: Vec::new(),
             min_max: None,
             sentinels_mapped: 0,
+            integral_floats: 0,
         }
     }
 
@@ -109,7 +110,8 @@ impl<K: PhysicalKind> Encoder<K> {
         field: (usize, usize),
     ) -> Found {
         // Another spelling is counted each time, so it is never remembered.
-        if !unknown.is_mapped {
+        let is_plain = unknown.spelled == Spelled::Plainly;
+        if is_plain {
             let found = self.cache.find(text, field);
             if found != Found::UNKNOWN {
                 return found;
@@ -117,7 +119,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
         let value = K::value(&unknown.parsed, || &text[field.0..field.1]);
         let index = self.dictionary.intern(value);
-        if !unknown.is_mapped {
+        if is_plain {
             self.cache.insert(text, field, index, self.dictionary.len());
         }
         Found::at(index)
@@ -135,7 +137,7 @@ impl<K: PhysicalKind> Encoder<K> {
         let values = self.page.values();
         self.encoding == ChunkEncoding::Undecided
             && self.chunk.is_empty()
-            && self.column.kind == Kind::Integer
+            && matches!(self.column.kind, Kind::Integer | Kind::DateTime(_))
             && !is_id(self.column)
             && values >= UNREPEATED_ROWS
             && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
@@ -300,7 +302,8 @@ impl<K: PhysicalKind> Encoder<K> {
 
     /// Whether the values of the page so far never descend. Only rows that are ordered by a time are said to be sorted.
     fn page_is_ascending(&self) -> bool {
-        if self.column.kind != Kind::Integer || is_id(self.column) {
+        let is_kind = matches!(self.column.kind, Kind::Integer | Kind::DateTime(_));
+        if !is_kind || is_id(self.column) {
             return false;
         }
         if self.encoding == ChunkEncoding::Plain {

@@ -1,60 +1,79 @@
-//! Integers, INT64, and codes, INT32.
+//! Integers and date-times, INT64, and codes, INT32.
 
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use tracelake_core::fault::Fault;
+use tracelake_schema::Zone;
 
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
 use crate::value;
 
-/// INT64: integers.
-pub(super) struct Int64;
+/// Makes a kind whose values are stored as INT64.
+macro_rules! int64_kind {
+    ($(#[$doc:meta])* $kind:ident, $parse:expr) => {
+        $(#[$doc])*
+        pub(super) struct $kind;
 
-impl PhysicalKind for Int64 {
-    number_kind!();
-    type Cache = TextCache;
+        impl PhysicalKind for $kind {
+            number_kind!();
+            type Cache = TextCache;
 
-    fn parse(field: &[u8]) -> Result<Number, Fault> {
-        value::integer(field)
-    }
+            fn parse(field: &[u8]) -> Result<Number, Fault> {
+                $parse(field)
+            }
 
-    fn from_sentinel(value: i64) -> Option<Number> {
-        Some(value)
-    }
+            fn from_sentinel(value: i64) -> Option<Number> {
+                Some(value)
+            }
 
-    fn encode_plain(value: &Number, out: &mut Vec<u8>) {
-        out.extend_from_slice(&value.to_le_bytes());
-    }
+            fn encode_plain(value: &Number, out: &mut Vec<u8>) {
+                out.extend_from_slice(&value.to_le_bytes());
+            }
 
-    fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
-        statistics!(
-            Statistics::Int64,
-            bounds.map(|bounds| (bounds.min, bounds.max)),
-            nulls
-        )
-    }
+            fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
+                let bounds = bounds.map(|bounds| (bounds.min, bounds.max));
+                statistics!(Statistics::Int64, bounds, nulls)
+            }
 
-    fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {
-        Some((
-            bounds.min.to_le_bytes().into(),
-            bounds.max.to_le_bytes().into(),
-        ))
-    }
+            fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {
+                Some((
+                    bounds.min.to_le_bytes().into(),
+                    bounds.max.to_le_bytes().into(),
+                ))
+            }
 
-    fn integers(bounds: &MinMax<Number>) -> Option<(i64, i64)> {
-        Some((bounds.min, bounds.max))
-    }
+            fn integers(bounds: &MinMax<Number>) -> Option<(i64, i64)> {
+                Some((bounds.min, bounds.max))
+            }
 
-    fn bloom_filter(values: &Vec<Number>) -> Option<Sbbf> {
-        let mut filter = Sbbf::new_with_ndv_fpp(values.len() as u64, 0.01).ok()?;
-        for value in values {
-            filter.insert(value);
+            fn bloom_filter(values: &Vec<Number>) -> Option<Sbbf> {
+                let mut filter = Sbbf::new_with_ndv_fpp(values.len() as u64, 0.01).ok()?;
+                for value in values {
+                    filter.insert(value);
+                }
+                Some(filter)
+            }
         }
-        Some(filter)
-    }
+    };
 }
+
+int64_kind!(
+    /// INT64: integers.
+    Int64,
+    value::integer
+);
+int64_kind!(
+    /// INT64: date-times with a zone, in microseconds since 1970 in UTC.
+    Instant,
+    |field| value::date_time(field, Zone::Published)
+);
+int64_kind!(
+    /// INT64: date-times without a zone, in microseconds since 1970.
+    DateTime,
+    |field| value::date_time(field, Zone::None)
+);
 
 /// INT32: codes.
 pub(super) struct Int32;
@@ -71,6 +90,10 @@ impl PhysicalKind for Int32 {
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::code(field).map(Number::from)
+    }
+
+    fn from_sentinel(value: i64) -> Option<Number> {
+        i32::try_from(value).ok().map(Number::from)
     }
 
     fn encode_plain(value: &Number, out: &mut Vec<u8>) {

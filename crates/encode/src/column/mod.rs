@@ -42,11 +42,12 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Codec;
-use tracelake_schema::{Column, Kind, Sentinel};
+use tracelake_schema::{Column, Kind, Sentinel, Zone};
 
 use crate::split::Records;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use compress::compression;
+pub(crate) use double::whole;
 pub(crate) use double::{lower_bound, upper_bound};
 use encoder::Encoder;
 
@@ -67,6 +68,17 @@ type Result<T> = std::result::Result<T, ParquetError>;
 pub const PAGE_ROWS: usize = 1 << 16;
 pub(crate) const ID_PAGE_ROWS: usize = 1 << 20;
 
+/// Where the values of a column come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// A field of the file.
+    Field(SourceField),
+    /// The name of the file, which gives each row this value.
+    Name(Vec<u8>),
+    /// Nowhere: the column is NULL.
+    Nowhere,
+}
+
 /// Where the fields of a column are in a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceField {
@@ -74,6 +86,8 @@ pub(crate) struct SourceField {
     pub(crate) position: usize,
     /// Whether an empty field is a fault; otherwise it is NULL.
     pub(crate) mandatory: bool,
+    /// Whether an integer spelled `5.0` is accepted, and counted.
+    pub(crate) accepts_integral_floats: bool,
 }
 
 /// One column of a table on its way to column chunks, one for each row group.
@@ -94,6 +108,9 @@ pub(crate) trait ColumnEncoder: Send {
     /// How many values were mapped to a sentinel because they were spelled differently, since the
     /// beginning.
     fn sentinels_mapped(&self) -> u64;
+
+    /// How many integers were accepted that are spelled `5.0`, since the beginning.
+    fn integral_floats(&self) -> u64;
 
     /// The smallest and the largest integer of all finished column chunks; `None` for other kinds.
     fn integers(&self) -> Option<(i64, i64)>;
@@ -120,14 +137,20 @@ pub(crate) trait Append: Send {
     fn append(self: Box<Self>, faulty: &[usize]) -> Result<()>;
 }
 
-/// The encoder of a column; `field` is `None` if the file lacks it, and then the column is NULL.
+/// The encoder of a column.
 pub(crate) fn encoder(
     column: &'static Column,
-    field: Option<SourceField>,
+    field: Origin,
     descriptor: ColumnDescPtr,
     codec: Codec,
 ) -> Box<dyn ColumnEncoder> {
     match column.kind {
+        Kind::DateTime(Zone::Published) => Box::new(Encoder::<integer::Instant>::new(
+            column, field, descriptor, codec,
+        )),
+        Kind::DateTime(Zone::None) => Box::new(Encoder::<integer::DateTime>::new(
+            column, field, descriptor, codec,
+        )),
         Kind::Integer => Box::new(Encoder::<integer::Int64>::new(
             column, field, descriptor, codec,
         )),
@@ -160,6 +183,47 @@ fn page_rows(column: &Column) -> usize {
     } else {
         PAGE_ROWS
     }
+}
+
+/// The spelling of a field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spelled {
+    /// As described.
+    Plainly,
+    /// As a sentinel is spelled elsewhere.
+    AsSentinel,
+    /// As a float, which was accepted on request.
+    AsFloat,
+}
+
+/// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
+/// fraction.
+pub(crate) fn other_spelling(
+    column: &'static Column,
+    field: &[u8],
+    fault: Fault,
+    accepts_integral_floats: bool,
+) -> Option<(i64, Spelled)> {
+    if let Some(sentinel) = sentinel(column, field, fault) {
+        return Some((sentinel.value, Spelled::AsSentinel));
+    }
+    let described = column.spelling.integral_floats;
+    if fault != Fault::NotInteger || !(described || accepts_integral_floats) {
+        return None;
+    }
+    let value = crate::value::integral(field).ok()?;
+    let spelled = if described {
+        Spelled::Plainly
+    } else {
+        Spelled::AsFloat
+    };
+    Some((value, spelled))
+}
+
+/// Whether a field is one of the spellings of NULL.
+pub(crate) fn is_null(column: &Column, field: &[u8]) -> bool {
+    let mut nulls = column.spelling.nulls.iter();
+    nulls.any(|null| null.as_bytes() == field)
 }
 
 /// The sentinel that a field means although it does not fit its column, if there is one.

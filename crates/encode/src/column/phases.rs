@@ -10,7 +10,7 @@ use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ColumnEncoder, LookUp, Result, sentinel};
+use super::{Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling};
 use crate::split::Records;
 
 /// The fields of one column in a chunk of text, on their way into its page.
@@ -55,6 +55,10 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         self.sentinels_mapped
     }
 
+    fn integral_floats(&self) -> u64 {
+        self.integral_floats
+    }
+
     fn integers(&self) -> Option<(i64, i64)> {
         Encoder::integers(self)
     }
@@ -67,10 +71,17 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         debug_assert_eq!(before, range.start, "records are looked up in order");
         encoder.found.resize(before + range.len(), Found::UNKNOWN);
         let found = &mut encoder.found[before..];
-        let Some(field) = encoder.field else {
-            found.fill(Found::NULL);
-            self.all_found = false;
-            return;
+        let field = match encoder.field {
+            Origin::Field(field) => field,
+            Origin::Name(_) => {
+                self.all_found = false;
+                return;
+            }
+            Origin::Nowhere => {
+                found.fill(Found::NULL);
+                self.all_found = false;
+                return;
+            }
         };
         let fields = self.records.column(field.position, range.clone());
         if encoder.encoding != ChunkEncoding::Plain {
@@ -101,20 +112,35 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             faults,
             ..
         } = &mut *self.encoder;
-        let Some(field) = field.filter(|_| !self.all_found) else {
+        if self.all_found {
             return self;
-        };
-        for (record, _) in found
-            .iter()
+        }
+        for (record, found) in found
+            .iter_mut()
             .enumerate()
             .filter(|(_, found)| **found == Found::UNKNOWN)
         {
-            let (start, end) = self.records.field(record, field.position);
-            match parse::<K>(column, &self.text[start..end]) {
-                Ok((parsed, is_mapped)) => unknown.push(Unknown {
+            let (text, field) = match field {
+                Origin::Field(field) => {
+                    let (start, end) = self.records.field(record, field.position);
+                    (&self.text[start..end], Some(*field))
+                }
+                Origin::Name(value) => (&value[..], None),
+                Origin::Nowhere => break,
+            };
+            if let Some(field) = field.filter(|_| is_null(column, text)) {
+                match field.mandatory {
+                    true => faults.push((record, Fault::Empty)),
+                    false => *found = Found::NULL,
+                }
+                continue;
+            }
+            let accepts = field.is_some_and(|field| field.accepts_integral_floats);
+            match parse::<K>(column, text, accepts) {
+                Ok((parsed, spelled)) => unknown.push(Unknown {
                     record,
                     parsed,
-                    is_mapped,
+                    spelled,
                 }),
                 Err(fault) => faults.push((record, fault)),
             }
@@ -136,13 +162,19 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             all_found,
         } = *self;
         let unknown = std::mem::take(&mut encoder.unknown);
+        let source = std::mem::replace(&mut encoder.field, Origin::Nowhere);
         for unknown in &unknown {
             if faulty.binary_search(&unknown.record).is_ok() {
                 continue;
             }
-            encoder.sentinels_mapped += u64::from(unknown.is_mapped);
-            let field = encoder.field.expect("only a field can be unknown");
-            let field = || records.field(unknown.record, field.position);
+            encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
+            encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
+            let (text, span) = match &source {
+                Origin::Field(field) => (text, Ok(field.position)),
+                Origin::Name(value) => (&value[..], Err((0, value.len()))),
+                Origin::Nowhere => unreachable!("only a field or a name can be unknown"),
+            };
+            let field = || span.map_or_else(|span| span, |at| records.field(unknown.record, at));
             if encoder.encoding == ChunkEncoding::Plain {
                 let bytes = || {
                     let (start, end) = field();
@@ -154,6 +186,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             }
         }
         encoder.unknown = unknown;
+        encoder.field = source;
         let found = &mut encoder.found;
         let mut record = 0;
         if !faulty.is_empty() {
@@ -171,20 +204,22 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
     }
 }
 
-/// Parses a field; says whether it is another spelling of a sentinel.
+/// Parses a field; says how it is spelled.
 #[inline(always)]
 fn parse<K: PhysicalKind>(
     column: &'static Column,
     field: &[u8],
-) -> std::result::Result<(K::Parsed, bool), Fault> {
+    accepts_integral_floats: bool,
+) -> std::result::Result<(K::Parsed, Spelled), Fault> {
     if field.is_empty() {
         return Err(Fault::Empty);
     }
     K::parse(field)
-        .map(|parsed| (parsed, false))
+        .map(|parsed| (parsed, Spelled::Plainly))
         .or_else(|fault| {
-            let sentinel = sentinel(column, field, fault).ok_or(fault)?;
-            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
-            Ok((parsed, true))
+            let other = other_spelling(column, field, fault, accepts_integral_floats);
+            let (value, spelled) = other.ok_or(fault)?;
+            let parsed = K::from_sentinel(value).ok_or(fault)?;
+            Ok((parsed, spelled))
         })
 }

@@ -105,7 +105,8 @@ impl<'a> JsonReader<'a> {
             Kind::Text if is_string => string(text)
                 .map(|text| Cell::Text(text.into_owned()))
                 .map_err(bad),
-            Kind::Text => Err(bad(Fault::NotText)),
+            // A description has date-times in tables of plain fields alone.
+            Kind::Text | Kind::DateTime(_) => Err(bad(Fault::NotText)),
             Kind::Boolean => match text {
                 "true" => Ok(Cell::Boolean(true)),
                 "false" => Ok(Cell::Boolean(false)),

@@ -280,6 +280,8 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
             _ => Err(bad(Fault::NotTruth)),
         },
         Kind::Integer | Kind::Code | Kind::Float => number(field.column, text, mapped).map_err(bad),
+        // A description has date-times in tables of plain fields alone.
+        Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
     }
 }
 

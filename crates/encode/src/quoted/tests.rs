@@ -283,6 +283,7 @@ fn what_is_not_whole_is_left() {
 
 fn cell(column: &'static Column, is_top: bool) -> BoxedStrategy<Cell> {
     let filled = match column.kind {
+        Kind::DateTime(_) => unreachable!("quoted CSV has no date-times"),
         Kind::Integer => any::<i64>().prop_map(Cell::Integer).boxed(),
         Kind::Code => any::<i32>().prop_map(Cell::Code).boxed(),
         Kind::Float => any::<f64>()

@@ -9,20 +9,20 @@
 /// Bytes that are compared at once.
 pub(super) const BLOCK: usize = 32;
 
-/// The positions of commas and newlines in a block, and those of newlines alone: one bit for each byte, that
+/// The positions of separators and newlines in a block, and those of newlines alone: one bit for each byte, that
 /// of the first byte lowest.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn masks(block: &[u8; BLOCK]) -> (u32, u32) {
+pub(super) fn masks(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
     // SAFETY: SSE2 is part of the architecture, so every processor that runs this has it.
     #[expect(unsafe_code, reason = "measured above")]
     unsafe {
-        sse2(block)
+        sse2(block, separator)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
-fn sse2(block: &[u8; BLOCK]) -> (u32, u32) {
+fn sse2(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
     use std::arch::x86_64::{
         _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
     };
@@ -30,7 +30,7 @@ fn sse2(block: &[u8; BLOCK]) -> (u32, u32) {
         let bytes = block[at..].first_chunk().copied().unwrap_or_default();
         i64::from_le_bytes(bytes)
     };
-    let (comma, newline) = (_mm_set1_epi8(0x2c), _mm_set1_epi8(0x0a));
+    let (comma, newline) = (_mm_set1_epi8(separator.cast_signed()), _mm_set1_epi8(0x0a));
     let (mut separators, mut newlines) = (0, 0);
     for at in [0, 16] {
         let bytes = _mm_set_epi64x(half(at + 8), half(at));
@@ -44,7 +44,7 @@ fn sse2(block: &[u8; BLOCK]) -> (u32, u32) {
 
 /// The plain twin.
 #[cfg(any(test, not(target_arch = "x86_64")))]
-pub(super) fn plain(block: &[u8; BLOCK]) -> (u32, u32) {
+pub(super) fn plain(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
     let of = |wanted: u8| {
         let bits = block.iter().enumerate();
         bits.fold(0, |bits, (at, &byte)| {
@@ -52,7 +52,7 @@ pub(super) fn plain(block: &[u8; BLOCK]) -> (u32, u32) {
         })
     };
     let newlines = of(b'\n');
-    (newlines | of(b','), newlines)
+    (newlines | of(separator), newlines)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -77,42 +77,43 @@ mod wide {
     use std::arch::x86_64 as x86;
 
     use tracelake_core::instructions::has_avx512_vbmi2;
-    use tracelake_core::line_ending::LineEnding;
 
     use super::{BLOCK, positions};
-    use crate::split::Records;
+    use crate::split::{LineForm, Records};
 
     /// Positions that are written at once; few blocks have more.
     const WRITTEN: u32 = 8;
 
     impl Records {
         /// Splits a chunk; false if the processor cannot.
-        pub(in crate::split) fn split_wide(&mut self, chunk: &[u8], ending: LineEnding) -> bool {
+        pub(in crate::split) fn split_wide(&mut self, chunk: &[u8], form: LineForm) -> bool {
             let has_avx512 = has_avx512_vbmi2();
             if has_avx512 {
                 // SAFETY: the processor has what the function is compiled for.
                 #[expect(unsafe_code, reason = "measured above")]
                 unsafe {
-                    self.split_blocks_wide(chunk, ending);
+                    self.split_blocks_wide(chunk, form);
                 }
             }
             has_avx512
         }
 
         #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi1,popcnt")]
-        fn split_blocks_wide(&mut self, chunk: &[u8], ending: LineEnding) {
+        fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm) {
             let positions = |mask, at, into: &mut _| positions_wide(mask, at, into);
-            self.split_blocks(chunk, ending, |block| masks_wide(block), positions);
+            let separator = form.separator;
+            self.split_blocks(chunk, form, |block| masks_wide(block, separator), positions);
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vl")]
-    fn masks_wide(block: &[u8; BLOCK]) -> (u32, u32) {
+    fn masks_wide(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
         // SAFETY: 32 bytes are read.
         #[expect(unsafe_code, reason = "measured above")]
         let bytes = unsafe { x86::_mm256_loadu_si256(block.as_ptr().cast()) };
-        let commas = x86::_mm256_cmpeq_epi8_mask(bytes, x86::_mm256_set1_epi8(0x2c));
+        let commas =
+            x86::_mm256_cmpeq_epi8_mask(bytes, x86::_mm256_set1_epi8(separator.cast_signed()));
         let newlines = x86::_mm256_cmpeq_epi8_mask(bytes, x86::_mm256_set1_epi8(0x0a));
         (commas | newlines, newlines)
     }
@@ -171,8 +172,9 @@ mod tests {
         #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
         fn sse2_equals_the_plain_twin(block in blocks(), at in 0..1_u32 << 30) {
             let block = block.first_chunk().unwrap();
-            let (separators, newlines) = masks(block);
-            prop_assert_eq!((separators, newlines), plain(block));
+            let (separators, newlines) = masks(block, b',');
+            prop_assert_eq!((separators, newlines), plain(block, b','));
+            prop_assert_eq!(masks(block, b';'), plain(block, b';'));
             let mut found = [0; BLOCK];
             positions(separators, at, &mut found);
             let found = &found[..separators.count_ones() as usize];

@@ -6,9 +6,45 @@ use std::ops::Range;
 
 use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;
+use tracelake_schema::Csv;
 
 use crate::reject::Reject;
 use masks::BLOCK;
+
+/// The form of the lines of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct LineForm {
+    ending: LineEnding,
+    separator: u8,
+    /// Whether the first line is a header.
+    header: bool,
+    /// The first byte of lines that are comments.
+    comment: Option<u8>,
+    /// Whether any line may be no record.
+    skips: bool,
+}
+
+impl LineForm {
+    /// Records that end so, in the form of a table's files; `header` says whether the first line of the chunk is their
+    /// header.
+    #[must_use]
+    pub fn of(csv: Csv, ending: LineEnding, header: bool) -> Self {
+        Self {
+            ending,
+            separator: csv.separator,
+            header,
+            comment: csv.comment,
+            skips: header || csv.comment.is_some(),
+        }
+    }
+}
+
+impl From<LineEnding> for LineForm {
+    /// Plain records that end so.
+    fn from(ending: LineEnding) -> Self {
+        Self::of(Csv::PLAIN, ending, false)
+    }
+}
 
 /// The records of one chunk, as offsets into it; reused from chunk to chunk.
 ///
@@ -25,6 +61,8 @@ pub struct Records {
     count: usize,
     /// Records of the wrong shape, in order.
     malformed: Vec<Reject>,
+    /// For each line that is no record, such as a comment, the number of records before it.
+    skipped: Vec<usize>,
 }
 
 impl Records {
@@ -32,7 +70,8 @@ impl Records {
     ///
     /// # Panics
     /// When `chunk` is 4 GiB or longer, or `fields` is 0.
-    pub fn split(&mut self, chunk: &[u8], fields: usize, ending: LineEnding) {
+    pub fn split(&mut self, chunk: &[u8], fields: usize, form: impl Into<LineForm>) {
+        let form = form.into();
         assert!(
             u32::try_from(chunk.len()).is_ok(),
             "a chunk is shorter than 4 GiB"
@@ -40,10 +79,11 @@ impl Records {
         assert!(fields > 0, "a record has a field");
         self.begin(fields);
         #[cfg(target_arch = "x86_64")]
-        if self.split_wide(chunk, ending) {
+        if self.split_wide(chunk, form) {
             return;
         }
-        self.split_blocks(chunk, ending, masks::masks, masks::positions);
+        let masks = |block: &_| masks::masks(block, form.separator);
+        self.split_blocks(chunk, form, masks, masks::positions);
     }
 
     fn begin(&mut self, fields: usize) {
@@ -52,6 +92,7 @@ impl Records {
         self.offsets.used = 0;
         self.offsets.push(u32::MAX);
         self.malformed.clear();
+        self.skipped.clear();
     }
 
     /// Splits a chunk block by block. `masks` finds the separators of a block and the newlines among them,
@@ -60,7 +101,7 @@ impl Records {
     fn split_blocks(
         &mut self,
         chunk: &[u8],
-        ending: LineEnding,
+        form: LineForm,
         masks: impl Fn(&[u8; BLOCK]) -> (u32, u32),
         positions: impl Fn(u32, u32, &mut [u32; BLOCK]),
     ) {
@@ -75,7 +116,7 @@ impl Records {
                 // The bits up to the first newline.
                 let line = newlines ^ (newlines - 1);
                 self.offsets.append(separators & line, at, &positions);
-                self.end_record(chunk, at + newlines.trailing_zeros() as usize, ending);
+                self.end_record(chunk, at + newlines.trailing_zeros() as usize, form);
                 separators &= !line;
                 newlines &= !line;
             }
@@ -86,10 +127,17 @@ impl Records {
     }
 
     /// Ends the record before the newline at `newline`; its offsets are the last ones.
-    fn end_record(&mut self, chunk: &[u8], newline: usize, ending: LineEnding) {
+    #[inline(always)]
+    fn end_record(&mut self, chunk: &[u8], newline: usize, form: LineForm) {
+        let ending = form.ending;
         let before = self.count * (self.fields + 1);
         let found = self.offsets.used - before - 1;
         let start = self.offsets.all()[before].wrapping_add(1) as usize;
+        if form.skips && self.skip(chunk, start, newline, form) {
+            self.offsets.used = before;
+            self.offsets.push(offset(newline));
+            return;
+        }
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
         let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
@@ -118,6 +166,36 @@ impl Records {
             self.count += 1;
         }
         self.offsets.push(offset(newline));
+    }
+
+    /// Notes a line that is no record; false if it is one.
+    #[cold]
+    fn skip(&mut self, chunk: &[u8], start: usize, newline: usize, form: LineForm) -> bool {
+        let is_header = form.header && start == 0;
+        let is_comment = start < newline && chunk.get(start).copied() == form.comment;
+        if is_header || is_comment {
+            self.skipped.push(self.count + self.malformed.len());
+        }
+        is_header || is_comment
+    }
+
+    /// The number of lines that are no records.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.skipped.len()
+    }
+
+    /// Moves rejects, whose lines count records alone, to the lines that they are in.
+    pub(crate) fn count_skipped(&self, rejects: &mut [Reject]) {
+        let mut skipped = self.skipped.iter().peekable();
+        let mut before = 0;
+        for reject in rejects {
+            let record = reject.line();
+            while skipped.next_if(|at| **at <= record).is_some() {
+                before += 1;
+            }
+            reject.move_to_line(record + before);
+        }
     }
 
     /// Adds a record of the wrong shape; not inlined, because most chunks have none.
@@ -314,6 +392,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_are_no_records_are_counted_apart() {
+        let csv = Csv {
+            header: true,
+            separator: b';',
+            comment: Some(b'#'),
+        };
+        let chunk = b"a;b\n1;2\n# no; row\n#\n3\n4;,\n";
+        let mut records = Records::default();
+        records.split(chunk, 2, LineForm::of(csv, LineEnding::Lf, true));
+        assert_eq!((records.len(), records.skipped()), (2, 3));
+        assert_eq!(fields(chunk, &records, 1), [&b"4"[..], b","]);
+        let mut malformed = records.malformed().to_vec();
+        assert_eq!(malformed[0].line(), 1);
+        records.count_skipped(&mut malformed);
+        assert_eq!(malformed[0].line(), 4);
+    }
+
+    #[test]
     fn the_first_record_can_be_refused() {
         let chunk = b"a,b\nc,d\n\n";
         let mut records = Records::default();
@@ -343,7 +439,7 @@ mod tests {
     fn malformed_rows_are_those_of_the_lines() {
         let chunk = b"\n\r\na\na,b\r\na\r\n";
         let lines: Vec<&[u8]> = chunk.split_inclusive(|&byte| byte == b'\n').collect();
-        let malformed = |ending| {
+        let malformed = |ending: LineEnding| {
             let mut records = Records::default();
             records.split(chunk, 2, ending);
             let mut rejects = Vec::new();
@@ -395,7 +491,12 @@ mod tests {
     fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
         let (mut split, mut plain) = (Records::default(), Records::default());
         plain.begin(3);
-        plain.split_blocks(chunk, ending, masks::plain, masks::positions);
+        plain.split_blocks(
+            chunk,
+            ending.into(),
+            |block| masks::plain(block, b','),
+            masks::positions,
+        );
         split.split(chunk, 3, ending);
         prop_assert_eq!(split.count, plain.count);
         prop_assert_eq!(split.offsets.all(), plain.offsets.all());

@@ -23,7 +23,7 @@ use tracelake_schema::Table;
 pub const MOST_BYTES: u64 = 256 << 20;
 
 /// The most bytes one part takes in a manifest or a journal, apart from its three paths.
-const PART_BYTES: u64 = 1_050;
+const PART_BYTES: u64 = 1_200;
 
 /// The directory of the rejects files, relative to the lake.
 pub const REJECTS: &str = "_tracelake/rejects";
@@ -109,7 +109,9 @@ impl TableFacts {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
         let cut = self.parts.iter().find_map(|part| part.of);
         let parts = cut.unwrap_or_else(|| table.parts_in(self.cell()));
-        !numbers.is_empty() && numbers.into_iter().eq(0..parts)
+        let first = table.naming.first;
+        let whole = first..first.saturating_add(parts);
+        !numbers.is_empty() && numbers.into_iter().eq(whole)
     }
 
     /// How many more rows were read than published, negative if some are missing. `None` without a
@@ -151,6 +153,12 @@ pub struct PartFacts {
     pub rows_rejected: u64,
     /// Values that were mapped to a sentinel because the file spells it in another way.
     pub sentinels_mapped: u64,
+    /// Whether its first line was accepted as a header: 1 if it was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub headers_accepted: u64,
+    /// Integers that were accepted although they are spelled `5.0`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub integral_floats_accepted: u64,
     /// The smallest value of the table's time column, sentinels included.
     pub time_min: Option<i64>,
     /// The largest value of the table's time column, sentinels included.
@@ -179,6 +187,8 @@ impl PartFacts {
             rows_out: 0,
             rows_rejected: 0,
             sentinels_mapped: 0,
+            headers_accepted: 0,
+            integral_floats_accepted: 0,
             time_min: None,
             time_max: None,
             rows_not_derived: None,
@@ -206,6 +216,11 @@ impl PartFacts {
             u64::MAX
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One file.

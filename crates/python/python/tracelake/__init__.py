@@ -218,14 +218,16 @@ def verify(
     return _results.verification(found)
 
 
-def inspect(path: StrPath) -> Inventory:
+def inspect(path: StrPath, trace: str | None = None) -> Inventory:
     """What is in a lake or in a source: tables, parts, rows, bytes, time range.
+
+    ``trace`` is the name of the source's trace, or the path of its description; by default it is recognised.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> tracelake.inspect("trace").what
     'source'
     """
-    return _results.inventory(_tracelake.inspect_path(_path("path", path)))
+    return _results.inventory(_tracelake.inspect_path(_path("path", path), _options.optional_text("trace", trace)))
 
 
 def release(

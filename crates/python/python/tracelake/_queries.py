@@ -70,7 +70,7 @@ class Lake:
         self.manifest = _of_cell(self.manifest, self.cell)
         if self.manifest.options.get("format") == "arrow":
             raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
-        self.inventory = _results.inventory(_tracelake.inspect_path(path))
+        self.inventory = _results.inventory(_tracelake.inspect_path(path, None))
         self.said = described(_schema.trace_key(self.manifest.trace, self.manifest.description))
         #: Whether anybody may have written the queries: the lake has a description of its own.
         self.is_foreign = said.get("description") is not None

@@ -40,7 +40,7 @@ class Reader:
     def schema(self) -> _schema.TableSchema:
         """The columns with types, units and meanings; any Arrow library takes it."""
         if self._trace is None or self._table is None:
-            found = inventory(_tracelake.inspect_path(self._path))
+            found = inventory(_tracelake.inspect_path(self._path, self._trace))
             self._trace = self._trace or found.trace
             self._table = self._table or found.tables[0].name
         return _schema.trace_schema(self._trace, self._table).tables[0]

@@ -49,6 +49,10 @@ class PartFacts:
     left_out: int | None = None
     #: The cell, in a lake that is partitioned by cell.
     cell: str | None = None
+    #: 1 if its first line was accepted as a header.
+    headers_accepted: int = 0
+    #: Integers that were accepted although they are spelled ``5.0``.
+    integral_floats_accepted: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

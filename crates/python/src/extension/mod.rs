@@ -172,9 +172,10 @@ fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
 
 /// The contents of a lake or a source, as JSON.
 #[pyfunction]
-fn inspect_path(py: Python<'_>, path: OsString) -> PyResult<String> {
+fn inspect_path(py: Python<'_>, path: OsString, trace: Option<&str>) -> PyResult<String> {
+    let trace = trace.map(|name| schema::find_trace(py, name)).transpose()?;
     work(py, None, Interrupted::Leave, move |_| {
-        let inventory = inspect::inspect(Location::parse(&path)?)?;
+        let inventory = inspect::inspect_as(Location::parse(&path)?, trace)?;
         serde_json::to_string(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     })

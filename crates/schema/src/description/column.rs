@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::fault::{Result, Within, ensure};
+use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
-use super::words::{identifier, kind, leak, obfuscation, prose, snake_case, unique, word};
-use crate::{Code, Column, Kind, Range, Sentinel};
+use super::words::{identifier, kind, leak, obfuscation, prose, unique, word};
+use crate::{Code, Column, Kind, Range, Sentinel, Spelling};
+
+/// The most columns of a table.
+const MOST_COLUMNS: usize = 2_000;
 
 /// The lists that columns share by name.
 pub(super) struct Shared {
@@ -39,6 +43,21 @@ impl Shared {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
+        let is_special = |column: &&ColumnSpec| {
+            column.kind == "date-time" || column.integral_floats || column.capture.is_some()
+        };
+        if let Some(special) = table.column.iter().find(is_special) {
+            ensure!(
+                flat,
+                "{}: date-times, integral_floats and captures are for syntax = \"csv\"",
+                special.name
+            );
+        }
+        let nulls = nulls(table.csv.as_ref())?;
+        ensure!(
+            table.column.len() <= MOST_COLUMNS,
+            "column: a table has at most {MOST_COLUMNS} columns"
+        );
         // The lake adds the cell and the number of the part as further columns.
         let partition = ["cell", "file_number"].into_iter();
         unique(
@@ -55,18 +74,24 @@ impl Shared {
         )?;
         let mut columns = Vec::new();
         for column in &table.column {
-            columns.push(self.column(column, traces).within_named(&column.name)?);
+            let mut read = self.column(column, traces).within_named(&column.name)?;
+            let capture = capture(column, table, read.kind).within_named(&column.name)?;
+            read.spelling = Spelling {
+                nulls,
+                integral_floats: column.integral_floats,
+                capture,
+            };
+            columns.push(read);
         }
         Ok(columns.leak())
     }
 
     fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
-        let snake = snake_case(&column.content);
+        let kind = kind(&column.kind, column.zone.as_deref())?;
         ensure!(
-            *column.name == *snake || column.content.is_empty(),
-            "the name must be {snake}, the snake case of the content"
+            !column.integral_floats || kind == Kind::Integer,
+            "only a column of kind integer has integral_floats"
         );
-        let kind = kind(&column.kind)?;
         let codes = listed("codes", &self.codes, column.codes.as_ref())?;
         ensure!(
             (kind == Kind::Code) != codes.is_empty(),
@@ -140,6 +165,7 @@ impl Shared {
             ranges,
             invalid: column.invalid.clone().leak(),
             doc: prose(&column.doc)?,
+            spelling: Spelling::PLAIN,
             synthetic: leak(&column.synthetic),
             empty: column.empty,
         })
@@ -167,6 +193,34 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The capture of the file's name that a column names.
+fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<&'static str>> {
+    let Some(name) = &column.capture else {
+        return Ok(None);
+    };
+    let is_known = match &name[..] {
+        "n" | "total" => table
+            .names
+            .iter()
+            .all(|one| one.contains(&format!("{{{name}}}"))),
+        _ => table.captures.contains_key(name),
+    };
+    ensure!(
+        is_known,
+        "capture: {{{name}}} is not a capture of the table's names"
+    );
+    ensure!(
+        matches!(kind, Kind::Text | Kind::Integer),
+        "capture: only a column of kind text or integer can be one"
+    );
+    let mut values = table.captures.get(name).into_iter().flatten();
+    ensure!(
+        kind == Kind::Text || values.all(|value| value.parse::<i64>().is_ok()),
+        "capture: not all values of {{{name}}} are integers"
+    );
+    Ok(Some(leak(name)))
 }
 
 /// Whether a column, or anything nested in it, is mandatory.

@@ -193,8 +193,17 @@ pub(super) struct TableSpec {
     pub(super) summary: String,
     #[serde(default)]
     pub(super) files: FilesSpec,
+    /// Patterns of the names of its files.
+    #[serde(default)]
+    pub(super) names: Vec<String>,
+    /// The number of the first part.
+    pub(super) first: Option<u32>,
+    /// The values of captures in the names.
+    #[serde(default)]
+    pub(super) captures: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub(super) syntax: SyntaxSpec,
+    pub(super) csv: Option<CsvSpec>,
     /// 0 where it is not known.
     #[serde(default)]
     pub(super) parts: u32,
@@ -209,11 +218,23 @@ pub(super) struct TableSpec {
     pub(super) primary_key: Vec<String>,
     #[serde(default)]
     pub(super) references: Vec<ReferenceSpec>,
-    /// The name of the integer column by which rows are placed in time.
+    /// The name of the column by which rows are placed in time.
     pub(super) time: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,
     pub(super) column: Vec<ColumnSpec>,
+}
+
+/// [`crate::Csv`], and the spellings of NULL.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CsvSpec {
+    #[serde(default)]
+    pub(super) header: bool,
+    pub(super) separator: Option<String>,
+    pub(super) comment: Option<String>,
+    #[serde(default)]
+    pub(super) null: Vec<String>,
 }
 
 /// [`crate::Reference`].
@@ -243,6 +264,7 @@ pub(super) enum FilesSpec {
     #[default]
     Parts,
     Shards,
+    Named,
     Whole,
     Derived,
 }
@@ -278,6 +300,13 @@ pub(super) struct ColumnSpec {
     #[serde(default)]
     pub(super) mandatory: bool,
     pub(super) unit: Option<String>,
+    /// Of a date-time: `published` or `none`.
+    pub(super) zone: Option<String>,
+    /// Whether `5.0` is an integer.
+    #[serde(default)]
+    pub(super) integral_floats: bool,
+    /// The capture of the file's name that is the value.
+    pub(super) capture: Option<String>,
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,

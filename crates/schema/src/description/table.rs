@@ -1,6 +1,7 @@
 //! The tables of a version.
 
 use super::fault::{Fault, Result, Within, bail, ensure};
+use super::files::{self, csv};
 use super::spec::{FilesSpec, PublishedSpec, ShardsSpec, SyntaxSpec, TableSpec};
 use super::words::{confidence, identifier, leak, prose, unique};
 use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
@@ -21,6 +22,7 @@ impl Version<'_> {
     }
 
     fn unnamed_table(&self, spec: &TableSpec, columns: &'static [Column]) -> Result<Table> {
+        let naming = files::naming(spec)?;
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
             name: identifier(&spec.name)?,
@@ -30,6 +32,7 @@ impl Version<'_> {
             files: match spec.files {
                 FilesSpec::Parts => Files::Parts,
                 FilesSpec::Shards => Files::Shards,
+                FilesSpec::Named => Files::Named,
                 FilesSpec::Whole => Files::Whole,
                 FilesSpec::Derived => Files::Derived,
             },
@@ -38,7 +41,12 @@ impl Version<'_> {
                 SyntaxSpec::QuotedCsv => Syntax::QuotedCsv,
                 SyntaxSpec::Json => Syntax::Json,
             },
-            parts: spec.parts,
+            naming,
+            csv: csv(spec)?,
+            parts: match (spec.parts, naming.count()) {
+                (0, Some(count)) if matches!(spec.files, FilesSpec::Named) => count,
+                (parts, _) => parts,
+            },
             published: published.within("published")?,
             shards: shards(&spec.shards, self.cells).within("shards")?,
             required: spec
@@ -63,13 +71,19 @@ fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
     };
     let index = columns
         .iter()
-        .position(|column| column.name == name && column.kind == Kind::Integer);
+        .position(|column| column.name == name && is_time(column));
     ensure!(
         index.is_some(),
-        "{}: time names {name}, which is not an integer column",
+        "{}: time names {name}, which is not an integer, float or date-time column of its files",
         table.name
     );
     Ok(index)
+}
+
+/// Whether a column can place rows in time.
+fn is_time(column: &Column) -> bool {
+    let is_kind = matches!(column.kind, Kind::Integer | Kind::Float | Kind::DateTime(_));
+    is_kind && column.spelling.capture.is_none()
 }
 
 /// Names that have to be columns of a table.
@@ -143,6 +157,8 @@ fn published(spec: &PublishedSpec) -> Result<Published> {
 /// The order of the fields in a version's files: that of the columns, without the absent ones.
 fn fields(table: &TableSpec, trace: &str) -> &'static [usize] {
     let columns = table.column.iter().enumerate();
-    let present = columns.filter(|(_, column)| !column.absent_in.iter().any(|name| name == trace));
+    let present = columns.filter(|(_, column)| {
+        column.capture.is_none() && !column.absent_in.iter().any(|name| name == trace)
+    });
     present.map(|(index, _)| index).collect::<Vec<_>>().leak()
 }

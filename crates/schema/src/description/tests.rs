@@ -158,11 +158,6 @@ fn slips_are_refused_with_their_place() {
         "BEFORE: also = \"12\" must be",
     );
     refuses(
-        "content = \"time\"",
-        "content = \"a time\"",
-        "days: time: the name must be a_time",
-    );
-    refuses(
         "confidence = \"measured\"",
         "confidence = \"sure\"",
         "days: published: confidence \"sure\" is not one of",
@@ -241,7 +236,7 @@ fn a_mistake_has_its_line_its_key_and_what_is_expected() {
         (
             "kind = \"code\"",
             "kind = \"cod\"",
-            "line 52: days: mood: kind \"cod\" is not one of integer, float, boolean, text, code, struct, list",
+            "line 52: days: mood: kind \"cod\" is not one of integer, float, boolean, text, code, date-time, struct, list",
         ),
         (
             "parts = 1",
@@ -251,7 +246,7 @@ fn a_mistake_has_its_line_its_key_and_what_is_expected() {
         (
             "parts = 1",
             "files = \"moon\"",
-            "line 29: `files = \"moon\"`: unknown variant `moon`, expected one of `parts`, `shards`, `whole`, `derived`",
+            "line 29: `files = \"moon\"`: unknown variant `moon`, expected one of `parts`, `shards`, `named`, `whole`, `derived`",
         ),
         (
             "name = \"small-1\"",

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::fault::{Result, bail, ensure};
-use crate::{Confidence, Kind, Obfuscation, Rule};
+use crate::{Confidence, Kind, Obfuscation, Rule, Zone};
 
 /// The most letters of a name that becomes part of a path or a query.
 const MAX_NAME: usize = 100;
@@ -17,16 +17,30 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
     Ok(())
 }
 
-pub(super) fn kind(name: &str) -> Result<Kind> {
+pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
+    ensure!(
+        (name == "date-time") == zone.is_some(),
+        "a column of kind date-time, and no other, has a zone: published or none"
+    );
     Ok(match name {
         "integer" => Kind::Integer,
         "float" => Kind::Float,
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
+        "date-time" => Kind::DateTime(match zone {
+            Some("published") => Zone::Published,
+            Some("none") => Zone::None,
+            _ => bail!(
+                "zone {:?} is not published or none",
+                zone.unwrap_or_default()
+            ),
+        }),
         "struct" => Kind::Struct,
         "list" => Kind::List,
-        _ => bail!("kind {name:?} is not one of integer, float, boolean, text, code, struct, list"),
+        _ => bail!(
+            "kind {name:?} is not one of integer, float, boolean, text, code, date-time, struct, list"
+        ),
     })
 }
 
@@ -60,8 +74,14 @@ pub(super) fn confidence(name: &str) -> Result<Confidence> {
     })
 }
 
-/// "disk I/O time" becomes `disk_io_time`: a slash joins, everything else parts two words.
-pub(super) fn snake_case(content: &str) -> String {
+/// The name that a column has by convention: "disk I/O time" becomes `disk_io_time`; a slash joins, everything else
+/// parts two words.
+///
+/// ```
+/// assert_eq!(tracelake_schema::description::snake_case("CPU cores (%)"), "cpu_cores");
+/// ```
+#[must_use]
+pub fn snake_case(content: &str) -> String {
     let joined = content.replace('/', "").to_lowercase();
     let words = joined.split(|letter: char| !letter.is_ascii_alphanumeric());
     words

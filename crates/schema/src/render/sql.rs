@@ -2,7 +2,7 @@
 //! SQL keywords.
 
 use super::{asked, partitions, remark};
-use crate::{Column, Kind, Table, Trace};
+use crate::{Column, Kind, Table, Trace, Zone};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///
@@ -344,6 +344,8 @@ fn spark_type(column: &Column) -> String {
         Kind::Boolean => "BOOLEAN".to_owned(),
         Kind::Text => "STRING".to_owned(),
         Kind::Code => "INT".to_owned(),
+        Kind::DateTime(Zone::Published) => "TIMESTAMP".to_owned(),
+        Kind::DateTime(Zone::None) => "TIMESTAMP_NTZ".to_owned(),
         Kind::Struct => {
             let field =
                 |field: &Column| format!("{}: {}", backquoted(field.name), spark_type(field));
@@ -403,11 +405,14 @@ mod tests {
             ranges: &[],
             invalid: &[],
             doc: r"The user's \name.",
+            spelling: crate::Spelling::PLAIN,
             synthetic: "",
             empty: 0.0,
         }],
         fields: &[0],
         files: Files::Parts,
+        naming: crate::Naming::NONE,
+        csv: crate::Csv::PLAIN,
         syntax: Syntax::Csv,
         parts: 1,
         published: None,
@@ -499,6 +504,8 @@ mod tests {
         );
         let whole = Table {
             files: Files::Whole,
+            naming: crate::Naming::NONE,
+            csv: crate::Csv::PLAIN,
             ..TABLE
         };
         assert!(!duckdb(&trace, Some(&whole)).contains("cell"));

@@ -38,6 +38,7 @@ const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Co
         ranges: &[],
         invalid: &[],
         doc: "",
+        spelling: tracelake_schema::Spelling::PLAIN,
         synthetic: "",
         empty: 0.0,
     }
@@ -71,6 +72,8 @@ static JSON: Table = Table {
     ],
     fields: &[0, 1, 2, 3, 4],
     files: Files::Whole,
+    naming: tracelake_schema::Naming::NONE,
+    csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Json,
     parts: 0,
     published: None,
@@ -277,6 +280,7 @@ fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool 
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
     match column.kind {
+        Kind::DateTime(_) => false,
         Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
         Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
         Kind::Float => text.parse() == Ok(array.as_primitive::<Float64Type>().value(row)),

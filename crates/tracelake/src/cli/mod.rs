@@ -238,6 +238,9 @@ pub(crate) struct InspectArgs {
     /// A lake or a source
     #[arg(value_name = "OUT|SRC")]
     pub(crate) path: PathBuf,
+    /// Trace of a source: a name, or a description such as ./my-trace.toml [default: recognised]
+    #[arg(long, value_name = "NAME|FILE", value_parser = trace)]
+    trace: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -250,7 +253,8 @@ Examples:
   tracelake schema
   tracelake schema {0} job_events
   tracelake schema {0} --as duckdb > views.sql
-  tracelake schema {0} --as checks > checks.sql", example_name()))]
+  tracelake schema {0} --as checks > checks.sql
+  tracelake schema --new sample.csv > my-trace.toml", example_name()))]
 pub(crate) struct SchemaArgs {
     #[arg(value_name = "TRACE", value_parser = trace, help = format!(
         "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml [default: a list of \
@@ -261,6 +265,9 @@ pub(crate) struct SchemaArgs {
     /// One of its tables [default: all]
     #[arg(value_name = "TABLE", value_parser = name)]
     table: Option<String>,
+    /// Draft the description of a new trace from a CSV file with rows of one of its tables
+    #[arg(long, value_name = "SAMPLE", conflicts_with_all = ["trace", "table", "form"])]
+    pub(crate) new: Option<PathBuf>,
     /// Format: text, json, markdown, SQL for duckdb or spark, or checks of the rows for duckdb
     #[arg(
         long = "as",
@@ -402,6 +409,13 @@ impl ConvertArgs {
             .hint("use a new prefix"));
         }
         Ok(out)
+    }
+}
+
+impl InspectArgs {
+    /// The trace of the source, if it is named.
+    pub(crate) fn trace(&self) -> Result<Option<&'static Trace>> {
+        self.trace.as_deref().map(given_trace).transpose()
     }
 }
 

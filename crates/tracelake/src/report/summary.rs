@@ -66,6 +66,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
     } else if reporter.is_for_people() {
         say(&table_of_tables(manifest));
         say_mapped(manifest);
+        say_accepted(manifest);
         say_rows_not_derived(manifest);
         say_rejected(manifest);
         if let Some(trace) = trace {
@@ -121,6 +122,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
         say_missing(plan, manifest);
     }
     say_mapped(manifest);
+    say_accepted(manifest);
     say_rows_not_derived(manifest);
     say_rejected(manifest);
     if *is_committed {
@@ -244,6 +246,24 @@ fn say_mapped(manifest: &Manifest) {
         say(&format!(
             "mapped to their sentinel: {}",
             several(mapped, "out-of-range time")
+        ));
+    }
+}
+
+/// Says what was accepted although it isn't as published.
+fn say_accepted(manifest: &Manifest) {
+    let headers = total(manifest.parts().map(|(_, part)| part.headers_accepted));
+    if headers > 0 {
+        say(&format!("accepted: {}", several(headers, "header")));
+    }
+    let floats = manifest
+        .parts()
+        .map(|(_, part)| part.integral_floats_accepted);
+    let floats = total(floats);
+    if floats > 0 {
+        say(&format!(
+            "accepted: {} spelled as floats",
+            several(floats, "integer")
         ));
     }
 }

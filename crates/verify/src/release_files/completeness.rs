@@ -107,7 +107,7 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         let published = table.published_in(cell).filter(|_| is_published);
         let known = table.parts_in(cell);
         let total = total(table, &parts, Some(known).filter(|_| is_published));
-        let missing = missing(&parts, total);
+        let missing = missing(&parts, table.naming.first, total);
         let rows_in = parts.iter().map(|part| part.rows_in);
         let read = rows_in.fold(0, u64::saturating_add);
         let gap = match published {
@@ -163,15 +163,16 @@ fn total_in_name(path: &str) -> Option<u32> {
     end.split_once('.')?.0.parse().ok()
 }
 
-/// The file numbers below `total` that no part has.
-fn missing(parts: &[&PartFacts], total: u32) -> Vec<(u32, u32)> {
+/// The file numbers of `total` parts from `first` on that no part has.
+fn missing(parts: &[&PartFacts], first: u32, total: u32) -> Vec<(u32, u32)> {
     let numbers: BTreeSet<u32> = parts.iter().map(|part| part.file_number).collect();
     let mut missing = Vec::new();
-    let mut next = 0;
+    let mut next = first;
+    let end = first.saturating_add(total);
     for number in numbers
         .into_iter()
-        .filter(|number| *number < total)
-        .chain([total])
+        .filter(|number| *number < end)
+        .chain([end])
     {
         if number > next {
             missing.push((next, number - 1));

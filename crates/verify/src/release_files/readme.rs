@@ -163,6 +163,24 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
             words::several(mapped, "time") + if mapped == 1 { " is" } else { " are" }
         );
     }
+    let total = |count: fn(&PartFacts) -> u64| {
+        let counts = lake.manifest.parts().map(|(_, part)| count(part));
+        counts.fold(0, u64::saturating_add)
+    };
+    let headers = total(|part| part.headers_accepted);
+    if headers > 0 {
+        text += &format!(
+            "\n{} with a header, which was skipped: not as published.\n",
+            words::several(headers, "source file") + " began"
+        );
+    }
+    let floats = total(|part| part.integral_floats_accepted);
+    if floats > 0 {
+        text += &format!(
+            "\n{} spelled as a float, such as `5.0`, in the source files: not as published.\n",
+            words::several(floats, "integer") + if floats == 1 { " was" } else { " were" }
+        );
+    }
     text
 }
 

@@ -66,6 +66,8 @@ static TABLE: Table = Table {
     ],
     fields: &[0, 1, 2, 3, 4, 5],
     files: Files::Parts,
+    naming: tracelake_schema::Naming::NONE,
+    csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Csv,
     ..cell::tests::TABLE
 };

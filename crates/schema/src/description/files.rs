@@ -1,0 +1,219 @@
+//! How a description says which files are a table's, and how their lines are written.
+
+use std::collections::BTreeMap;
+
+use super::fault::{Result, Within, bail, ensure};
+use super::spec::{CsvSpec, FilesSpec, SyntaxSpec, TableSpec};
+use super::words::{identifier, leak, unique};
+use crate::naming::Piece;
+use crate::{Capture, Csv, NamePattern, Naming};
+
+/// The most patterns of a table, and values of a capture.
+const MOST_NAMES: usize = 1_000;
+
+/// The most captures of a pattern beside `{n}` and `{total}`.
+const MOST_CAPTURES: usize = 2;
+
+/// The most letters of the name of a file.
+const MOST_LETTERS: usize = 255;
+
+/// The names of a table's files.
+pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
+    let is_named = matches!(spec.files, FilesSpec::Named);
+    let is_whole = matches!(spec.files, FilesSpec::Whole);
+    ensure!(
+        is_named || spec.captures.is_empty() && spec.first.is_none(),
+        "captures and first are for files = \"named\""
+    );
+    ensure!(
+        !is_named || !spec.names.is_empty(),
+        "files = \"named\" needs names, such as names = [\"readings-{{n}}.csv.gz\"]"
+    );
+    ensure!(
+        is_named || is_whole || spec.names.is_empty(),
+        "names are for files = \"named\" or \"whole\""
+    );
+    let captures = captures(&spec.captures).within("captures")?;
+    ensure!(
+        spec.names.len() <= MOST_NAMES,
+        "names: a table has at most {MOST_NAMES}"
+    );
+    unique("name", spec.names.iter().map(String::as_str)).within("names")?;
+    let patterns = spec.names.iter().map(|name| pattern(name, captures));
+    let patterns = patterns.collect::<Result<Vec<_>>>().within("names")?;
+    let is_plain = |pattern: &NamePattern| matches!(pattern.pieces, [Piece::Text(_)]);
+    ensure!(
+        !is_whole || patterns.iter().all(is_plain),
+        "names: those of a table in one file have no braces"
+    );
+    let mixed = patterns.iter().any(is_plain) && !patterns.iter().all(is_plain);
+    ensure!(
+        !mixed,
+        "names: either all of them have captures, or none has"
+    );
+    let has_number = |pattern: &NamePattern| pattern.pieces.contains(&Piece::Number);
+    let numbered = patterns
+        .iter()
+        .filter(|pattern| has_number(pattern))
+        .count();
+    ensure!(
+        numbered == 0 || numbered == patterns.len(),
+        "names: either all of them have {{n}}, or none has"
+    );
+    for (index, capture) in captures.iter().enumerate() {
+        let is_used = patterns
+            .iter()
+            .any(|pattern| pattern.pieces.contains(&Piece::Capture(index)));
+        ensure!(is_used, "captures: no name has {{{}}}", capture.name);
+    }
+    Ok(Naming {
+        patterns: patterns.leak(),
+        captures,
+        first: spec.first.unwrap_or(0),
+    })
+}
+
+fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> {
+    let captures = spec.iter().map(|(name, values)| {
+        ensure!(
+            name != "n" && name != "total",
+            "{{{name}}} stands for digits and has no list"
+        );
+        ensure!(
+            !values.is_empty() && values.len() <= MOST_NAMES,
+            "{name}: a capture has 1 to {MOST_NAMES} values"
+        );
+        unique("value", values.iter().map(String::as_str)).within(name)?;
+        for value in values {
+            let plain = |letter: char| !letter.is_control() && letter != '/';
+            ensure!(
+                !value.is_empty() && value.len() <= MOST_LETTERS && value.chars().all(plain),
+                "{name}: {value:?} can't be a piece of a file name"
+            );
+        }
+        let values = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
+        Ok(Capture {
+            name: identifier(name)?,
+            values: values.leak(),
+        })
+    });
+    Ok(captures.collect::<Result<Vec<_>>>()?.leak())
+}
+
+/// Reads a pattern.
+fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
+    let plain = |letter: char| !letter.is_control() && letter != '/' && letter != '\\';
+    ensure!(
+        !text.is_empty()
+            && text.len() <= MOST_LETTERS
+            && text.chars().all(plain)
+            && !text.starts_with('.'),
+        "{text:?} is not the name of a file: it has no slash, and no point at its start"
+    );
+    let text = leak(text);
+    let mut rest = text.strip_suffix(".gz").unwrap_or(text);
+    let mut pieces: Vec<Piece> = Vec::new();
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else {
+            bail!("{text:?}: a brace isn't closed");
+        };
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        let piece = match name {
+            "n" => Piece::Number,
+            "total" => Piece::Total,
+            _ => match captures.iter().position(|capture| capture.name == name) {
+                Some(index) => Piece::Capture(index),
+                None => {
+                    bail!("{text:?}: {{{name}}} is not {{n}}, {{total}} or one of [table.captures]")
+                }
+            },
+        };
+        ensure!(
+            !pieces.contains(&piece),
+            "{text:?}: {{{name}}} is in the name twice"
+        );
+        ensure!(
+            !matches!(
+                (pieces.last(), piece),
+                (
+                    Some(Piece::Number | Piece::Total),
+                    Piece::Number | Piece::Total
+                )
+            ),
+            "{text:?}: two numbers need a text between them"
+        );
+        pieces.push(piece);
+        rest = after;
+    }
+    ensure!(!rest.contains('}'), "{text:?}: a brace isn't opened");
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    let others = pieces
+        .iter()
+        .filter(|piece| matches!(piece, Piece::Capture(_)))
+        .count();
+    ensure!(
+        others <= MOST_CAPTURES,
+        "{text:?}: at most {MOST_CAPTURES} captures beside {{n}} and {{total}}"
+    );
+    ensure!(
+        pieces.contains(&Piece::Number) || !pieces.contains(&Piece::Total),
+        "{text:?}: {{total}} needs {{n}}"
+    );
+    Ok(NamePattern {
+        text,
+        pieces: pieces.leak(),
+    })
+}
+
+/// The details of plain CSV.
+pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
+    let Some(csv) = &spec.csv else {
+        return Ok(Csv::PLAIN);
+    };
+    ensure!(
+        matches!(spec.syntax, SyntaxSpec::Csv),
+        "csv: only for syntax = \"csv\""
+    );
+    let separator = match csv.separator.as_deref() {
+        None => b',',
+        Some(text) => one_byte("separator", text)?,
+    };
+    let comment = csv.comment.as_deref();
+    let comment = comment.map(|text| one_byte("comment", text)).transpose()?;
+    Ok(Csv {
+        header: csv.header,
+        separator,
+        comment,
+    })
+}
+
+/// One ASCII character that can't be mistaken for another part of a row.
+fn one_byte(key: &str, text: &str) -> Result<u8> {
+    let printable = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
+    match *text.as_bytes() {
+        [byte] if printable(byte) && !byte.is_ascii_alphanumeric() && !b"\"-+.".contains(&byte) => {
+            Ok(byte)
+        }
+        _ => bail!(
+            "csv: {key} {text:?} is not one ASCII character that is no letter, digit, quote, sign or point, such as \
+             \";\" or \"\\t\""
+        ),
+    }
+}
+
+/// The spellings of NULL beside the empty field.
+pub(super) fn nulls(csv: Option<&CsvSpec>) -> Result<&'static [&'static str]> {
+    let spelled = csv.map_or(&[][..], |csv| &csv.null);
+    ensure!(
+        spelled.len() <= MOST_CAPTURES * 8,
+        "csv: null has at most {} spellings",
+        MOST_CAPTURES * 8
+    );
+    unique("spelling", spelled.iter().map(String::as_str)).within("csv: null")?;
+    let spelled = spelled.iter().filter(|text| !text.is_empty());
+    Ok(spelled.map(|text| leak(text)).collect::<Vec<_>>().leak())
+}

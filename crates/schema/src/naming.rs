@@ -1,0 +1,343 @@
+//! The names of files as patterns: `readings-{n}-of-{total}.csv.gz`.
+
+use crate::Table;
+
+/// The names of a table's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Naming {
+    /// The patterns; a file is of the table if one of them fits its name.
+    pub patterns: &'static [NamePattern],
+    /// The captures beside `{n}` and `{total}`.
+    pub captures: &'static [Capture],
+    /// The number of the first part.
+    pub first: u32,
+}
+
+impl Naming {
+    /// No names but those that [`crate::Files`] says.
+    pub const NONE: Self = Self {
+        patterns: &[],
+        captures: &[],
+        first: 0,
+    };
+}
+
+/// A part of names with a few known values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capture {
+    /// Its name, such as `variant`.
+    pub name: &'static str,
+    /// Its values. Where names have no number, the place of its value in this list numbers the file.
+    pub values: &'static [&'static str],
+}
+
+/// A pattern of file names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamePattern {
+    /// The pattern as it was written.
+    pub text: &'static str,
+    /// Its pieces, without an ending `.gz`.
+    pub(crate) pieces: &'static [Piece],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(&'static str),
+    /// Digits: the number of the part.
+    Number,
+    /// Digits: how many parts there are.
+    Total,
+    /// One of the values of the capture with this index.
+    Capture(usize),
+}
+
+/// The name of a file, taken apart by a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The number of the part.
+    pub number: u32,
+    /// How many parts there are, if names say it.
+    pub total: Option<u32>,
+    /// The values of the captures, in the order of [`Naming::captures`]; `None` for one that isn't in the pattern.
+    pub values: Vec<Option<&'static str>>,
+}
+
+/// The most digits of a number in a name.
+const MOST_DIGITS: usize = 9;
+
+/// What was found of a name so far.
+#[derive(Clone, Default)]
+struct Reading {
+    number: Option<u32>,
+    total: Option<u32>,
+    /// Capture and place of the value in its list.
+    values: Vec<(usize, usize)>,
+}
+
+impl Naming {
+    /// The number of files, if the patterns say it.
+    #[must_use]
+    pub fn count(&self) -> Option<u32> {
+        let pattern = self.patterns.first()?;
+        if pattern.pieces.contains(&Piece::Number) {
+            return None;
+        }
+        let captures = pattern.pieces.iter().filter_map(|piece| match piece {
+            Piece::Capture(index) => self.captures.get(*index),
+            _ => None,
+        });
+        let counts: Vec<usize> = captures.map(|capture| capture.values.len()).collect();
+        let count = match &counts[..] {
+            [] => self.patterns.len(),
+            counts => counts.iter().product(),
+        };
+        u32::try_from(count).ok()
+    }
+
+    /// The name of a part, counted from 0, of `parts`, by the first pattern; among plain names, the one at this place.
+    #[must_use]
+    pub fn name_of(&self, part: u32, parts: u32) -> Option<String> {
+        let place = usize::try_from(part).ok()?;
+        let first = self.patterns.first()?;
+        let is_plain = matches!(first.pieces, [Piece::Text(_)]);
+        let pattern = if is_plain {
+            self.patterns.get(place)?
+        } else {
+            first
+        };
+        let mut name = String::new();
+        for piece in pattern.pieces {
+            match piece {
+                Piece::Text(text) => name.push_str(text),
+                Piece::Number => name.push_str(&self.first.saturating_add(part).to_string()),
+                Piece::Total => name.push_str(&parts.to_string()),
+                Piece::Capture(index) => {
+                    let values = self.captures.get(*index)?.values;
+                    name.push_str(values.get(place % values.len())?);
+                }
+            }
+        }
+        Some(if pattern.text.ends_with(".gz") {
+            name + ".gz"
+        } else {
+            name
+        })
+    }
+
+    /// The ways in which a name can be taken apart, at most two: with two, it is ambiguous.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::Naming;
+    ///
+    /// assert!(Naming::NONE.claims("jobs.csv").is_empty());
+    /// ```
+    #[must_use]
+    pub fn claims(&self, name: &str) -> Vec<Claim> {
+        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let mut claims: Vec<Claim> = Vec::new();
+        for (place, pattern) in self.patterns.iter().enumerate() {
+            let mut readings = Vec::new();
+            self.read(pattern.pieces, name, Reading::default(), &mut readings);
+            for reading in readings {
+                let claim = self.claim(place, &reading);
+                if !claims.contains(&claim) {
+                    claims.push(claim);
+                }
+            }
+        }
+        claims.truncate(2);
+        claims
+    }
+
+    /// Adds the ways in which pieces fit a text, at most two in all.
+    fn read(&self, pieces: &[Piece], text: &str, reading: Reading, found: &mut Vec<Reading>) {
+        let Some((piece, pieces)) = pieces.split_first() else {
+            if text.is_empty() && found.len() < 2 {
+                found.push(reading);
+            }
+            return;
+        };
+        if found.len() >= 2 {
+            return;
+        }
+        match *piece {
+            Piece::Text(expected) => {
+                if let Some(rest) = text.strip_prefix(expected) {
+                    self.read(pieces, rest, reading, found);
+                }
+            }
+            Piece::Number | Piece::Total => {
+                let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+                // A number ends where its digits end: `{n}0.csv` never fits.
+                if digits > MOST_DIGITS || digits == 0 {
+                    return;
+                }
+                let (number, rest) = text.split_at(digits);
+                let mut reading = reading;
+                let number = number.parse().ok();
+                match piece {
+                    Piece::Total => reading.total = number,
+                    _ => reading.number = number,
+                }
+                self.read(pieces, rest, reading, found);
+            }
+            Piece::Capture(index) => {
+                let capture = self.captures.get(index);
+                let values = capture.map_or(&[][..], |capture| capture.values);
+                for (place, value) in values.iter().enumerate() {
+                    if let Some(rest) = text.strip_prefix(value) {
+                        let mut reading = reading.clone();
+                        reading.values.push((index, place));
+                        self.read(pieces, rest, reading, found);
+                    }
+                }
+            }
+        }
+    }
+
+    fn claim(&self, pattern: usize, reading: &Reading) -> Claim {
+        let mut values = vec![None; self.captures.len()];
+        let (mut place, mut count) = (0_u32, 1_u32);
+        for (index, value) in &reading.values {
+            let list = self.captures[*index].values;
+            values[*index] = list.get(*value).copied();
+            let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            place = place
+                .saturating_mul(small(list.len()))
+                .saturating_add(small(*value));
+            count = count.saturating_mul(small(list.len()));
+        }
+        if let Some(number) = reading.number {
+            return Claim {
+                number,
+                total: reading.total,
+                values,
+            };
+        }
+        if reading.values.is_empty() {
+            (place, count) = (
+                u32::try_from(pattern).unwrap_or(u32::MAX),
+                u32::try_from(self.patterns.len()).unwrap_or(u32::MAX),
+            );
+        }
+        Claim {
+            number: self.first.saturating_add(place),
+            total: Some(reading.total.unwrap_or(count)),
+            values,
+        }
+    }
+}
+
+impl Table {
+    /// Whether the value of a column comes from the name of the file.
+    #[must_use]
+    pub fn has_captures(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.spelling.capture.is_some())
+    }
+
+    /// The value that the name of a file gives to a column; `None` if it gives none.
+    #[must_use]
+    pub fn captured(&self, name: &str, capture: &str) -> Option<String> {
+        let claims = self.naming.claims(name);
+        let [claim] = &claims[..] else { return None };
+        match capture {
+            "n" => Some(claim.number.to_string()),
+            "total" => claim.total.map(|total| total.to_string()),
+            _ => {
+                let mut captures = self.naming.captures.iter();
+                let index = captures.position(|known| known.name == capture)?;
+                claim
+                    .values
+                    .get(index)
+                    .copied()
+                    .flatten()
+                    .map(str::to_owned)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VARIANTS: &[Capture] = &[Capture {
+        name: "variant",
+        values: &["a", "ab", "default"],
+    }];
+
+    fn naming(pieces: &'static [&'static [Piece]], first: u32) -> Naming {
+        let patterns = pieces.iter().map(|pieces| NamePattern { text: "", pieces });
+        Naming {
+            patterns: patterns.collect::<Vec<_>>().leak(),
+            captures: VARIANTS,
+            first,
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_published() {
+        let naming = naming(
+            &[&[
+                Piece::Text("readings-"),
+                Piece::Number,
+                Piece::Text("-of-"),
+                Piece::Total,
+                Piece::Text(".csv"),
+            ]],
+            1,
+        );
+        for name in ["readings-7-of-125.csv.gz", "readings-007-of-125.csv"] {
+            let claims = naming.claims(name);
+            assert_eq!(
+                (claims[0].number, claims[0].total),
+                (7, Some(125)),
+                "{name}"
+            );
+            assert_eq!(claims.len(), 1);
+        }
+        for other in [
+            "readings--of-125.csv",
+            "readings-7-of-125.tsv",
+            "readings-7x-of-1.csv",
+        ] {
+            assert!(naming.claims(other).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn without_a_number_the_place_in_the_list_counts() {
+        let naming = naming(
+            &[&[Piece::Text("pods_"), Piece::Capture(0), Piece::Text(".csv")]],
+            0,
+        );
+        let claim = &naming.claims("pods_default.csv")[0];
+        assert_eq!((claim.number, claim.total), (2, Some(3)));
+        assert_eq!(claim.values, [Some("default")]);
+        assert!(naming.claims("pods_other.csv").is_empty());
+    }
+
+    #[test]
+    fn a_name_that_fits_in_two_ways_is_ambiguous() {
+        let pieces: &[Piece] = &[Piece::Capture(0), Piece::Text("b"), Piece::Capture(0)];
+        let naming = Naming {
+            captures: &[Capture {
+                name: "x",
+                values: &["a", "ab", "bb", "b"],
+            }],
+            ..naming(vec![pieces].leak(), 0)
+        };
+        assert_eq!(naming.claims("abbb").len(), 2);
+    }
+
+    #[test]
+    fn plain_names_are_numbered_in_their_order() {
+        let naming = naming(&[&[Piece::Text("code.csv")], &[Piece::Text("chat.csv")]], 0);
+        let numbers = ["code.csv", "chat.csv.gz"].map(|name| naming.claims(name)[0].number);
+        assert_eq!(numbers, [0, 1]);
+        assert_eq!(naming.claims("chat.csv")[0].total, Some(2));
+    }
+}

@@ -1,0 +1,128 @@
+//! `--accept`: files of built-in traces as users have them, read on request and counted.
+
+use tracelake_testkit::{Run, Scratch, convert, good_row, gzip, manifest, run, table};
+
+/// The good row of a table with integers as pandas writes a column with a gap.
+fn as_floats(row: &str, name: &str) -> (String, u64) {
+    let table = table(name);
+    let mut floats = 0;
+    let fields = row.split(',').zip(table.fields).map(|(field, &index)| {
+        let kind = table.columns[index].kind;
+        let is_integer = kind == tracelake_schema::Kind::Integer && !field.is_empty();
+        floats += u64::from(is_integer);
+        if is_integer {
+            format!("{field}.0")
+        } else {
+            field.to_owned()
+        }
+    });
+    let row = fields.collect::<Vec<_>>().join(",");
+    (row, floats)
+}
+
+fn verified(scratch: &Scratch) -> Run {
+    let (out, source) = (scratch.out(), scratch.src());
+    run([
+        "verify",
+        out.to_str().unwrap(),
+        "--source",
+        source.to_str().unwrap(),
+    ])
+}
+
+#[test]
+fn what_pandas_saved_again_is_read_on_request() {
+    let name = "job_events";
+    let table = table(name);
+    let header: Vec<&str> = table
+        .fields
+        .iter()
+        .map(|&index| table.columns[index].content)
+        .collect();
+    let (floats, count) = as_floats(good_row(name), name);
+    assert!(count > 1);
+    let text = format!("{}\n{floats}\n{}\n", header.join(","), good_row(name));
+    let scratch = Scratch::new();
+    scratch.file(
+        "job_events/part-00000-of-00002.csv.gz",
+        &gzip(text.as_bytes()),
+    );
+    scratch.file(
+        "job_events/part-00001-of-00002.csv.gz",
+        &gzip(format!("{floats}\n").as_bytes()),
+    );
+    let refused = scratch.convert(&[]);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(
+        refused.message().contains("pass --accept header"),
+        "{}",
+        refused.message()
+    );
+    let refused = scratch.convert(&["--accept", "header"]);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(
+        refused.message().contains("pass --accept integral-floats"),
+        "{}",
+        refused.message()
+    );
+    let accepted = ["--accept", "header,integral-floats"];
+    for format in ["parquet", "arrow"] {
+        let scratch_out = scratch.path().join(format);
+        convert(
+            &scratch.src(),
+            &scratch_out,
+            &[&accepted[..], &["--format", format]].concat(),
+        )
+        .well();
+        let parts = &manifest(&scratch_out)["tables"][0]["parts"];
+        assert_eq!(parts[0]["headers_accepted"], 1);
+        assert_eq!(parts[0]["integral_floats_accepted"], count);
+        assert_eq!(parts[1].get("headers_accepted"), None);
+        assert_eq!(parts[1]["integral_floats_accepted"], count);
+        assert_eq!(
+            (&parts[0]["rows_in"], &parts[1]["rows_in"]),
+            (&2.into(), &1.into())
+        );
+    }
+    scratch.convert_well(&accepted);
+    let verified = verified(&scratch);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    assert_eq!(
+        manifest(&scratch.out())["options"]["accept"],
+        "header,integral-floats"
+    );
+    let out = scratch.out();
+    let released = run(["release", out.to_str().unwrap(), "--allow-missing"]);
+    assert_eq!(released.code, 0, "{}", released.stderr);
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(card.contains("1 source file began with a header"), "{card}");
+    assert!(card.contains("integers were spelled as a float"), "{card}");
+    // Another run on the lake has to say the same.
+    let other = scratch.convert(&[]);
+    assert_eq!(other.code, 6, "{}", other.stderr);
+    let wrong = scratch.convert(&["--accept", "headers"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("expected header or integral-floats"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn a_float_with_a_fraction_stays_a_bad_row() {
+    let scratch = Scratch::new();
+    let (floats, _) = as_floats(good_row("job_events"), "job_events");
+    let row = floats.replacen(".0", ".5", 1);
+    scratch.file(
+        "job_events/part-00000-of-00001.csv.gz",
+        &gzip(format!("{row}\n").as_bytes()),
+    );
+    let refused = scratch.convert(&["--accept", "integral-floats"]);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(
+        refused.message().contains("not an integer"),
+        "{}",
+        refused.message()
+    );
+}

@@ -1,0 +1,411 @@
+//! What the description language says of files, followed by the program.
+
+use std::fs;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_schema::{DataType, TimeUnit};
+
+use tracelake_testkit::{
+    Run, Scratch, convert, gzip, manifest, read_arrow, read_output, run, shared,
+};
+
+use super::describe;
+
+/// A description of one table, `readings`, with these lines in its table and these columns.
+fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
+    let columns: String = columns
+        .iter()
+        .map(|(content, more)| {
+            let name: String = content
+                .chars()
+                .map(|letter| {
+                    if letter.is_ascii_alphanumeric() {
+                        letter
+                    } else {
+                        '_'
+                    }
+                })
+                .collect();
+            let name = name.to_lowercase();
+            format!(
+                "[[table.column]]\nname = \"{name}\"\ncontent = \"{content}\"\nformat = \"ANY\"\n\
+                 obfuscation = \"unchanged\"\ndoc = \"A value.\"\n{more}\n"
+            )
+        })
+        .collect();
+    format!(
+        "family = \"weather\"\nlicence = \"CC0-1.0\"\ncitation = \"Us\"\n[[trace]]\nname = \"weather-1\"\n\
+         title = \"Weather\"\ndocument = \"A letter\"\n[[table]]\nname = \"readings\"\nsummary = \"Readings.\"\n\
+         {table}\n{columns}"
+    )
+}
+
+/// Converts the source by this description in both formats, and verifies both lakes against it.
+#[track_caller]
+fn converted(scratch: &Scratch, description: &str) {
+    let file = describe(scratch, "weather.toml", description);
+    let trace = ["--trace", file.to_str().unwrap()];
+    for (out, format) in [("out", "parquet"), ("arrow", "arrow")] {
+        let out = scratch.path().join(out);
+        let arguments = [&trace[..], &["--format", format]].concat();
+        let made = convert(&scratch.src(), &out, &arguments);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let source = scratch.src();
+        let verified = run([
+            "verify",
+            out.to_str().unwrap(),
+            "--source",
+            source.to_str().unwrap(),
+        ]);
+        assert_eq!(verified.code, 0, "{format}: {}", verified.stderr);
+    }
+}
+
+/// Converts the source by a description that doesn't fit it.
+fn misfit(scratch: &Scratch, description: &str) -> Run {
+    let file = describe(scratch, "weather.toml", description);
+    scratch.convert(&["--trace", file.to_str().unwrap()])
+}
+
+const INTEGER: &str = "kind = \"integer\"";
+const TEXT: &str = "kind = \"text\"";
+
+#[test]
+fn parts_are_numbered_as_published() {
+    let scratch = Scratch::new();
+    let table = "files = \"named\"\nnames = [\"readings-file-{n}-of-{total}.csv.gz\"]\nfirst = 1";
+    let description = one_table(table, &[("time", INTEGER)]);
+    scratch.file("readings-file-1-of-3.csv.gz", &gzip(b"1\n"));
+    scratch.file("readings-file-3-of-3.csv", b"3\n33\n");
+    let missing = misfit(&scratch, &description);
+    assert_eq!(missing.code, 1, "{}", missing.stderr);
+    assert!(
+        missing.message().contains("1 of 3 parts are missing: 2"),
+        "{}",
+        missing.message()
+    );
+    scratch.file("readings-file-2-of-3.csv.gz", &gzip(b"2\n"));
+    converted(&scratch, &description);
+    let parts = &manifest(&scratch.out())["tables"][0]["parts"];
+    let numbers: Vec<u64> = (0..3)
+        .map(|at| parts[at]["file_number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let last = scratch
+        .out()
+        .join("readings/file_number=3/part-00003-of-00003.parquet");
+    assert_eq!(read_output(&last).num_rows(), 2);
+    let released = run(["release", scratch.out().to_str().unwrap()]);
+    assert_eq!(released.code, 0, "{}", released.stderr);
+    scratch.file("readings-file-0-of-3.csv", b"0\n");
+    let outside = misfit(&scratch, &description);
+    assert!(
+        outside
+            .message()
+            .contains("file number 0 is not from 1 to 3"),
+        "{}",
+        outside.message()
+    );
+}
+
+#[test]
+fn captures_become_columns() {
+    let scratch = Scratch::new();
+    let table = "files = \"named\"\nnames = [\"readings_{where}.csv\"]\n[table.captures]\n\
+                 where = [\"north\", \"south\"]";
+    let columns = [
+        ("time", INTEGER),
+        ("where", "kind = \"text\"\ncapture = \"where\""),
+    ];
+    scratch.file("readings_north.csv", b"1\n2\n");
+    scratch.file("readings_south.csv", b"3\n");
+    converted(&scratch, &one_table(table, &columns));
+    for (number, place, rows) in [(0, "north", 2), (1, "south", 1)] {
+        let path = format!("readings/file_number={number}/part-0000{number}-of-00002.parquet");
+        let read = read_output(&scratch.out().join(path));
+        let places = read.column(1).as_string::<i32>();
+        assert_eq!((read.num_rows(), places.value(0)), (rows, place));
+    }
+    // Read alone, the file's name still says it.
+    fs::rename(
+        scratch.src().join("readings_south.csv"),
+        scratch.src().join("elsewhere.csv"),
+    )
+    .unwrap();
+    let file = scratch.path().join("weather.toml");
+    let alone = convert(
+        &scratch.src().join("elsewhere.csv"),
+        &scratch.path().join("alone"),
+        &["--trace", file.to_str().unwrap(), "--tables", "readings"],
+    );
+    assert_eq!(alone.code, 4, "{}", alone.stderr);
+    assert!(
+        alone.message().contains("name it readings_{where}.csv"),
+        "{}",
+        alone.message()
+    );
+}
+
+#[test]
+fn a_header_has_to_be_the_published_one() {
+    let scratch = Scratch::new();
+    let table = "files = \"whole\"\n[table.csv]\nheader = true";
+    let description = one_table(table, &[("Day of Year", INTEGER), ("sky", TEXT)]);
+    for (text, says) in [
+        (
+            &b"Day of Year,clouds\n1,blue\n"[..],
+            "1:13: readings: the header has 'clouds' as column 2, not 'sky'",
+        ),
+        (b"Day of Year\n1\n", "the header lacks the column 'sky'"),
+        (
+            b"Day of Year,sky,wind\n1,blue,2\n",
+            "the header has 'wind' as column 3, one too many",
+        ),
+        (
+            b"\xef\xbb\xbfDay of Year,sky\n1,blue\n",
+            "starts with a byte order mark",
+        ),
+        (b"1,blue\n", "the header has '1' as column 1"),
+        (b"", "there is no header"),
+    ] {
+        scratch.file("readings.csv", text);
+        let run = misfit(&scratch, &description);
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        assert!(run.message().contains(says), "{says}: {}", run.message());
+    }
+    scratch.file("readings.csv", b"Day of Year,sky\r\n1,blue\r\nx,grey\r\n");
+    let bad = misfit(&scratch, &description);
+    assert!(
+        bad.message().contains("readings.csv:3:1: "),
+        "{}",
+        bad.message()
+    );
+    scratch.file("readings.csv", b"Day of Year,sky\r\n1,blue\r\n2,");
+    converted_without_end(&scratch, &description);
+}
+
+/// A last line without its end is read only if it is complete.
+#[track_caller]
+fn converted_without_end(scratch: &Scratch, description: &str) {
+    scratch.file("readings.csv", b"Day of Year,sky\r\n1,blue\r\n2,grey");
+    converted(scratch, description);
+    let out = scratch.out().join("readings/file_number=0");
+    let file = fs::read_dir(out).unwrap().next().unwrap().unwrap().path();
+    let read = read_output(&file);
+    assert_eq!(read.schema().field(0).name(), "day_of_year");
+    assert_eq!(read.column(1).as_string::<i32>().value(1), "grey");
+}
+
+#[test]
+fn separators_comments_nulls_and_integers_as_floats() {
+    let scratch = Scratch::new();
+    let table = "files = \"whole\"\n[table.csv]\nseparator = \";\"\ncomment = \"#\"\nnull = [\"\\\\N\", \"NA\"]";
+    let floats = "kind = \"integer\"\nintegral_floats = true";
+    let columns = [("day", floats), ("sky", TEXT), ("wind", "kind = \"float\"")];
+    let description = one_table(table, &columns);
+    scratch.file(
+        "readings.csv",
+        b"# readings\n1.0;blue, clear;NA\n#2.0;x;1\n\\N;\\N;0.5\n3;;\n",
+    );
+    converted(&scratch, &description);
+    let read = read_output(&first_output(&scratch));
+    let days = read.column(0).as_primitive::<Int64Type>();
+    assert_eq!(
+        (days.value(0), days.is_null(1), days.value(2)),
+        (1, true, 3)
+    );
+    let skies = read.column(1).as_string::<i32>();
+    assert_eq!(
+        (skies.value(0), skies.is_null(1), skies.is_null(2)),
+        ("blue, clear", true, true)
+    );
+    assert!(read.column(2).is_null(0) && read.column(2).is_null(2));
+    scratch.file("readings.csv", b"# readings\n1.0;blue;1\n1.5;grey;1\n");
+    let bad = misfit(&scratch, &description);
+    // The lake has other rows by now.
+    assert!([4, 6].contains(&bad.code), "{}", bad.stderr);
+    let file = scratch.path().join("weather.toml");
+    let out = scratch.path().join("rejects");
+    let arguments = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
+    let rejected = convert(&scratch.src(), &out, &arguments);
+    assert_eq!(rejected.code, 3, "{}", rejected.stderr);
+    let source = scratch.src();
+    let verified = run([
+        "verify",
+        out.to_str().unwrap(),
+        "--source",
+        source.to_str().unwrap(),
+    ]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    let rejects = fs::read_dir(out.join("_tracelake/rejects/readings"))
+        .unwrap()
+        .next();
+    let rejects = fs::read_to_string(rejects.unwrap().unwrap().path()).unwrap();
+    assert!(
+        rejects.starts_with("{\"line\":3,\"byte\":22,\"column\":\"day\""),
+        "{rejects}"
+    );
+}
+
+fn first_output(scratch: &Scratch) -> std::path::PathBuf {
+    let manifest = manifest(&scratch.out());
+    let path = manifest["tables"][0]["parts"][0]["output"]["path"]
+        .as_str()
+        .unwrap();
+    scratch.out().join(path)
+}
+
+#[test]
+fn date_times_are_timestamps() {
+    let scratch = Scratch::new();
+    let table = "files = \"whole\"\ntime = \"local\"";
+    let columns = [
+        ("local", "kind = \"date-time\"\nzone = \"none\""),
+        ("utc", "kind = \"date-time\"\nzone = \"published\""),
+    ];
+    scratch.file(
+        "readings.csv",
+        b"2023-11-16 18:17:03.9799600,2024-05-10 00:00:00.009930+00:00\n2023-11-16T18:17:04,\n",
+    );
+    converted(&scratch, &one_table(table, &columns));
+    let read = read_output(&first_output(&scratch));
+    let local = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let types: Vec<_> = read
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field.data_type().clone())
+        .collect();
+    assert_eq!(types, [local, utc]);
+    let values = read.column(0).as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(
+        values.values(),
+        &[1_700_158_623_979_960, 1_700_158_624_000_000]
+    );
+    let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
+    assert_eq!(part["time_min"], 1_700_158_623_979_960_i64);
+    let arrow = manifest(&scratch.path().join("arrow"));
+    let path = arrow["tables"][0]["parts"][0]["output"]["path"]
+        .as_str()
+        .unwrap();
+    let batches = read_arrow(&scratch.path().join("arrow").join(path));
+    assert_eq!(
+        batches[0]
+            .column(1)
+            .as_primitive::<TimestampMicrosecondType>()
+            .value(0),
+        1_715_299_200_009_930
+    );
+    for (text, says) in [
+        ("2023-11-16 18:17:03Z,", "a date and time with a zone"),
+        (
+            "2023-11-16 18:17:03.1234567,",
+            "more exact than a microsecond",
+        ),
+        ("2023-11-31 18:17:03,", "not a date and time"),
+        (",2023-11-16 18:17:03", "a date and time without a zone"),
+    ] {
+        let other = Scratch::new();
+        other.file("readings.csv", format!("{text}\n").as_bytes());
+        let run = misfit(&other, &one_table(table, &columns));
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        assert!(run.message().contains(says), "{says}: {}", run.message());
+    }
+}
+
+#[test]
+fn a_time_may_be_a_float() {
+    let scratch = Scratch::new();
+    let table = "files = \"whole\"\ntime = \"time\"";
+    scratch.file("readings.csv", b"2.5\n-0.5\n9.25\n");
+    converted(&scratch, &one_table(table, &[("time", "kind = \"float\"")]));
+    let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
+    assert_eq!(
+        (part["time_min"].as_i64(), part["time_max"].as_i64()),
+        (Some(-1), Some(10))
+    );
+}
+
+#[test]
+fn names_that_fit_twice_and_sources_that_fit_nothing() {
+    let scratch = Scratch::new();
+    let table = "files = \"named\"\nnames = [\"{a}{b}.csv\"]\n[table.captures]\na = [\"x\", \"xy\"]\n\
+                 b = [\"yz\", \"z\"]";
+    let description = one_table(table, &[("time", INTEGER)]);
+    scratch.file("xyz.csv", b"1\n");
+    let twice = misfit(&scratch, &description);
+    assert_eq!(twice.code, 1, "{}", twice.stderr);
+    assert!(
+        twice
+            .message()
+            .contains("xyz.csv: its name fits the names of readings in several ways"),
+        "{}",
+        twice.message()
+    );
+    fs::remove_file(scratch.src().join("xyz.csv")).unwrap();
+    scratch.file("vm_cpu_readings-file-1-of-125.csv.gz", &gzip(b"1\n"));
+    scratch.file("other.csv", b"1\n");
+    let nothing = misfit(&scratch, &description);
+    assert_eq!(nothing.code, 1, "{}", nothing.stderr);
+    let message = nothing.message();
+    assert!(
+        message.contains("no table of weather-1 is here"),
+        "{message}"
+    );
+    assert!(
+        message.contains("other.csv") && message.contains("vm_cpu_readings-file-1-of-125.csv.gz"),
+        "{message}"
+    );
+    let two = "\n[[table]]\nname = \"again\"\nsummary = \"s\"\nfiles = \"named\"\nnames = [\"o{n}.csv\"]\n\
+               [[table.column]]\nname = \"a\"\ncontent = \"a\"\nformat = \"A\"\nobfuscation = \"unchanged\"\n\
+               doc = \"a\"\nkind = \"text\"\n";
+    let table = "files = \"named\"\nnames = [\"o{n}.csv\"]";
+    let description = one_table(table, &[("time", INTEGER)]) + two;
+    scratch.file("o1.csv", b"1\n");
+    let both = misfit(&scratch, &description);
+    assert!(
+        both.message()
+            .contains("o1.csv: its name fits the tables readings and again"),
+        "{}",
+        both.message()
+    );
+}
+
+/// Real rows of published traces, by descriptions of their forms.
+#[test]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
+fn real_rows_of_other_traces_are_read() {
+    let scratch = Scratch::new();
+    let table = "files = \"named\"\nnames = [\"AzureLLMInferenceTrace_{kind}.csv\"]\ntime = \"timestamp\"\n\
+                 [table.captures]\nkind = [\"code\", \"conv\"]\n[table.csv]\nheader = true";
+    let columns = [
+        ("TIMESTAMP", "kind = \"date-time\"\nzone = \"none\""),
+        ("ContextTokens", INTEGER),
+        ("GeneratedTokens", INTEGER),
+        ("kind", "kind = \"text\"\ncapture = \"kind\""),
+    ];
+    let text = fs::read(shared(
+        "next/azure-llm-2023/AzureLLMInferenceTrace_code.csv",
+    ))
+    .unwrap();
+    scratch.file("AzureLLMInferenceTrace_code.csv", &text);
+    let file = describe(&scratch, "azure.toml", &one_table(table, &columns));
+    scratch.convert_well(&["--trace", file.to_str().unwrap(), "--allow-missing"]);
+    let rows = text
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .count() as u64
+        - 1;
+    assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], rows);
+    let source = scratch.src();
+    let verified = run([
+        "verify",
+        scratch.out().to_str().unwrap(),
+        "--source",
+        source.to_str().unwrap(),
+    ]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+}
