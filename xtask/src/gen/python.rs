@@ -11,9 +11,10 @@ const LEFT_OUT: [&str; 3] = ["dry-run", "progress", "shard"];
 
 /// The types of values, by their names in the help: what Python takes besides `None`, and the function of
 /// `_options.py` that turns it into text.
-const TYPES: [(&str, &str, &str); 8] = [
+const TYPES: [(&str, &str, &str); 9] = [
     ("CODEC", "str", "text"),
     ("FILE|none", "StrPath", "path"),
+    ("FORMS", "str", "text"),
     ("N", "int", "integer"),
     ("NAME", "str", "text"),
     ("NAME|FILE", "str", "text"),

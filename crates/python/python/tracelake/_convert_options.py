@@ -36,6 +36,8 @@ class ConvertOptions(TypedDict, total=False):
     """Rows per part, for tables that are published in one file [default: 16777216]"""
     row_group_rows: int | None
     """The most rows in a row group of a Parquet file, from 65536 [default: 1048576]"""
+    accept: str | None
+    """Read files that aren't as published: header skips a first line with the names of the columns, integral-floats reads 5.0 as the integer 5; for example header,integral-floats"""
     derive: str | Iterable[str] | None
     """Derive another table: dag makes batch_task_edges from the task dependencies encoded in task names"""
     overwrite: bool
@@ -66,6 +68,7 @@ OPTIONS: dict[str, tuple[str, str | bool | None]] = {
     "on_bad_row": ("text", "fail"),
     "part_rows": ("integer", None),
     "row_group_rows": ("integer", None),
+    "accept": ("text", None),
     "derive": ("names", None),
     "overwrite": ("switch", False),
     "take_over": ("switch", False),
