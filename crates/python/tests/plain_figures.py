@@ -91,7 +91,7 @@ def resources(
     task: Callable[[Row], Any],
     by_part: bool,
 ) -> Numbers:
-    """What is used, requested and there, in intervals."""
+    """What is used and requested in intervals, in percent of what is there."""
     usage = [row for row in usage if row["end_time"] < NEVER]
     runs, numbers = covered(usage, "start_time", "end_time", by_part), Numbers()
     width = width_of(runs, 300_000_000)
@@ -112,6 +112,10 @@ def resources(
         for name, rows, amount, thing in states:
             last = {thing(row): amount(row) for row in rows if row["time"] < min(end, stop)}
             numbers[x, name] = sum(last.values())
+        there = numbers.pop((x, "capacity of the machines"))
+        for name in ("used", "requested by running tasks"):
+            level = numbers[x, name]
+            numbers[x, name] = None if level is None or not there else 100 * level / there
     return numbers
 
 

@@ -123,6 +123,14 @@ def test_the_tour_and_the_questions_show_what_they_say() -> None:
     assert tour.returncode == 0, tour.stderr
 
 
+def test_the_recording_shows_what_the_commands_print() -> None:
+    pytest.importorskip("duckdb")
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "crates/python/pictures.py")], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+
+
 def test_the_tour_runs_as_a_notebook(tmp_path: Path) -> None:
     for extra in ("duckdb", "ipykernel", "matplotlib"):
         pytest.importorskip(extra)

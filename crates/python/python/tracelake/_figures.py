@@ -25,7 +25,13 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2
 _DASHES_OF_SVG = ("", "5 2", "1.5 1.5", "6 2 1.5 2")
 
 #: Width and height in inches. The narrow form is for phones, where the wide one would be too small.
-_WIDE, _NARROW = (7.6, 3.4), (3.7, 3.1)
+_SIZES = {"wide": (7.6, 3.4), "narrow": (3.7, 3.1)}
+
+#: More lines than these have a panel each, since nobody can follow them where they cross. That many panels are side by
+#: side, each this high.
+_MOST_LINES = 3
+_COLUMNS = {"wide": 3, "narrow": 2}
+_PANEL_HEIGHT = {"wide": 1.55, "narrow": 1.25}
 
 #: Where one series is this much smaller than another, the axis is logarithmic.
 _LOGARITHMIC = 100
@@ -113,14 +119,12 @@ def figure(said: Mapping[str, Any], data: Data, colours: Colours, note: str = ""
     """A figure with its legend, its caption, a note on what is missing, and its table."""
     name = html(said["name"])
     places = colours.of(data.series)
-    forms = "".join(
-        f'<div class="{form}">{_svg(said, data, places, form, size)}</div>'
-        for form, size in (("wide", _WIDE), ("narrow", _NARROW))
-    )
+    forms = "".join(f'<div class="{form}">{_svg(said, data, places, form)}</div>' for form in _SIZES)
+    scale = " Each panel has a scale of its own." if _has_panels(data, said["plot"]) else ""
     missing = f' <strong class="note">{html(note)}</strong>' if note else ""
     return (
         f'<section id="{name}"><h2>{html(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
-        f"<figcaption>{html(said['caption'])}{missing}</figcaption></figure>"
+        f"<figcaption>{html(said['caption'])}{scale}{missing}</figcaption></figure>"
         f"<details><summary>Numbers of this figure: {html(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
     )
@@ -189,9 +193,9 @@ def _rows(data: Data) -> Iterable[Sequence[str]]:
 
 
 def _legend(said: Mapping[str, Any], data: Data, places: Sequence[int]) -> str:
-    """What the colours mean, unless the axis says it."""
+    """What the colours mean, unless the axis or the panels say it."""
     plot = said["plot"]
-    if data.series == (said["y"],):
+    if data.series == (said["y"],) or _has_panels(data, plot):
         return ""
     items = "".join(
         f'<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">{_key(place, plot)}</svg>'
@@ -209,7 +213,12 @@ def _key(place: int, plot: str) -> str:
     return f'<rect width="28" height="10" style="fill:{colour}"/>'
 
 
-def _svg(said: Mapping[str, Any], data: Data, places: Sequence[int], form: str, size: tuple[float, float]) -> str:
+def _has_panels(data: Data, plot: str) -> bool:
+    """Whether each series has a panel of its own."""
+    return plot == "lines" and len(data.series) > _MOST_LINES
+
+
+def _svg(said: Mapping[str, Any], data: Data, places: Sequence[int], form: str) -> str:
     """The figure as an SVG element with a title and a description."""
     matplotlib = need_matplotlib()
     style: dict[str, Any] = {
@@ -237,20 +246,54 @@ def _svg(said: Mapping[str, Any], data: Data, places: Sequence[int], form: str, 
     with matplotlib.rc_context(style), warnings.catch_warnings():
         # The page's own font has what this one lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        drawn = matplotlib.figure.Figure(figsize=size, layout="constrained")
-        axes: Any = drawn.add_subplot()
-        label = shown(said["y"])
-        least = _logarithmic_from(data, said["plot"])
-        if least is not None:
-            # From 0 to about the least number the axis is linear, so that 0 is on it.
-            axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
-            label += " (logarithmic)"
-        _draw(axes, data, places, said["plot"], form)
-        axes.set_xlabel(shown(said["x"]))
-        axes.set_ylabel(label)
-        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
+        drawn = matplotlib.figure.Figure(figsize=_SIZES[form], layout="constrained")
+        if _has_panels(data, said["plot"]):
+            _panels(drawn, said, data, places, form, matplotlib.ticker)
+        else:
+            _one(drawn, said, data, places, form)
+        for axes in drawn.axes:
+            axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(_short))
         drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _inline(text.getvalue(), said, data, f"{said['name']}-{form}")
+
+
+def _one(drawn: Any, said: Mapping[str, Any], data: Data, places: Sequence[int], form: str) -> None:
+    """All series over one axis."""
+    axes: Any = drawn.add_subplot()
+    label = shown(said["y"])
+    least = _logarithmic_from(data, said["plot"])
+    if least is not None:
+        # From 0 to about the least number the axis is linear, so that 0 is on it.
+        axes.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(least)))
+        label += " (logarithmic)"
+    _draw(axes, data, places, said["plot"], form)
+    axes.set_xlabel(shown(said["x"]))
+    axes.set_ylabel(label)
+
+
+def _panels(
+    drawn: Any, said: Mapping[str, Any], data: Data, places: Sequence[int], form: str, ticker: Any
+) -> None:
+    """A small panel for each series, all over the same range, each from 0 to its own highest number."""
+    columns = _COLUMNS[form]
+    rows = math.ceil(len(data.series) / columns)
+    drawn.set_size_inches(_SIZES[form][0], 0.5 + rows * _PANEL_HEIGHT[form])
+    grid = drawn.subplots(rows, columns, sharex=True, squeeze=False).flat
+    # The axes come last, so that none of those left over is taken.
+    for index, (place, name, axes) in enumerate(zip(places, data.series, grid, strict=False)):
+        _draw(axes, Data(data.xs, (name,), data.values), [place], "lines", form)
+        # A line that is alone needs no dashes.
+        for line in axes.lines[:1]:
+            line.set_linestyle("-")
+        axes.set_title(_label(name), loc="left", fontsize=9)
+        axes.yaxis.set_major_locator(ticker.MaxNLocator(3))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
+        is_lowest = index + columns >= len(data.series)
+        axes.tick_params(labelsize=8, labelbottom=is_lowest)
+    for axes in grid:
+        axes.remove()
+    drawn.supxlabel(shown(said["x"]), fontsize=9)
+    drawn.supylabel(shown(said["y"]), fontsize=9)
 
 
 def _draw(axes: Any, data: Data, places: Sequence[int], plot: str, form: str) -> None:
@@ -263,7 +306,7 @@ def _draw(axes: Any, data: Data, places: Sequence[int], plot: str, form: str) ->
             # A number between two gaps makes no line.
             alone = [(x, values[index]) for index, x in enumerate(data.xs) if _is_alone(values, index)]
             axes.plot([x for x, _ in alone], [y for _, y in alone], "o", color=colour, markersize=4)
-        axes.set_ylim(bottom=min(0, *data.values.values()))
+        axes.set_ylim(bottom=min(0, *(y for (_, name), y in data.values.items() if name in data.series)))
     elif plot == "areas":
         axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)
     else:
@@ -362,6 +405,8 @@ def _described(said: Mapping[str, Any], data: Data) -> str:
     """What a figure shows, for those who can't see it."""
     kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars", "stacks": "Stacked bars"}[said["plot"]]
     sentences = [f"{kind} of {said['y']} over {said['x']}."]
+    if _has_panels(data, said["plot"]):
+        sentences.append("Each series has a panel of its own.")
     for name in data.series:
         known = [(data.values[x, name], x) for x in data.xs if (x, name) in data.values]
         highest, place = max(known, key=lambda one: one[0])

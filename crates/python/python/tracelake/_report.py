@@ -129,7 +129,7 @@ def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Ma
         '<a class="skip" href="#main">Skip to the contents</a>'
         f"<header><h1>{_figures.html(lake.said['title'])}</h1>"
         f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{_figures.html(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
-        f'</header><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main>'
+        f'</header><div class="columns"><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main></div>'
         f"<footer><p>Made by {version}. Licence of the data: {_figures.html(lake.said['licence'])}. Cite as: "
         f"{_figures.html(lake.said['citation'])}</p></footer></body></html>\n"
     )
@@ -308,10 +308,18 @@ font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif
 h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.25rem;margin:2.5rem 0 .5rem}
 a{color:var(--link)}a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{left:1rem;top:.5rem;background:var(--paper);padding:.5rem}
-nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;padding:.75rem 1rem;margin:1rem 0;list-style:none;background:var(--band);border-radius:.4rem}
+/* The contents stay in sight: in a column of their own, or as a line at the top of a narrow screen. */
+html{scroll-padding-top:3.5rem}
+nav{position:sticky;top:0;z-index:1;background:var(--paper);padding:.4rem 0}
+nav ul{display:flex;gap:.25rem 1rem;overflow-x:auto;white-space:nowrap;padding:.5rem 1rem;margin:0;list-style:none;background:var(--band);border-radius:.4rem;font-size:.9rem}
+main{min-width:0}
+@media screen and (min-width:70rem){html{scroll-padding-top:1rem}body{max-width:78rem}
+.columns{display:grid;grid-template-columns:14rem minmax(0,1fr);gap:2rem;align-items:start}
+nav{max-height:100vh;overflow-y:auto;padding:1rem 0}nav ul{flex-direction:column;white-space:normal;gap:.35rem}
+main>section:first-child h2{margin-top:1rem}}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:1rem 0}
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-figure{margin:1rem 0 .5rem}figure svg{width:100%;height:auto;display:block}
+figure{margin:1rem 0 .5rem;max-width:54rem}figure svg{width:100%;height:auto;display:block}
 figure svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif!important}
 .headline{display:flex;flex-wrap:wrap;gap:.5rem 2rem}.headline div{display:flex;flex-direction:column-reverse}
 .headline dd{font-size:1.5rem;font-weight:600;line-height:1.2}.note{display:block}
@@ -323,7 +331,7 @@ details{margin:.5rem 0}summary{cursor:pointer;padding:.25rem 0}
 .scroll{overflow:auto;max-height:26rem;border:1px solid var(--grid);border-radius:.3rem}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}
 th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
-th:first-child{text-align:left}.facts thead th{white-space:normal;vertical-align:bottom}.facts th,.facts td{padding:.25rem .45rem}thead th{position:sticky;top:0;background:var(--band)}tbody th{font-weight:normal}
+th:first-child{text-align:left}.facts thead th{white-space:normal;vertical-align:bottom}.facts table{font-size:.8rem}.facts th,.facts td{padding:.25rem .4rem}thead th{position:sticky;top:0;background:var(--band)}tbody th{font-weight:normal}
 code{font-size:.9em;overflow-wrap:anywhere}small{color:var(--soft);display:block}
 .checks{padding-left:1.2rem}.checks li{margin:.5rem 0}.finding{margin:.2rem 0 .2rem 1rem;overflow-wrap:anywhere}
 .badge{display:inline-block;min-width:4.5rem;text-align:center;border:2px solid var(--rest);color:var(--rest);border-radius:.3rem;padding:0 .4rem;font-weight:600}
