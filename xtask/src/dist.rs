@@ -22,14 +22,20 @@ const SHELLS: [(&str, &str); 5] = [
 /// Writes the man pages and shell completions to the build directory, and returns their folder.
 pub(crate) fn pages(root: &Path) -> Result<PathBuf> {
     let folder = target(root).join("dist");
+    let program = build_with(root, &["--locked"], "--bin", "tracelake")?;
+    pages_of(&program, &folder)?;
+    Ok(folder)
+}
+
+/// Writes the man pages and shell completions of a program to a folder, which has nothing else afterwards.
+pub(crate) fn pages_of(program: &Path, folder: &Path) -> Result<()> {
     // Pages of commands that no longer exist must not be released.
     if folder.exists() {
-        fs::remove_dir_all(&folder)
+        fs::remove_dir_all(folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let program = build_with(root, &["--locked"], "--bin", "tracelake")?;
     let write = |path: &str, arguments: &[&str]| {
-        let output = Command::new(&program).args(arguments).output()?;
+        let output = Command::new(program).args(arguments).output()?;
         ensure!(output.status.success(), "{arguments:?}: {}", text(&output));
         let path = folder.join(path);
         fs::create_dir_all(path.parent().context("a path in a folder")?)?;
@@ -44,7 +50,7 @@ pub(crate) fn pages(root: &Path) -> Result<PathBuf> {
     for (shell, file) in SHELLS {
         write(&format!("completions/{file}"), &["completions", shell])?;
     }
-    Ok(folder)
+    Ok(())
 }
 
 /// The commands that the man page of the program refers to, as `tracelake\-convert(1)`.
@@ -69,18 +75,29 @@ pub(crate) fn check(root: &Path, tag: Option<&str>) -> Result<()> {
         tag,
     )?;
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Other checks build the crates; this one only makes their packages.
+    run(package(root).args(["--offline", "--no-verify", "--quiet"]))
+}
+
+/// The command that makes the packages of all published crates, in the order of their dependencies.
+pub(crate) fn package(root: &Path) -> Command {
     let mut cargo = cargo(root);
-    cargo.args(["package", "--workspace", "--locked"]);
+    cargo.args(["package", "--workspace", "--locked", "--allow-dirty"]);
     for unpublished in ["xtask", "tracelake-python", "tracelake-testkit"] {
         cargo.args(["--exclude", unpublished]);
     }
-    // Other checks build the crates; this one only makes their packages.
-    cargo.args(["--offline", "--no-verify", "--allow-dirty", "--quiet"]);
-    run(&mut cargo)
+    cargo
+}
+
+/// The version of the workspace.
+pub(crate) fn version(root: &Path) -> Result<String> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).context("cannot read Cargo.toml")?;
+    let CargoToml { workspace } = toml::from_str(&manifest).context("Cargo.toml")?;
+    Ok(workspace.package.version)
 }
 
 /// Cargo as it was started, in the workspace.
-fn cargo(root: &Path) -> Command {
+pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo

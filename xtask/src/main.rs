@@ -24,6 +24,7 @@ mod python;
 mod races;
 mod readers;
 mod reading;
+mod release;
 mod rig;
 mod scale;
 #[cfg(test)]
@@ -99,6 +100,12 @@ enum Task {
     Docs,
     /// Check recipes, forms, workflows and the citation with schemas and checkers of others
     Files,
+    /// Make everything that a release publishes, and try it where nothing else is installed
+    Release {
+        /// Publish nothing. Required: the workflow publishes
+        #[arg(long, required = true)]
+        dry_run: bool,
+    },
     /// Calculate what whole traces take, and write it into docs/many-machines.md
     Scale,
     /// Make every system call fail in turn and compare what is left with an undisturbed run
@@ -161,6 +168,10 @@ fn main() -> Result<()> {
             println!("the site is in {}", folder.display());
         }
         Task::Files => files::check(&root)?,
+        Task::Release { .. } => {
+            let folder = release::dry_run(&root)?;
+            println!("the files of the release are in {}", folder.display());
+        }
         Task::Buckets { install } => buckets::buckets(&root, install)?,
         Task::Python => python::check(&root)?,
         Task::Faults { only } => faults::faults(&root, only.as_deref())?,
