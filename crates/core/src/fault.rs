@@ -106,7 +106,7 @@ impl fmt::Display for Fault {
             }
             Self::BlankLine => write!(f, "a blank line"),
             Self::LineEnding => write!(f, "a line ending unlike the first line's"),
-            Self::Absent => write!(f, "the value is mandatory, but null or not there"),
+            Self::Absent => write!(f, "the value is mandatory, but null or missing"),
             Self::NotText => write!(f, "not a string"),
             Self::NotTruth => write!(f, "neither true nor false"),
             Self::NotStruct => write!(f, "not named values in braces"),

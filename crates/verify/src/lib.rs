@@ -513,7 +513,7 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
 }
 
 /// The hint for a file of the lake that isn't what was committed.
-const AGAIN: &str = "run convert again to make it anew";
+const AGAIN: &str = "run convert again to restore it";
 
 /// Checks that a file has the bytes it was committed with.
 fn verify_file(root: &Location, facts: &FileFacts) -> Result<Location> {

@@ -12,7 +12,7 @@ use super::corrupt;
 use crate::release_files::{release_files, sums};
 
 /// The hint for a file of a release that has changed.
-const AGAIN: &str = "run release again to make it anew";
+const AGAIN: &str = "run release again to restore it";
 
 /// Finds what is wrong with the release of a lake; nothing where there is none.
 ///

@@ -106,7 +106,7 @@ impl SourceFile {
             .or(stream.map(|stream| &stream.source));
         let Some((planned, source)) = planned.zip(source) else {
             let path = escape(first.source.path.as_bytes(), 200);
-            return Err(corrupt(format!("its source {path} is not there"))
+            return Err(corrupt(format!("its source {path} is missing"))
                 .at(&first.output.path)
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));

@@ -49,7 +49,7 @@ pub(super) fn plan_table(
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)
                 .field(table.name)
-                .hint("download them, or pass --allow-missing to convert what is there"));
+                .hint("download them, or pass --allow-missing to convert the others"));
         }
         missing.extend(gaps);
     }

@@ -146,7 +146,7 @@ fn origin(trace: &Trace) -> String {
         text.push_str(&format!("\nDownload: {}\n", markdown_text(download)));
     }
     if !trace.locations.is_empty() {
-        text.push_str("\n| published at | what is there |\n|---|---|\n");
+        text.push_str("\n| published at | files |\n|---|---|\n");
     }
     for location in trace.locations {
         text.push_str(&format!(

@@ -243,7 +243,7 @@ fn check_digest(sha256: &str) -> Result<()> {
 fn misplaced(path: &str) -> Error {
     let path = escape(path.as_bytes(), 80);
     let reason = format!("the manifest names '{path}', which is not where a lake has its files");
-    Error::new(ErrorKind::Corrupt, reason).hint("run convert again to make it anew")
+    Error::new(ErrorKind::Corrupt, reason).hint("run convert again to restore it")
 }
 
 /// The address of a licence that SPDX knows; `None` for a licence in other words.
