@@ -139,3 +139,17 @@ def test_read_refuses_what_it_can_not_read(spark: Any, readable: tracelake.Manif
     with pytest.raises(tracelake.FailedError, match="is missing") as caught:
         tracelake.spark.read(spark, "lake", "job_events")
     assert caught.value.path == str(gone)
+
+
+def test_the_snippets_of_the_page_on_queries_run(spark: Any, readable: tracelake.Manifest) -> None:
+    import re
+
+    page = (Path(__file__).parents[3] / "docs" / "query.md").read_text()
+    found = [code for code in re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL) if "spark.read" in code]
+    assert len(found) >= 4
+    shutil.copytree(readable.path, "lake")
+    for code in found:
+        names: dict[str, Any] = {"spark": spark, "tracelake": tracelake}
+        # Spark reads relative paths from where Java was started.
+        exec("import tracelake.spark\n" + code.replace('"lake', f'"{Path.cwd()}/lake'), names)
+        assert "answer" not in names or names["answer"].collect(), code
