@@ -5,6 +5,7 @@ mod emulators;
 mod faults;
 mod lakes;
 mod messages;
+mod overlap;
 mod secrets;
 mod states;
 mod stops;

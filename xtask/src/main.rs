@@ -20,6 +20,7 @@ mod files;
 mod r#gen;
 mod golden;
 mod kill;
+mod latency;
 mod python;
 mod races;
 mod readers;
@@ -87,6 +88,12 @@ enum Task {
     Growth(Size),
     /// Compare the CPU time of reading from a web server with that of reading from disk
     Reading(Size),
+    /// Compare the throughput from bucket to bucket with and without a wait at each request
+    Latency {
+        /// Rounds; each runs once with and once without the wait
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+    },
     /// Write the man pages and shell completions of the program into target/dist
     Dist {
         /// Write nothing; check that the versions agree and that every crate can be packaged
@@ -157,6 +164,7 @@ fn main() -> Result<()> {
         }
         Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds, None)?,
         Task::Reading(size) => reading::reading(&root, size.rows, size.rounds)?,
+        Task::Latency { rounds } => latency::latency(&root, rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,
         Task::Dist { check: true, tag } => dist::check(&root, tag.as_deref())?,
         Task::Dist { check: false, .. } => {

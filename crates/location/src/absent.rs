@@ -35,6 +35,11 @@ impl Download {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn prefetch(&mut self) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Interrupt>) -> Result<usize> {
         Err(absent())
     }
@@ -51,6 +56,10 @@ pub(crate) struct RemoteFile;
 
 impl RemoteFile {
     pub(super) fn open(url: &Url) -> Result<Self> {
+        Err(absent().at(url.to_string()))
+    }
+
+    pub(super) fn open_end(url: &Url, _: u64) -> Result<Self> {
         Err(absent().at(url.to_string()))
     }
 

@@ -435,6 +435,17 @@ impl Reader {
         }
     }
 
+    /// Asks a server for the first bytes, and doesn't wait for them. Nothing is asked of a disk.
+    ///
+    /// # Errors
+    /// If no thread can be started that waits for servers.
+    pub fn prefetch(&mut self) -> Result<()> {
+        match &mut self.0 {
+            Bytes::Disk(_) => Ok(()),
+            Bytes::Url(download) => download.prefetch(),
+        }
+    }
+
     /// Asks whether what was read so far is still there. A file on disk isn't asked: it stays what it was
     /// as long as it is open, unless another process writes into it.
     ///

@@ -150,6 +150,13 @@ impl Download {
         }
     }
 
+    pub(super) fn prefetch(&mut self) -> Result<()> {
+        match self {
+            Self::Remote(download) => download.prefetch(),
+            Self::Own(..) => Ok(()),
+        }
+    }
+
     pub(super) fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
         match self {
             Self::Remote(download) => download.read(into, interrupt),
@@ -193,6 +200,13 @@ impl RemoteFile {
         match of(url) {
             None => remote::RemoteFile::open(url).map(Self::Remote),
             Some(_) => Ok(Self::Own(read_own(url)?.0)),
+        }
+    }
+
+    pub(super) fn open_end(url: &Url, size: u64) -> Result<Self> {
+        match of(url) {
+            None => remote::RemoteFile::open_end(url, size).map(Self::Remote),
+            Some(_) => Self::open(url),
         }
     }
 

@@ -34,6 +34,21 @@ impl RandomAccess {
         }
     }
 
+    /// Opens a file to read its end first. That takes one request less than [`Self::open`] if an object has this many
+    /// bytes; if it has more or less, it's opened all the same.
+    ///
+    /// # Errors
+    /// If there is no such file, or it can't be opened.
+    pub fn open_end(location: &Location, size: u64) -> Result<Self> {
+        match location {
+            Location::Disk(_) => Self::open(location),
+            Location::Url(url) => {
+                let file = Arc::new(objects::RemoteFile::open_end(url, size)?);
+                Ok(Self(Place::Url(file, 0)))
+            }
+        }
+    }
+
     /// Its size in bytes.
     ///
     /// # Errors

@@ -162,6 +162,18 @@ impl Source {
         })
     }
 
+    /// Asks the server of a URL for the start of the file, and doesn't wait for it. A file on disk is only opened.
+    ///
+    /// # Errors
+    /// If no thread can be started that waits for servers. What the server says is the answer to the first read.
+    ///
+    /// # Memory
+    /// [`tracelake_location::OBJECT_MEMORY`], as if it were being read.
+    pub fn prefetch(&mut self) -> Result<()> {
+        let begun = self.decoder.raw_mut().prefetch();
+        begun.map_err(|error| at(error, &self.location))
+    }
+
     /// Makes every read ask `interrupt` first, and fail with its error.
     pub fn interrupt_with(&mut self, interrupt: Interrupt) {
         self.decoder.raw_mut().interrupt = Some(interrupt);

@@ -40,6 +40,11 @@ impl Raw {
         })
     }
 
+    /// See [`super::Source::prefetch`].
+    pub(super) fn prefetch(&mut self) -> Result<()> {
+        self.reader.prefetch()
+    }
+
     /// Fails with the error of the interrupt.
     pub(super) fn check_cancelled(&self) -> Result<()> {
         self.interrupt

@@ -1,12 +1,12 @@
 //! A run that is held at one request while others run.
 
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Objects, Server, command, store, tracelake};
+use super::{MANIFEST, Objects, PREFIX, Server, command, store, tracelake};
 use crate::crash::child::HANGS;
 use tracelake_testkit::server::{Answer, Asked};
 use tracelake_testkit::{Run, ended, ensure};
@@ -16,6 +16,8 @@ pub(super) struct Holding {
     pub(super) server: Server,
     held: Arc<AtomicUsize>,
     is_let_go: Arc<AtomicBool>,
+    /// The manifest that the others left, before the held run continued.
+    pub(super) manifest: OnceLock<Option<Vec<u8>>>,
 }
 
 impl Holding {
@@ -36,6 +38,7 @@ impl Holding {
             server,
             held,
             is_let_go,
+            manifest: OnceLock::new(),
         }
     }
 
@@ -63,6 +66,8 @@ impl Holding {
                 format!("{tables} {arguments:?}: {}", run.stderr)
             })
         });
+        let manifest = self.server.objects(PREFIX).remove(MANIFEST);
+        let _ = self.manifest.set(manifest);
         self.is_let_go.store(true, Ordering::SeqCst);
         let run = ended(child.wait_with_output().unwrap());
         ensure(is_held, || {

@@ -40,9 +40,9 @@ fn a_run_whose_plan_was_taken_over_ends_before_the_manifest() {
             format!("exit {}: {}", run.code, run.stderr)
         })?;
         let left = holding.server.objects(PREFIX);
-        let manifest = lake(JOBS).remove(MANIFEST);
-        ensure(left.get(MANIFEST) == manifest.as_ref(), || {
-            "another manifest".to_owned()
+        let put = holding.manifest.get().cloned().flatten();
+        ensure(put.is_some() && left.get(MANIFEST) == put.as_ref(), || {
+            format!("another manifest: {:?}", left.keys())
         })
     };
     score.count("finished", finished());

@@ -87,7 +87,18 @@ impl LakeFile {
     /// [`ErrorKind::Corrupt`] when it isn't a file of the format, [`ErrorKind::Failed`] when the disk
     /// fails.
     pub fn open(path: &Location, format: Format) -> Result<Self> {
-        let file = RandomAccess::open(path)?;
+        Self::of(RandomAccess::open(path)?, path, format)
+    }
+
+    /// Like [`LakeFile::open`], for a file that should have `bytes` bytes: in a bucket, a small footer takes one request.
+    ///
+    /// # Errors
+    /// As [`LakeFile::open`].
+    pub fn open_end(path: &Location, format: Format, bytes: u64) -> Result<Self> {
+        Self::of(RandomAccess::open_end(path, bytes)?, path, format)
+    }
+
+    fn of(file: RandomAccess, path: &Location, format: Format) -> Result<Self> {
         match format {
             Format::Parquet => open_parquet(file)
                 .map(Self::Parquet)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::Event;
@@ -11,7 +11,7 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::OnBadRow;
 use tracelake_lake::manifest::{FileFacts, PartFacts};
 use tracelake_lake::store::{Committed, Journal, Staging};
-use tracelake_source::Fingerprint;
+use tracelake_source::{Fingerprint, Source};
 
 use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
@@ -57,6 +57,8 @@ pub(super) struct StagedPart<'a> {
     pub(super) table: &'a TablePlan,
     pub(super) part: &'a PartPlan,
     pub(super) source: Fingerprint,
+    /// The file, if its server wasn't asked yet whether it is still the one that was read.
+    pub(super) unconfirmed: Option<Source>,
     pub(super) written: Written,
 }
 
@@ -72,10 +74,10 @@ impl Run<'_> {
         &self,
         table: &'a TablePlan,
         part: &'a PartPlan,
+        mut source: Source,
     ) -> Result<StagedPart<'a>> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
-        let mut source = self.open(&path)?;
         let order = table.order.of_file(&part.source)?;
         let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;
@@ -92,12 +94,11 @@ impl Run<'_> {
             check_sha256(&path, expected, &fingerprint.sha256)?;
         }
         ticks.read_up_to(fingerprint.bytes);
-        // The output must have been made from what is at SRC now.
-        source.confirm()?;
         Ok(StagedPart {
             table,
             part,
             source: fingerprint,
+            unconfirmed: Some(source),
             written,
         })
     }
@@ -185,6 +186,7 @@ impl Run<'_> {
             table,
             part,
             source,
+            unconfirmed,
             written,
         } = staged;
         let table = table.order.table.name;
@@ -193,6 +195,10 @@ impl Run<'_> {
             output,
             rejects,
         } = written;
+        // The output must have been made from what is at SRC now.
+        if let Some(source) = unconfirmed {
+            source.confirm()?;
+        }
         let rejects = rejects.map(Staging::close).transpose()?;
         let output = output.close()?;
         self.with_journal(shared, |_| Ok(()))?;
@@ -267,15 +273,16 @@ impl Run<'_> {
     pub(super) fn with_journal(
         &self,
         shared: &Shared,
-        work: impl FnOnce(&mut Journal) -> Result<()>,
+        work: impl FnOnce(&Journal) -> Result<()>,
     ) -> Result<()> {
-        // A thread that panicked while it held the journal has not torn it: lines are whole.
         let journal = shared.journal.lock();
         let mut journal = journal.unwrap_or_else(PoisonError::into_inner);
-        let begun = match journal.take() {
-            Some(begun) => begun,
-            None => self.begin(shared)?,
+        let begun = match &*journal {
+            Some(begun) => Arc::clone(begun),
+            None => Arc::clone(journal.insert(Arc::new(self.begin(shared)?))),
         };
-        work(journal.insert(begun))
+        // In a bucket, other threads note their parts at the same time.
+        drop(journal);
+        work(&begun)
     }
 }

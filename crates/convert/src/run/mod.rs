@@ -190,7 +190,7 @@ struct Shared {
     /// Whether the plan of unfinished shards stays, because this run continues it.
     continues: bool,
     /// Begun when it is first needed.
-    journal: Mutex<Option<Journal>>,
+    journal: Mutex<Option<Arc<Journal>>>,
 }
 
 impl<'a> Run<'a> {

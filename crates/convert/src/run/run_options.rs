@@ -13,8 +13,9 @@ pub struct RunOptions<'a> {
     pub threads: usize,
     /// Parts that are converted at a time, at least 1; see [`parts_within`].
     pub parts_at_once: usize,
-    /// Threads that wait for the disk or the bucket while others convert, at least 1.
-    pub commits_at_once: usize,
+    /// Threads that wait for the disk or the bucket while others convert, at least 1; `None` for as many as the
+    /// disk or the bucket needs.
+    pub commits_at_once: Option<usize>,
     /// Whether an existing lake is replaced. Not together with a shard.
     pub overwrite: bool,
     /// Whether a plan that another run has left is replaced by this run's. Only if nothing works by it.
@@ -37,7 +38,7 @@ impl<'a> RunOptions<'a> {
         Self {
             threads,
             parts_at_once: threads,
-            commits_at_once: COMMITS,
+            commits_at_once: None,
             overwrite: false,
             take_over: false,
             max_rejects: None,
@@ -54,10 +55,17 @@ impl<'a> RunOptions<'a> {
     }
 }
 
-/// How many threads wait for the disk or the bucket while others convert, if not asked otherwise. A file system syncs
-/// several files in little more time than one, and many disks take longer to sync a small part than it takes to
-/// convert.
-const COMMITS: usize = 4;
+/// How many threads wait for the disk while others convert, if not asked otherwise. A file system syncs several files
+/// in little more time than one, and many disks take longer to sync a small part than it takes to convert.
+pub(super) const COMMITS_ON_DISK: usize = 4;
+
+/// How many threads wait for the bucket for each part that is converted, if not asked otherwise. A commit waits for
+/// five answers, and takes half a second where each takes 100 ms; a part of 5 MB is converted in a seventh of that.
+pub(super) const COMMITS_IN_BUCKET: usize = 7;
+
+/// How many files are read ahead for each part that is converted, if a server has them. The first answer says how
+/// large a file is, and the next ones give the rest: twice 100 ms, in which three parts of 5 MB are converted.
+pub(super) const FILES_AHEAD: usize = 3;
 
 /// Memory of a run apart from its parts, in bytes.
 const MEMORY: u64 = 128_000_000;

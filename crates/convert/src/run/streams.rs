@@ -148,6 +148,7 @@ impl Run<'_> {
                     table,
                     part: &part,
                     source: text.fingerprint(),
+                    unconfirmed: None,
                     written,
                 };
                 let facts = self.commit(shared, staged)?;

@@ -115,7 +115,7 @@ impl Command {
             } => {
                 let plan = &PLANS[part.map_or(0, |part| part as usize + 1)];
                 let mut options = RunOptions::new(1, &stop);
-                options.commits_at_once = 1;
+                options.commits_at_once = Some(1);
                 options.take_over = *take_over;
                 options.shard = shard.map(|index| Shard { index, of: 2 });
                 convert(plan, lake, options, &|_| {})

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -181,6 +182,7 @@ impl Lake {
         let path = self.home(JOURNAL);
         let file = OpenOptions::new().append(true).open(&path);
         let file = file.map_err(|error| Error::io("open", &path, error))?;
+        let file = Mutex::new(file);
         Ok(Journal(Entries::Disk { path, file }))
     }
 
@@ -198,7 +200,8 @@ impl Lake {
             let file = OpenOptions::new().append(true).create_new(true).open(&path);
             match file {
                 Ok(file) => {
-                    let mut journal = Journal(Entries::Disk { path, file });
+                    let file = Mutex::new(file);
+                    let journal = Journal(Entries::Disk { path, file });
                     journal.write(&JournalLine::Origin(origin.clone()))?;
                     return Ok(journal);
                 }
@@ -413,7 +416,7 @@ pub struct Journal(Entries);
 #[derive(Debug)]
 enum Entries {
     /// Lines of a file.
-    Disk { path: PathBuf, file: File },
+    Disk { path: PathBuf, file: Mutex<File> },
     /// An object for each.
     Bucket { facts: Url, origin: Vec<u8> },
 }
@@ -431,7 +434,7 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note(
-        &mut self,
+        &self,
         table: &str,
         facts: &PartFacts,
         etags: BTreeMap<String, String>,
@@ -447,16 +450,19 @@ impl Journal {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn note_cut(&mut self, facts: CutFacts) -> Result<()> {
+    pub fn note_cut(&self, facts: CutFacts) -> Result<()> {
         self.write(&JournalLine::Cut(facts))
     }
 
-    fn write(&mut self, one: &JournalLine) -> Result<()> {
+    fn write(&self, one: &JournalLine) -> Result<()> {
         let line = line(one)?;
-        match &mut self.0 {
-            Entries::Disk { path, file } => file
-                .write_all(&line)
-                .map_err(|error| Error::io("write", path, error)),
+        match &self.0 {
+            Entries::Disk { path, file } => {
+                // A thread that panicked while it held the file has not torn a line.
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let written = file.write_all(&line);
+                written.map_err(|error| Error::io("write", path, error))
+            }
             Entries::Bucket { facts, origin } => {
                 let name = match one {
                     JournalLine::Origin(_) | JournalLine::Asked(_) => return Ok(()),

@@ -43,8 +43,16 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(in super::super) struct Download {
     url: Url,
-    /// `None` before the first read.
-    opened: Option<Opened>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was asked for.
+    New,
+    /// The first block was asked for, and the next ones once its answer says how many there are.
+    Opening(Pending<Opened>),
+    Opened(Opened),
 }
 
 #[derive(Debug)]
@@ -66,7 +74,18 @@ struct Opened {
 
 impl Download {
     pub(in super::super) fn new(url: Url) -> Self {
-        Self { url, opened: None }
+        Self {
+            url,
+            state: State::New,
+        }
+    }
+
+    /// Asks for the first blocks, and doesn't wait for them.
+    pub(in super::super) fn prefetch(&mut self) -> Result<()> {
+        if let State::New = self.state {
+            self.state = State::Opening(Opened::begin(&self.url, AHEAD)?);
+        }
+        Ok(())
     }
 
     /// Reads some bytes; 0 at the end.
@@ -76,16 +95,24 @@ impl Download {
         interrupt: Option<&Interrupt>,
     ) -> Result<usize> {
         let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
-        let opened = match &mut self.opened {
-            Some(opened) => opened,
-            None => self.opened.insert(Opened::open(&self.url, interrupt)?),
-        };
-        opened.read(into, interrupt)
+        loop {
+            self.state = match &mut self.state {
+                State::New => State::Opening(Opened::begin(&self.url, 0)?),
+                State::Opening(opening) => match opening.wait(interrupt) {
+                    Ok(opened) => State::Opened(opened),
+                    Err(error) => {
+                        self.state = State::New;
+                        return Err(error);
+                    }
+                },
+                State::Opened(opened) => return opened.read(into, interrupt),
+            };
+        }
     }
 
     /// Fails if the object isn't the one any more that was read so far.
     pub(in super::super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
-        let Some(opened) = &self.opened else {
+        let State::Opened(opened) = &self.state else {
             return Ok(());
         };
         let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
@@ -96,30 +123,36 @@ impl Download {
 }
 
 impl Opened {
-    fn open(url: &Url, interrupt: Option<&Interrupt>) -> Result<Self> {
+    /// Asks for the first block, and then for some after it.
+    fn begin(url: &Url, blocks_ahead: usize) -> Result<Pending<Self>> {
         let network = network()?;
-        let (url, stores) = (url.clone(), Arc::clone(&network));
-        let first = Pending::start(&network, async move {
-            let object = stores.stores.open(&url).await?;
-            Transfer::begin(object).await
-        });
-        let (transfer, block, size) = first.wait(interrupt)?;
-        Ok(Self {
-            network,
-            transfer: Arc::new(transfer),
-            size,
-            next: block.len() as u64,
-            block,
-            read: 0,
-            ahead: VecDeque::new(),
-            most_ahead: 1,
-        })
+        let (url, own) = (url.clone(), Arc::clone(&network));
+        Ok(Pending::start(&network, async move {
+            let object = own.stores.open(&url).await?;
+            let (transfer, block, size) = Transfer::begin(object).await?;
+            let mut opened = Self {
+                network: own,
+                transfer: Arc::new(transfer),
+                size,
+                next: block.len() as u64,
+                block,
+                read: 0,
+                ahead: VecDeque::new(),
+                most_ahead: blocks_ahead,
+            };
+            opened.ask_ahead();
+            opened.most_ahead = blocks_ahead.max(1);
+            Ok(opened)
+        }))
     }
 
     fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
         while self.read == self.block.len() {
             self.ask_ahead();
             let Some(next) = self.ahead.front() else {
+                // Whoever keeps it only asks whether it is still there.
+                self.block = Vec::new();
+                self.read = 0;
                 return Ok(0);
             };
             self.block = next.wait(interrupt)?;
@@ -256,6 +289,29 @@ impl Transfer {
             whole: None,
             limits: LIMITS,
         })
+    }
+
+    /// Asks for the end of an object that should have `size` bytes, and learns of its version by that. Returns the
+    /// last bytes too, which are `length` or all; none if the object has another size.
+    pub(super) async fn end(object: Object, size: u64, length: u64) -> Result<(Self, Vec<u8>)> {
+        let range = size.saturating_sub(length)..size;
+        let options = GetOptions::new().with_range(Some(GetRange::Bounded(range.clone())));
+        let answer = match object.get(options).await {
+            Ok(answer) if answer.meta.size == size && answer.range == range => answer,
+            // It is shorter or longer, or its server gives no ranges.
+            Ok(_) | Err(Failure::NoRanges | Failure::NoSuchRange) => {
+                return Ok((Self::find(object).await?, Vec::new()));
+            }
+            Err(failure) => return Err(object.error("read", failure)),
+        };
+        let transfer = Self {
+            version: Version::of(&answer.meta),
+            object,
+            whole: None,
+            limits: LIMITS,
+        };
+        let block = transfer.fill(range, &mut Some(Answer::of(answer))).await?;
+        Ok((transfer, block))
     }
 
     /// Counts the bytes of an object whose server doesn't say how many they are, by reading it.

@@ -39,6 +39,24 @@ impl RemoteFile {
         })
     }
 
+    /// Opens an object that should have `size` bytes, and reads its end by the same request.
+    pub(in super::super) fn open_end(url: &Url, size: u64) -> Result<Self> {
+        let network = network()?;
+        let (stores, at) = (Arc::clone(&network), url.clone());
+        let found = Pending::start(&network, async move {
+            let object = stores.stores.open(&at).await?;
+            Transfer::end(object, size, AROUND).await
+        });
+        let (transfer, end) = found.wait(url.interrupt.0.as_ref())?;
+        let start = transfer.size() - end.len() as u64;
+        Ok(Self {
+            transfer: Arc::new(transfer),
+            interrupt: url.interrupt.clone(),
+            network,
+            last: Mutex::new((start, end.into())),
+        })
+    }
+
     pub(in super::super) fn len(&self) -> u64 {
         self.transfer.size()
     }
