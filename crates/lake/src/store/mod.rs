@@ -543,7 +543,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let lake = Lake::open(&directory.path().into()).unwrap();
         let facts = commit(&lake, "jobs/part-0.parquet", b"x");
-        let mut journal = lake.begin(&origin(), None, &[]).unwrap();
+        let journal = lake.begin(&origin(), None, &[]).unwrap();
         journal.note("jobs", &facts, BTreeMap::new()).unwrap();
         journal.note("jobs", &facts, BTreeMap::new()).unwrap();
         let path = directory.path().join("_tracelake/journal.ndjson");
