@@ -19,9 +19,8 @@ use tracelake_core::part_key::PartKey;
 use tracelake_core::seal::sha256;
 use tracelake_location::{Listing, Location, Url};
 
-use super::description::DESCRIPTION;
 use super::outputs::{LakeDirectory, ends_in, is_output};
-use super::{HOME, Lake, MANIFEST, PLAN};
+use super::{DESCRIPTION, HOME, Lake, MANIFEST, PLAN};
 use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
 use crate::plan_file::PlanFile;
 

@@ -9,10 +9,7 @@ use tracelake_location::Location;
 use tracelake_schema::description::{MAX_BYTES, intern};
 
 use super::disk::remove_file;
-use super::{HOME, Lake, bucket};
-
-/// The name of the copy in the lake's home.
-pub(super) const DESCRIPTION: &str = "trace.toml";
+use super::{DESCRIPTION, HOME, Lake, bucket};
 
 /// The path of the copy, relative to the lake.
 pub const DESCRIPTION_PATH: &str = "_tracelake/trace.toml";

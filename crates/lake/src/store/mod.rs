@@ -59,6 +59,8 @@ pub use strays::{files, foreign_files};
 pub const HOME: &str = "_tracelake";
 const MANIFEST: &str = "manifest.json";
 const PLAN: &str = "plan.json";
+/// The copy of the description of a trace that isn't built in.
+const DESCRIPTION: &str = "trace.toml";
 const STAGING: &str = "staging";
 const LOCK: &str = "lock";
 

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::{Result, Within, ensure};
+use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
-use super::words::{identifier, kind, leak, obfuscation, prose, unique, word};
+use super::words::{identifier, kind, leak, obfuscation, printable, prose, unique, word};
 use crate::{Code, Column, Kind, Range, Sentinel, Spelling};
 
 /// The most columns of a table.
 const MOST_COLUMNS: usize = 2_000;
+
+/// The columns that the directories of a lake add to a table, and those that DuckDB can add.
+const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];
 
 /// The lists that columns share by name.
 pub(super) struct Shared {
@@ -58,16 +61,11 @@ impl Shared {
             table.column.len() <= MOST_COLUMNS,
             "column: a table has at most {MOST_COLUMNS} columns"
         );
-        // The lake adds the cell and the number of the part as further columns.
-        let partition = ["cell", "file_number"].into_iter();
-        unique(
-            "column",
-            table
-                .column
-                .iter()
-                .map(|c| c.name.as_ref())
-                .chain(partition),
-        )?;
+        let names = || table.column.iter().map(|column| &*column.name);
+        if let Some(name) = names().find(|name| ADDED_COLUMNS.contains(name)) {
+            bail!("{name}: a column can't have the name of one that is added to the table");
+        }
+        unique("column", names())?;
         unique(
             "content",
             table.column.iter().map(|column| column.content.as_str()),
@@ -153,7 +151,7 @@ impl Shared {
         );
         Ok(Column {
             name: identifier(&column.name)?,
-            content: leak(&column.content),
+            content: printable(&column.content)?,
             kind,
             format: word(&column.format)?,
             mandatory: column.mandatory,

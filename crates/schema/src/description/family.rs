@@ -35,7 +35,16 @@ pub(super) fn traces(
     unique("trace", names.iter().copied())?;
     let derived = spec.derived.iter().map(|derived| &derived.table);
     let all_tables: Vec<&TableSpec> = spec.table.iter().chain(derived).collect();
-    unique("table", all_tables.iter().map(|table| &*table.name))?;
+    // The views of a table `t` are named `t` and `t_named`.
+    let views: Vec<String> = all_tables
+        .iter()
+        .map(|table| format!("{}_named", &*table.name))
+        .collect();
+    let views = views.iter().map(String::as_str);
+    unique(
+        "table or view",
+        all_tables.iter().map(|table| &*table.name).chain(views),
+    )?;
     // The columns are leaked once, so that all versions share them.
     let mut columns = Vec::new();
     for table in &all_tables {

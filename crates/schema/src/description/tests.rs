@@ -174,6 +174,16 @@ fn slips_are_refused_with_their_place() {
         "\"2011-5-1\" is not a date",
     );
     refuses(
+        "name = \"mood\"",
+        "name = \"filename\"",
+        "days: filename: a column can't have the name",
+    );
+    refuses(
+        "summary = \"days\"",
+        "summary = \"da\\u001bys\"",
+        "days: summary: \"da\\u{1b}ys\" has the character U+001B",
+    );
+    refuses(
         "doc = \"how\"",
         "doc = \"how\"\nempty = 1.5",
         "days: mood: empty is a share",

@@ -120,7 +120,7 @@ pub(super) fn word(text: &str) -> Result<&'static str> {
         !text.is_empty() && !text.contains(char::is_whitespace),
         "{text:?} is not one word"
     );
-    Ok(leak(text))
+    printable(text)
 }
 
 /// A day as `2014-11-17`.
@@ -150,7 +150,28 @@ pub(super) fn sha256(text: &str) -> Result<&'static str> {
 pub(super) fn prose(text: &str) -> Result<&'static str> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(!line.is_empty(), "a text is empty");
-    Ok(leak(&line))
+    printable(&line)
+}
+
+/// A text that is printed as it reads: without control characters, which terminals obey, and without marks that turn
+/// the direction of what follows.
+pub(super) fn printable(text: &str) -> Result<&'static str> {
+    let turns = |letter| {
+        matches!(
+            letter,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+    };
+    let hidden = text
+        .chars()
+        .find(|&letter| letter.is_control() || turns(letter));
+    if let Some(letter) = hidden {
+        bail!(
+            "{text:?} has the character U+{:04X}, which can't be printed",
+            u32::from(letter)
+        );
+    }
+    Ok(leak(text))
 }
 
 pub(super) fn leak(text: &str) -> &'static str {
@@ -174,5 +195,8 @@ mod tests {
         assert!(identifier("1a").is_err() && identifier("A").is_err() && identifier("").is_err());
         assert!(word("a b").is_err() && word("").is_err() && prose(" \n").is_err());
         assert_eq!(prose("a\n  b\n").unwrap(), "a b");
+        for hidden in ["a\u{1b}]0;b", "a\u{202e}b", "a\u{7f}"] {
+            assert!(prose(hidden).is_err() && word(hidden).is_err() && printable(hidden).is_err());
+        }
     }
 }
