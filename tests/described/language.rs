@@ -409,3 +409,53 @@ fn real_rows_of_other_traces_are_read() {
     ]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
 }
+
+/// An archive of one member, gzipped.
+fn archive(member: &str, text: &[u8]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, member, text).unwrap();
+    gzip(&archive.into_inner().unwrap())
+}
+
+#[test]
+fn an_archive_in_pieces_is_the_archive() {
+    let table = "files = \"whole\"\nnames = [\"all-readings.tar.gz\", \"data.csv\"]";
+    let description = one_table(table, &[("time", INTEGER), ("sky", TEXT)]);
+    let text: String = (0..5_000)
+        .map(|row| format!("{row},sky {}\n", row * 7919 % 977))
+        .collect();
+    let archive = archive("folder/data.csv", text.as_bytes());
+    let (one, two) = (Scratch::new(), Scratch::new());
+    one.file("all-readings.tar.gz", &archive);
+    for (piece, bytes) in ["aa", "ab", "ac", "ad"]
+        .iter()
+        .zip(archive.chunks(archive.len() / 3))
+    {
+        two.file(&format!("all-readings.tar.gz.part{piece}"), bytes);
+    }
+    converted(&one, &description);
+    converted(&two, &description);
+    let tree = |scratch: &Scratch| tracelake_testkit::tree(&scratch.out());
+    tracelake_testkit::assert_same_tree(&tree(&two), &tree(&one), "in pieces");
+    assert_eq!(manifest(&two.out())["tables"][0]["rows"], 5_000);
+    fs::remove_file(two.src().join("all-readings.tar.gz.partab")).unwrap();
+    let gap = misfit(&two, &description);
+    assert_eq!(gap.code, 1, "{}", gap.stderr);
+    assert!(
+        gap.message().contains("piece 2 of it is missing"),
+        "{}",
+        gap.message()
+    );
+    two.file("all-readings.tar.gz", &archive);
+    fs::remove_file(two.src().join("all-readings.tar.gz.partac")).unwrap();
+    fs::remove_file(two.src().join("all-readings.tar.gz.partad")).unwrap();
+    let both = misfit(&two, &description);
+    assert!(
+        both.message().contains("is here whole and in pieces"),
+        "{}",
+        both.message()
+    );
+}

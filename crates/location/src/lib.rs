@@ -20,6 +20,7 @@ mod listing;
 mod memory;
 mod objects;
 mod own_bucket;
+pub mod pieces;
 mod random_access;
 mod redact;
 #[cfg(feature = "urls")]
@@ -40,6 +41,7 @@ pub use entry::{Entry, LocationKind};
 pub use listing::{Listing, SUMS_LIMIT, checksum_line};
 pub use memory::Memory;
 pub use own_bucket::Objects;
+use pieces::Pieces;
 pub use random_access::RandomAccess;
 pub use redact::redacted;
 pub use url::Url;
@@ -213,13 +215,20 @@ impl Location {
         }
     }
 
-    /// Opens the file to read it from front to back. The bytes of a URL are asked for by the first read,
+    /// Opens the file to read it from front to back; on disk, a file that is there in [`pieces`] alone. The bytes of a URL are asked for by the first read,
     /// which also reports if there is no such object.
     ///
     /// # Errors
     /// If there is no such file, or it can't be opened.
     pub fn open(&self) -> Result<Reader> {
         match self {
+            Self::Disk(path) if fs::symlink_metadata(path).is_err() => {
+                let pieces = Pieces::open(path).map_err(|error| Error::io("open", path, error))?;
+                match pieces {
+                    Some(pieces) => Ok(Reader(Bytes::Pieces(pieces))),
+                    None => Ok(Reader(Bytes::Disk(open_file(path)?))),
+                }
+            }
             Self::Disk(path) => Ok(Reader(Bytes::Disk(open_file(path)?))),
             Self::Url(url) => Ok(Reader(Bytes::Url(Box::new(objects::Download::new(
                 url.clone(),
@@ -412,6 +421,7 @@ pub struct Reader(Bytes);
 #[derive(Debug)]
 enum Bytes {
     Disk(File),
+    Pieces(Pieces),
     Url(Box<objects::Download>),
 }
 
@@ -424,13 +434,8 @@ impl Reader {
     /// `interrupt`. A path on disk isn't in the error.
     pub fn read_some(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
         match &mut self.0 {
-            Bytes::Disk(file) => loop {
-                match file.read(into) {
-                    Ok(read) => return Ok(read),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(Error::disk("read", error)),
-                }
-            },
+            Bytes::Disk(file) => read_uninterrupted(file, into),
+            Bytes::Pieces(pieces) => read_uninterrupted(pieces, into),
             Bytes::Url(download) => download.read(into, interrupt),
         }
     }
@@ -453,8 +458,19 @@ impl Reader {
     /// If the object has changed since, or can't be asked for; the error of `interrupt`.
     pub fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
         match &self.0 {
-            Bytes::Disk(_) => Ok(()),
+            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
             Bytes::Url(download) => download.confirm(interrupt),
+        }
+    }
+}
+
+/// Reads again after a signal.
+fn read_uninterrupted(file: &mut impl Read, into: &mut [u8]) -> Result<usize> {
+    loop {
+        match file.read(into) {
+            Ok(read) => return Ok(read),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::disk("read", error)),
         }
     }
 }
@@ -464,6 +480,7 @@ impl Read for Reader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
             Bytes::Disk(file) => file.read(into),
+            Bytes::Pieces(pieces) => pieces.read(into),
             Bytes::Url(download) => download.read(into, None).map_err(io::Error::other),
         }
     }

@@ -5,12 +5,14 @@ mod hints;
 mod names;
 pub mod schema_csv;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::{CellName, PartKey, listed};
 use tracelake_lake::store::HOME;
+use tracelake_location::pieces::{piece_of, pieces};
 use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::ARCHIVES;
@@ -396,7 +398,8 @@ struct Search<'a> {
 impl Search<'_> {
     /// Takes what is in the source itself, or in the directory of a cell in it.
     fn take_all(&mut self, cell: Option<(CellName, &str)>, entries: Vec<Entry>) -> Result<()> {
-        for entry in entries {
+        let directory = cell.map_or_else(String::new, |(_, directory)| format!("{directory}/"));
+        for entry in self.join_pieces(&directory, entries)? {
             match cell {
                 None => self.take_one(None, entry.name.clone(), &entry)?,
                 Some((cell, directory)) => {
@@ -413,7 +416,8 @@ impl Search<'_> {
         let below = cell_of(&self.source.join(&path), self.trace);
         if is_table(name, self.trace) && *kind == LocationKind::Directory {
             self.stay_inside(&path)?;
-            for file in self.listing.entries(&path)? {
+            let files = self.listing.entries(&path)?;
+            for file in self.join_pieces(&format!("{path}/"), files)? {
                 self.take(format!("{path}/{}", file.name), cell, &file, Some(name))?;
             }
         } else if let (None, LocationKind::Directory, Some(cell)) = (cell, kind, below) {
@@ -439,9 +443,75 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Puts the whole file in place of its pieces, where names say that there are pieces; on disk alone.
+    ///
+    /// # Errors
+    /// When a piece is missing between others, or the whole file is there, too.
+    fn join_pieces(&self, directory: &str, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        if self.source.as_path().is_none() {
+            return Ok(entries);
+        }
+        let is_known = |name: &str| FileName::of(name, self.trace).is_some();
+        let piece = |entry: &Entry| {
+            let (whole, number) = piece_of(&entry.name).filter(|(whole, _)| is_known(whole))?;
+            let LocationKind::File { bytes } = entry.kind else {
+                return None;
+            };
+            Some((whole.to_owned(), number, bytes))
+        };
+        let mut found: BTreeMap<String, Vec<(u32, u64)>> = BTreeMap::new();
+        let mut joined = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match piece(&entry) {
+                Some((whole, number, bytes)) => {
+                    found.entry(whole).or_default().push((number, bytes))
+                }
+                None => joined.push(entry),
+            }
+        }
+        for (name, mut pieces) in found {
+            pieces.sort_unstable();
+            let place = self.source.join(&format!("{directory}{name}"));
+            let wrong = |reason: String, hint: &str| {
+                Err(Error::new(ErrorKind::Failed, reason).at(&place).hint(hint))
+            };
+            if joined.iter().any(|entry| entry.name == name) {
+                return wrong(
+                    "is here whole and in pieces".to_owned(),
+                    "move one of them away",
+                );
+            }
+            let gap = (0..)
+                .zip(&pieces)
+                .find(|(expected, (number, _))| expected != number);
+            if let Some((missing, _)) = gap {
+                let reason = format!(
+                    "piece {} of it is missing, and later ones are here",
+                    missing + 1
+                );
+                return wrong(reason, "download the missing piece");
+            }
+            let bytes = pieces.iter().map(|(_, bytes)| *bytes);
+            joined.push(Entry {
+                name,
+                kind: LocationKind::File {
+                    bytes: bytes.fold(0, u64::saturating_add),
+                },
+                etag: None,
+            });
+        }
+        Ok(joined)
+    }
+
     /// Refuses a name on disk that is a link out of the source.
     fn stay_inside(&self, path: &str) -> Result<()> {
         match self.source {
+            Location::Disk(source) if fs::symlink_metadata(source.join(path)).is_err() => {
+                let pieces = pieces(&source.join(path));
+                pieces
+                    .iter()
+                    .try_for_each(|piece| stay_inside(&self.root, piece))
+            }
             Location::Disk(source) => stay_inside(&self.root, &source.join(path)),
             Location::Url(_) => Ok(()),
         }
