@@ -95,9 +95,11 @@ def convert(
     if checksums not in (None, "none"):
         options["checksums"] = _everywhere("checksums", checksums)
     trace = options.get("trace")
-    is_file = trace is not None and (trace.partition("#")[0].endswith(".toml") or "/" in trace)
+    # A description's path may name one of its traces after a mark.
+    file, mark, version = (trace or "").partition("#")
+    is_file = file.endswith(".toml") or "/" in file
     if is_file:
-        options["trace"] = _everywhere("trace", trace)
+        options["trace"] = _everywhere("trace", file) + mark + version
     take_over = switch("take_over", options.pop("take_over", False))
     if shards is not None:
         number("shards", shards)
@@ -111,7 +113,7 @@ def convert(
             watch("begun", bytes=prepared["bytes"])
             if is_file:
                 # The driver has put the description into the lake, which every machine sees.
-                kept = _files.below(lake, "_tracelake/trace.toml") + "".join(trace.partition("#")[1:])
+                kept = _files.below(lake, "_tracelake/trace.toml") + mark + version
                 arguments = convert_arguments({**options, "trace": kept})
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
