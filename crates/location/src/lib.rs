@@ -446,7 +446,7 @@ impl Reader {
     /// If no thread can be started that waits for servers.
     pub fn prefetch(&mut self) -> Result<()> {
         match &mut self.0 {
-            Bytes::Disk(_) => Ok(()),
+            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
             Bytes::Url(download) => download.prefetch(),
         }
     }
