@@ -25,6 +25,7 @@ mod readers;
 mod rejects;
 mod release;
 mod seeds;
+mod selection;
 #[cfg(unix)]
 mod shards;
 mod streams;

@@ -6,14 +6,19 @@ use tracelake_schema::{Column, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Accept;
+use crate::selection::Sample;
 
 /// The fields of a table's files, in their order there.
 #[derive(Debug, Clone)]
 pub struct FieldOrder {
-    /// The table.
+    /// The table, with the columns that the lake has.
     pub table: &'static Table,
-    /// The fields of a row, in order.
+    /// The table with all columns.
+    pub whole: &'static Table,
+    /// The fields of a row, in order, including those that the lake doesn't have.
     pub fields: Vec<Field>,
+    /// Which rows the lake has.
+    pub rules: RowRules,
     /// Where the order comes from, for people: `schema.csv` or the trace's name.
     pub origin: String,
     /// The columns whose values come from the name of the file, each with its value.
@@ -22,11 +27,86 @@ pub struct FieldOrder {
     pub accept: Accept,
 }
 
+/// Which rows of a table a lake has: those that all rules select.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowRules {
+    /// By the hash of a key.
+    pub sample: Option<SampleRule>,
+    /// By the time of the row.
+    pub time: Option<TimeRule>,
+}
+
+impl RowRules {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sample.is_none() && self.time.is_none()
+    }
+}
+
+/// Selects rows by the hash of a key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SampleRule {
+    /// The class to select.
+    pub sample: Sample,
+    /// The field of the key.
+    pub field: RuleField,
+}
+
+/// Selects rows by their time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeRule {
+    /// The first time to select.
+    pub from: i64,
+    /// The time after the last one to select.
+    pub to: i64,
+    /// The field of the time.
+    pub field: RuleField,
+}
+
+impl TimeRule {
+    /// Whether rows of this time are selected. Times with a special meaning are, NULL is not.
+    #[must_use]
+    pub fn selects(&self, time: Option<i64>) -> bool {
+        time.is_some_and(|time| {
+            let mut special = self.field.column.sentinels.iter();
+            (self.from..self.to).contains(&time) || special.any(|known| known.value == time)
+        })
+    }
+
+    /// As [`TimeRule::selects`], for a time that need not be a whole number.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "times of floats are below 2^53")]
+    pub fn selects_float(&self, time: Option<f64>) -> bool {
+        time.is_some_and(|time| {
+            let special = self.field.column.sentinels.iter();
+            let mut special = special.map(|known| known.value as f64);
+            (self.from as f64..self.to as f64).contains(&time)
+                || special.any(|known| known.to_bits() == time.to_bits())
+        })
+    }
+}
+
+/// The field that a rule looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RuleField {
+    /// The column.
+    pub column: &'static Column,
+    /// Its index in the table with all columns.
+    pub index: usize,
+    /// The position of the field in a row; `None` if the files lack it, and it is always NULL.
+    pub position: Option<usize>,
+    /// Whether it may not be empty.
+    pub mandatory: bool,
+    /// Whether an integer spelled `5.0` is accepted on request.
+    pub accepts_integral_floats: bool,
+}
+
 /// One field of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// The index of its column in the table.
-    pub index: usize,
+    /// The index of its column in the table; `None` if the lake doesn't have the column.
+    pub index: Option<usize>,
     /// Its column.
     pub column: &'static Column,
     /// Whether it may not be empty.
@@ -38,13 +118,21 @@ impl FieldOrder {
     #[must_use]
     pub fn built_in(table: &'static Table, origin: &str) -> Self {
         let fields = table.fields.iter().map(|&index| Field {
-            index,
+            index: Some(index),
             column: &table.columns[index],
             mandatory: table.columns[index].mandatory,
         });
+        Self::new(table, fields.collect(), origin)
+    }
+
+    /// The order of these fields, with all columns and rows.
+    #[must_use]
+    pub fn new(table: &'static Table, fields: Vec<Field>, origin: &str) -> Self {
         Self {
             table,
-            fields: fields.collect(),
+            whole: table,
+            fields,
+            rules: RowRules::default(),
             origin: origin.to_owned(),
             captured: Vec::new(),
             accept: Accept::default(),
@@ -96,5 +184,30 @@ impl FieldOrder {
         let names = self.fields.iter();
         let names: Vec<&[u8]> = names.map(|field| field.column.content.as_bytes()).collect();
         names.join(&self.table.csv.separator)
+    }
+
+    /// The same order for a table with some of the columns.
+    #[must_use]
+    pub fn with_columns(mut self, table: &'static Table) -> Self {
+        for field in &mut self.fields {
+            field.index = table.column(field.column.name).map(|(index, _)| index);
+        }
+        self.table = table;
+        self
+    }
+
+    /// The field of a column, which a rule looks at; `None` if the table has no such column.
+    #[must_use]
+    pub fn rule_field(&self, name: &str) -> Option<RuleField> {
+        let (index, column) = self.whole.column(name)?;
+        let mut fields = self.fields.iter();
+        let position = fields.position(|field| field.column.name == name);
+        Some(RuleField {
+            column,
+            index,
+            position,
+            mandatory: position.map_or(column.mandatory, |at| self.fields[at].mandatory),
+            accepts_integral_floats: self.accept.integral_floats,
+        })
     }
 }

@@ -20,6 +20,7 @@ pub mod options;
 pub mod origin;
 pub mod part_key;
 pub mod seal;
+pub mod selection;
 pub mod settings;
 pub mod words;
 

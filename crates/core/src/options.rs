@@ -18,12 +18,7 @@ const SIMILAR: f64 = 0.85;
 pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
     tracelake_schema::trace(name).ok_or_else(|| {
         let names = trace_names();
-        let lower = name.to_ascii_lowercase();
-        let similar: Vec<&str> = names
-            .clone()
-            .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR)
-            .collect();
-        let meant = match &similar[..] {
+        let meant = match &similar(name, names.clone())[..] {
             [] => String::new(),
             similar => format!("did you mean {}? ", similar.join(" or ")),
         };
@@ -34,6 +29,14 @@ pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
             known.join(", ")
         ))
     })
+}
+
+/// The known names that are similar to one that was mistyped.
+pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let lower = name.to_ascii_lowercase();
+    known
+        .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR)
+        .collect()
 }
 
 /// Writes an option to JSON by its name, and refuses a name that isn't known.

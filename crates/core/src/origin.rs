@@ -158,13 +158,17 @@ impl Origin {
         }
     }
 
-    /// The trace, if it is built in or its description was read.
+    /// The trace, with the columns that the lake has, if it is built in or its description was read.
     #[must_use]
     pub fn find_trace(&self) -> Option<&'static Trace> {
-        match &self.description {
+        let trace = match &self.description {
             None => tracelake_schema::trace(&self.trace),
             Some(sha256) => interned(sha256, &self.trace),
-        }
+        };
+        Some(match &self.options.columns {
+            Some(columns) => trace?.with_columns(columns.with_tables()),
+            None => trace?,
+        })
     }
 
     /// Describes the first difference to the origin of another run: `compression was zstd:3 and is

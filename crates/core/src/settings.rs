@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Accept, Codec, Format, Layout, OnBadRow};
+use crate::selection::{ColumnNames, Sample, TimeRange};
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: sixteen full row
 /// groups, so that each part is some hundred megabytes.
@@ -106,6 +107,46 @@ pub struct Settings {
     )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
+    /// Keep the rows of class I of N (from 0), for example 0/16: those whose key has this hash, in all tables
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, help_heading = "Selection", value_name = "I/N")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+    /// Key to sample by, for example job or machine; tables without it stay whole [default: the key of each table]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Selection",
+            value_name = "KEY",
+            requires = "sample"
+        )
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_by: Option<String>,
+    /// Keep these columns, as TABLE.COLUMN,TABLE.COLUMN, or as bare names of one table; tables that aren't named
+    /// keep all of theirs
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, help_heading = "Selection", value_name = "COLUMNS")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnNames>,
+    /// Keep the rows from FROM up to, but without, TO, in the trace's unit or as 1h30m..2d, and special times such
+    /// as 0
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Selection",
+            value_name = "FROM..TO",
+            allow_hyphen_values = true
+        )
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeRange>,
 }
 
 impl Settings {
@@ -130,6 +171,12 @@ impl Settings {
                 "leave --row-group-rows out",
             );
         }
+        if self.sample_by.is_some() && self.sample.is_none() {
+            return refuse(
+                "--sample-by without --sample".to_owned(),
+                "pass --sample I/N, such as 0/16",
+            );
+        }
         for (name, rows, range) in [
             ("part-rows", self.part_rows, PART_ROWS_RANGE),
             ("row-group-rows", self.row_group_rows, ROW_GROUP_ROWS_RANGE),
@@ -143,6 +190,18 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Whether the lake has only some of the rows or columns of its source.
+    #[must_use]
+    pub fn is_selection(&self) -> bool {
+        self.selects_rows() || self.columns.is_some()
+    }
+
+    /// Whether the lake has only some of the rows of its source.
+    #[must_use]
+    pub fn selects_rows(&self) -> bool {
+        self.sample.is_some() || self.time.is_some()
     }
 
     /// The options by the names that they have on the command line, without `--`, and their values; without those

@@ -100,8 +100,17 @@ impl NamedCells {
 
     /// The values in the order of the columns. A missing one is NULL, or a fault if it's mandatory.
     pub(crate) fn finish(self) -> Result<Vec<Cell>, (&'static Column, Fault)> {
-        let columns = self.columns.iter();
-        let cells = self.cells.into_iter().zip(columns).map(|(cell, column)| {
+        self.finish_some(|_| true)
+    }
+
+    /// The values of the columns whose index `is_kept` is true for, as [`NamedCells::finish`].
+    pub(crate) fn finish_some(
+        self,
+        is_kept: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Cell>, (&'static Column, Fault)> {
+        let cells = self.cells.into_iter().zip(self.columns).enumerate();
+        let kept = cells.filter(|(index, _)| is_kept(*index));
+        let cells = kept.map(|(_, (cell, column))| {
             cell.map_or_else(|| null(column).map_err(|fault| (column, fault)), Ok)
         });
         cells.collect()

@@ -34,6 +34,7 @@ pub mod reject;
 mod rows;
 #[cfg(test)]
 mod samples;
+pub mod selection;
 pub mod split;
 pub mod thrift;
 pub mod value;

@@ -204,7 +204,7 @@ mod tests {
     fn rows(lines: &[&str]) -> RowValues {
         let mut values = RowValues::new(ROWS.columns);
         for line in lines {
-            json::append(line.as_bytes(), ROWS.columns, &mut values).unwrap();
+            json::append(line.as_bytes(), &ROWS.columns.into(), &mut values).unwrap();
         }
         values
     }

@@ -55,7 +55,7 @@ impl RowGroupBuilder {
     ) -> Self {
         let column = |(index, column): (usize, &'static Column)| {
             let mut fields = order.fields.iter().enumerate();
-            let field = fields.find(|(_, field)| field.index == index);
+            let field = fields.find(|(_, field)| field.index == Some(index));
             let field = match (field, order.captured(index)) {
                 (Some((position, field)), _) => Origin::Field(SourceField {
                     position,
@@ -178,9 +178,14 @@ pub(crate) fn rejects<'a>(
 ) -> (Vec<Reject>, Vec<usize>) {
     let mut faults = Vec::new();
     for (position, field) in fields.iter().enumerate() {
-        let found = faults_of(field.index).iter();
+        let Some(index) = field.index else {
+            continue;
+        };
+        let found = faults_of(index).iter();
         faults.extend(found.map(|&(record, fault)| (record, position, fault)));
     }
+    // A field that selects records need not be one of the lake.
+    faults.extend_from_slice(records.faults());
     // By row, then by field in the order of the file.
     faults.sort_by_key(|&(record, position, _)| (record, position));
     faults.dedup_by_key(|&mut (record, ..)| record);
@@ -189,10 +194,11 @@ pub(crate) fn rejects<'a>(
     let mut rejects = Vec::with_capacity(faults.len() + malformed.len());
     let mut faulty = Vec::with_capacity(faults.len());
     for (record, position, fault) in faults {
-        let mut line = record + rejects.len() - faulty.len();
+        let known = records.line(record);
+        let mut line = known.unwrap_or(record + rejects.len() - faulty.len());
         while let Some(before) = malformed.next_if(|before| before.line() <= line) {
             rejects.push(before.clone());
-            line += 1;
+            line += usize::from(known.is_none());
         }
         let (row_start, row_end) = records.record(record);
         let (start, end) = records.field(record, position);

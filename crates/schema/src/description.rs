@@ -19,6 +19,7 @@ mod lists;
 #[cfg(test)]
 mod mutated;
 mod queries;
+mod sample;
 mod spec;
 mod table;
 #[cfg(test)]

@@ -34,14 +34,17 @@ pub mod description;
 pub mod digest;
 mod model;
 mod naming;
+mod projection;
 pub mod render;
+pub mod sample;
 mod traces;
 
 pub use cells::{Cells, cell};
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure, Files,
-    Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt, QueryColumn,
-    QueryTable, Range, Reference, Rule, Sentinel, Spelling, Syntax, Table, Trace, Zone,
+    KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,
+    QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling, Syntax, Table,
+    Trace, Zone,
 };
 pub use naming::{Capture, Claim, NamePattern, Naming};
 pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};

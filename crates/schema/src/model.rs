@@ -49,6 +49,30 @@ pub struct Trace {
     pub figures: &'static [Figure],
     /// Tables that a query makes of those of a lake.
     pub query_tables: &'static [QueryTable],
+    /// The keys that its tables can be sampled by.
+    pub sample_keys: &'static [SampleKey],
+    /// The trace with all columns, if this one has only some of them, see [`Trace::with_columns`].
+    pub whole: Option<&'static Trace>,
+}
+
+/// A key by which several tables can be sampled together, such as a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleKey {
+    /// Its name, such as `job`.
+    pub name: &'static str,
+    /// The column that holds it in each table that has it, in the order of the tables.
+    pub columns: &'static [KeyColumn],
+}
+
+/// The column of a table that holds a [`SampleKey`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The name of the column: an integer or a text.
+    pub column: &'static str,
+    /// Whether the table is sampled by this key unless another one is asked for.
+    pub is_default: bool,
 }
 
 /// A description that isn't part of the program: a lake keeps a copy of it.
@@ -255,6 +279,17 @@ pub enum Rule {
     Dag,
 }
 
+impl Derived {
+    /// Whether a column of the other table is needed: one that is copied, or that the rule decodes.
+    #[must_use]
+    pub fn needs(&self, column: &str) -> bool {
+        let decoded = match self.rule {
+            Rule::Dag => "task_name",
+        };
+        column == decoded || self.table.column(column).is_some()
+    }
+}
+
 impl Rule {
     /// The name on the command line.
     #[must_use]
@@ -406,6 +441,22 @@ impl Trace {
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&'static Table> {
         self.all_tables().find(|table| table.name == name)
+    }
+
+    /// Finds a key that tables can be sampled by.
+    #[must_use]
+    pub fn sample_key(&self, name: &str) -> Option<&'static SampleKey> {
+        self.sample_keys.iter().find(|key| key.name == name)
+    }
+
+    /// The column that a table is sampled by: that of the key `by`, or of its own one. `None` if the table stays
+    /// whole.
+    #[must_use]
+    pub fn sampled_column(&self, table: &str, by: Option<&str>) -> Option<&'static KeyColumn> {
+        let keys = self.sample_keys.iter();
+        let keys = keys.filter(|key| by.is_none_or(|by| key.name == by));
+        let mut columns = keys.flat_map(|key| key.columns);
+        columns.find(|column| column.table == table && (by.is_some() || column.is_default))
     }
 
     /// The published tables, followed by the derived ones.

@@ -23,6 +23,7 @@ mod parsed;
 pub mod release;
 mod release_files;
 mod released;
+mod selected;
 mod statistics;
 mod text;
 mod values;
@@ -37,6 +38,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::{Event, EventSink};
 use tracelake_core::options::Format;
 use tracelake_core::part_key::CELL;
+use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
 use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, is_relative};
 use tracelake_lake::store::{files, foreign_files, inside, read_manifest};
@@ -141,7 +143,7 @@ impl Verification {
         let plan = match source {
             None => None,
             Some(source) => {
-                let plan = source_plan(source, trace)?;
+                let plan = source_plan(source, trace, &manifest.origin.options)?;
                 fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
                 Some(plan)
             }
@@ -284,9 +286,13 @@ pub(crate) fn verify_lake(
 }
 
 /// Finds the files of a source, however few: the manifest says which ones are needed.
-fn source_plan(source: &Location, trace: &'static Trace) -> Result<Plan> {
+fn source_plan(source: &Location, trace: &'static Trace, options: &Settings) -> Result<Plan> {
     let mut request = Request::new(source);
-    request.trace = Some(trace);
+    request.trace = Some(trace.whole.unwrap_or(trace));
+    request.settings.sample = options.sample;
+    request.settings.sample_by.clone_from(&options.sample_by);
+    request.settings.columns.clone_from(&options.columns);
+    request.settings.time = options.time;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     plan(&request)

@@ -47,27 +47,42 @@ impl fmt::Display for ParsedValue {
 
 /// The values of a row, one for each column of the table; the error says why there are none.
 pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<ParsedValue>, String> {
-    let columns = order.table.columns;
+    let columns: Vec<&Column> = order.table.columns.iter().collect();
+    values_of(order, record, &columns)
+}
+
+/// The values of some columns of a row. Of the others, only the names and the syntax of JSON are checked.
+pub(super) fn values_of(
+    order: &FieldOrder,
+    record: &ByteRecord,
+    columns: &[&Column],
+) -> Result<Vec<ParsedValue>, String> {
+    let is_wanted = |column: &Column| columns.iter().any(|wanted| wanted.name == column.name);
     if order.table.syntax == Syntax::Json {
         let line = record.get(0).unwrap_or_default();
         serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
         let line = str::from_utf8(line).map_err(|error| error.to_string())?;
         let mut reader = ValueReader::new(line, Syntax::Json);
-        let mut row = reader.fields(columns)?;
+        let row = reader.fields(order.whole.columns, is_wanted)?;
         reader.end()?;
-        let mut value = |column: &Column| {
-            let at = row.iter().position(|(name, _)| *name == column.content);
-            at.map_or(ParsedValue::Null, |at| row.swap_remove(at).1)
+        let value = |column: &&Column| {
+            let mut row = row.iter();
+            let found = row.find(|(name, _)| *name == column.content);
+            found.map_or(ParsedValue::Null, |(_, value)| value.clone())
         };
-        return Ok(columns.iter().map(&mut value).collect());
+        return Ok(columns.iter().map(value).collect());
     }
     if record.len() != order.fields.len() {
         return Err(format!("the source has {} fields", record.len()));
     }
     let mut values = vec![ParsedValue::Null; columns.len()];
     for (field, text) in order.fields.iter().zip(record) {
+        let mut wanted = columns.iter();
+        let Some(at) = wanted.position(|column| column.name == field.column.name) else {
+            continue;
+        };
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
-        values[field.index] = match field.column.kind {
+        values[at] = match field.column.kind {
             _ if text.is_empty() => ParsedValue::Null,
             Kind::Struct | Kind::List => {
                 let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
@@ -129,7 +144,10 @@ impl<'a> ValueReader<'a> {
     fn value(&mut self, column: &Column) -> Result<ParsedValue, String> {
         self.rest = self.rest.trim_start();
         match (self.rest.chars().next(), column.kind) {
-            (Some('{'), Kind::Struct) => self.fields(column.fields).map(ParsedValue::Struct),
+            (Some('{'), Kind::Struct) => {
+                let fields = self.fields(column.fields, |_| true);
+                fields.map(ParsedValue::Struct)
+            }
             (Some('['), Kind::List) => self.items(column),
             (Some('"'), _) => self.string('"').map(ParsedValue::Text),
             (Some('\''), _) if !self.is_json => self.string('\'').map(ParsedValue::Text),
@@ -137,10 +155,12 @@ impl<'a> ValueReader<'a> {
         }
     }
 
-    /// The fields of an object; each is a column, and none comes twice.
+    /// The fields of an object; each is a column, and none comes twice. The value of a field that isn't wanted is
+    /// skipped.
     fn fields(
         &mut self,
         columns: &'static [Column],
+        is_wanted: impl Fn(&Column) -> bool,
     ) -> Result<Vec<(&'static str, ParsedValue)>, String> {
         let mut fields: Vec<(&str, ParsedValue)> = Vec::new();
         self.expect('{')?;
@@ -161,12 +181,27 @@ impl<'a> ValueReader<'a> {
                 return Err(format!("the source has the name '{name}' twice"));
             }
             self.expect(':')?;
-            fields.push((column.content, self.value(column)?));
+            let value = match is_wanted(column) {
+                true => self.value(column)?,
+                false => self.skip()?,
+            };
+            fields.push((column.content, value));
             if self.takes('}') {
                 return Ok(fields);
             }
             self.expect(',')?;
         }
+    }
+
+    /// Skips a value of JSON.
+    fn skip(&mut self) -> Result<ParsedValue, String> {
+        let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => self.rest = self.rest.get(values.byte_offset()..).unwrap_or_default(),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err("the source has no value where one belongs".to_owned()),
+        }
+        Ok(ParsedValue::Null)
     }
 
     /// The items of a list; numpy puts nothing but blanks between them.

@@ -19,7 +19,7 @@ use tracelake_source::Fingerprint;
 
 use super::output::Output;
 use super::text::{PartRows, SourceText};
-use super::{corrupt, number, parsed};
+use super::{corrupt, number, parsed, selected};
 
 /// The files of a source, found by table, cell and file number.
 pub(super) struct Sources<'a> {
@@ -180,16 +180,34 @@ fn compare_rows(
     rows: &mut PartRows<'_>,
 ) -> Result<u64> {
     let table = order.table;
-    let field_of = |index| order.fields.iter().position(|field| field.index == index);
+    let field_of = |index| {
+        let mut fields = order.fields.iter();
+        fields.position(|field| field.index == Some(index))
+    };
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let place = output.path.clone();
     let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
     let (mut seen, mut mapped, mut floats) = (0, 0, 0);
     let headers = rows.headers_accepted();
+    let mut not_selected = 0;
+    let mut advance = |rows: &mut PartRows<'_>| {
+        while rows.advance()? {
+            let is_selected = order.rules.is_empty() || {
+                let selected = selected::is_selected(order, &rows.record);
+                let at = |reason| corrupt(reason).at(path).line(rows.line(), None);
+                selected.map_err(|reason| at(reason).field(table.name))?
+            };
+            if is_selected {
+                return Ok(true);
+            }
+            not_selected += 1;
+        }
+        Ok(false)
+    };
     for batch in output.batches()? {
         let batch = batch?;
         for row in 0..batch.num_rows() {
-            if !rows.advance()? {
+            if !advance(rows)? {
                 return wrong(format!("has {} rows, but its source {seen}", part.rows_out));
             }
             let compared = match table.syntax {
@@ -212,8 +230,14 @@ fn compare_rows(
             seen += 1;
         }
     }
-    if rows.advance()? {
+    if advance(rows)? {
         return wrong(format!("has {seen} rows, but its source more"));
+    }
+    if not_selected != part.rows_not_selected.unwrap_or(0) {
+        return wrong(format!(
+            "{not_selected} rows are not selected, the manifest says {}",
+            part.rows_not_selected.unwrap_or(0)
+        ));
     }
     if rows.rejected() != part.rows_rejected {
         return wrong(format!(
@@ -252,7 +276,11 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
             .iter()
             .any(|null| null.as_bytes() == *text);
         let has_point = text.contains(&b'.');
-        is_kind && !is_null && has_point && !column.spelling.integral_floats
+        field.index.is_some()
+            && is_kind
+            && !is_null
+            && has_point
+            && !column.spelling.integral_floats
     });
     floats.count() as u64
 }
@@ -260,6 +288,7 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
 /// How many fields of a row use another spelling of a sentinel.
 fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
     let fields = order.fields.iter().zip(record);
+    let fields = fields.filter(|(field, _)| field.index.is_some());
     let others = fields.filter(|(field, text)| {
         let sentinels = field.column.sentinels.iter();
         let mut spellings = sentinels.filter_map(|sentinel| sentinel.also);

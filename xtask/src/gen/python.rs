@@ -11,7 +11,11 @@ const LEFT_OUT: [&str; 3] = ["dry-run", "progress", "shard"];
 
 /// The types of values, by their names in the help: what Python takes besides `None`, and the function of
 /// `_options.py` that turns it into text.
-const TYPES: [(&str, &str, &str); 9] = [
+const TYPES: [(&str, &str, &str); 13] = [
+    ("COLUMNS", "str | Iterable[str]", "names"),
+    ("FROM..TO", "str", "text"),
+    ("I/N", "str", "text"),
+    ("KEY", "str", "text"),
     ("CODEC", "str", "text"),
     ("FILE|none", "StrPath", "path"),
     ("FORMS", "str", "text"),

@@ -2,7 +2,6 @@
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{Field, FieldOrder};
-use tracelake_core::options::Accept;
 use tracelake_location::Location;
 use tracelake_schema::{Table, Trace};
 use tracelake_source::Magic;
@@ -170,7 +169,7 @@ impl SchemaCsv {
             fields.push(field);
         }
         for (index, column) in table.columns.iter().enumerate() {
-            if column.mandatory && !fields.iter().any(|field| field.index == index) {
+            if column.mandatory && !fields.iter().any(|field| field.index == Some(index)) {
                 let reason = format!("lacks the mandatory field '{}'", column.content);
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(&self.path)
@@ -178,13 +177,7 @@ impl SchemaCsv {
                     .hint("download schema.csv again; without one, the published order is used"));
             }
         }
-        Ok(FieldOrder {
-            table,
-            fields,
-            origin: "schema.csv".to_owned(),
-            captured: Vec::new(),
-            accept: Accept::default(),
-        })
+        Ok(FieldOrder::new(table, fields, "schema.csv"))
     }
 
     fn field(&self, table: &'static Table, row: &SchemaRow) -> Result<Field> {
@@ -206,7 +199,7 @@ impl SchemaCsv {
             return Err(self.misfit(row, reason));
         }
         Ok(Field {
-            index,
+            index: Some(index),
             column,
             mandatory: column.mandatory || row.mandatory,
         })

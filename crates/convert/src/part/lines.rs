@@ -6,6 +6,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
+use tracelake_encode::selection::Selector;
 use tracelake_encode::split::LineForm;
 use tracelake_schema::Syntax;
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
@@ -57,6 +58,8 @@ pub(super) struct Lines<'a> {
     /// Rows in a part, and how many more the current part may have; `None` if one part has all.
     part_rows: Option<u64>,
     left: Option<u64>,
+    /// Removes the rows that aren't selected, if the table has rules.
+    selector: Option<Selector>,
 }
 
 impl<'a> Lines<'a> {
@@ -74,6 +77,7 @@ impl<'a> Lines<'a> {
             accepted_header: false,
             part_rows,
             left: part_rows,
+            selector: Selector::new(&order.rules),
         }
     }
 
@@ -150,6 +154,9 @@ impl<'a> Lines<'a> {
             if let Some(left) = &mut self.left {
                 let split = left.checked_sub(records.count());
                 *left = split.expect("a chunk is split into at most this many records");
+            }
+            if let Some(selector) = &mut self.selector {
+                records.select(chunk.lines(), selector);
             }
             return Ok(());
         }

@@ -18,6 +18,7 @@ use tracelake_source::{Fingerprint, Source};
 use crate::bad_row::{BadRow, BadShare};
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
+use syntax::Pushed;
 
 pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
 
@@ -37,6 +38,8 @@ pub struct Converted {
     pub rows_out: u64,
     /// Rows that could not be converted.
     pub rows_rejected: u64,
+    /// Rows that the rules of the table don't select; `None` if it has no rules.
+    pub rows_not_selected: Option<u64>,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
     /// First lines that were accepted as a header: 0 or 1.
@@ -209,6 +212,7 @@ impl<'a, 'b> BlockReader<'a, 'b> {
                 position: &mut text.position,
                 builder,
                 rejected: 0,
+                not_selected: 0,
                 on_bad_row,
                 tick,
             },
@@ -222,6 +226,8 @@ impl<'a, 'b> BlockReader<'a, 'b> {
             rows_in: self.rows.position.rows - self.before,
             rows_out: builder.pushed(),
             rows_rejected: self.rows.rejected,
+            rows_not_selected: (!self.rows.order.rules.is_empty())
+                .then_some(self.rows.not_selected),
             sentinels_mapped: builder.sentinels_mapped(),
             headers_accepted: self.lines.headers_accepted(),
             integral_floats_accepted: builder.integral_floats(),
@@ -257,6 +263,7 @@ struct ChunkConverter<'a> {
     position: &'a mut TextPosition,
     builder: BlockBuilder,
     rejected: u64,
+    not_selected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
 }
@@ -287,7 +294,12 @@ impl ChunkConverter<'_> {
             position,
         } = split;
         let lines = chunk.lines();
-        let rejects = syntax::push(&mut self.builder, lines, records, self.order)?;
+        let pushed = syntax::push(&mut self.builder, lines, records, self.order)?;
+        let Pushed {
+            rejects,
+            not_selected,
+        } = pushed;
+        self.not_selected += not_selected;
         self.position.first_chunk = (self.position.rows == 0).then(|| BadShare {
             bad: rejects.len() as u64,
             rows: records.count(),

@@ -10,11 +10,13 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_encode::column_values::RowValues;
+use tracelake_encode::json::JsonColumns;
 use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
 use tracelake_encode::reject::Reject;
 use tracelake_encode::split::LineForm;
 use tracelake_schema::{Column, Syntax};
 
+use tracelake_encode::selection::Selector;
 use tracelake_encode::{json, quoted, split};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
@@ -92,6 +94,14 @@ impl ChunkRecords {
         }
     }
 
+    /// Removes the records that rules don't select, where that needs no more than the offsets of their fields. Other
+    /// records are removed when they are read.
+    pub(super) fn select(&mut self, lines: &[u8], selector: &mut Selector) {
+        if let RecordOffsets::Csv(records) = &mut self.offsets {
+            selector.retain(lines, records);
+        }
+    }
+
     /// Removes the header, if the table has one; the chunk is the first one. The error says what is wrong
     /// with it, and at which byte.
     pub(super) fn take_header(
@@ -121,10 +131,12 @@ impl ChunkRecords {
         }
     }
 
-    /// The number of records, including those of the wrong shape.
+    /// The number of records, including those of the wrong shape and those that aren't selected.
     pub(super) fn count(&self) -> u64 {
         let count = match &self.offsets {
-            RecordOffsets::Csv(records) => records.len() + records.malformed().len(),
+            RecordOffsets::Csv(records) => {
+                records.len() + records.malformed().len() + records.not_selected()
+            }
             RecordOffsets::Json(ranges) => ranges.len(),
             RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         };
@@ -156,11 +168,11 @@ impl ChunkRecords {
         lines: &[u8],
         ranges: &[Range<usize>],
         columns: &[Column],
-        append: impl Fn(usize, &[u8], &mut RowValues) -> std::result::Result<(), Reject> + Sync,
-    ) -> (RowValues, Vec<Reject>) {
+        append: impl Fn(usize, &[u8], &mut RowValues) -> std::result::Result<bool, Reject> + Sync,
+    ) -> (RowValues, Pushed) {
         let read = |(group, ranges): (usize, &[Range<usize>])| {
             let mut values = RowValues::new(columns);
-            let mut rejects = Vec::new();
+            let mut pushed = Pushed::default();
             for (at, range) in ranges.iter().enumerate() {
                 let index = group * RECORDS_PER_GROUP + at;
                 let (raw, shape) = self.ending.body(&lines[range.clone()]);
@@ -169,17 +181,34 @@ impl ChunkRecords {
                     Some(fault) => Err(Reject::new(0..raw.len(), fault)),
                     None => append(index, raw, &mut values),
                 };
-                if let Err(reject) = row {
-                    rejects.push(reject.in_row(range.start..range.start + raw.len()));
+                match row {
+                    Ok(true) => {}
+                    Ok(false) => pushed.not_selected += 1,
+                    Err(reject) => {
+                        let row = range.start..range.start + raw.len();
+                        pushed.rejects.push(reject.in_row(row));
+                    }
                 }
             }
-            (values, rejects)
+            (values, pushed)
         };
         let groups = ranges.par_chunks(RECORDS_PER_GROUP).enumerate().map(read);
-        let (values, rejects): (Vec<_>, Vec<_>) = groups.unzip();
-        let rejects = rejects.into_iter().flatten().collect();
-        (RowValues::concat(columns, &values), rejects)
+        let (values, groups): (Vec<_>, Vec<Pushed>) = groups.unzip();
+        let pushed = Pushed {
+            not_selected: groups.iter().map(|group| group.not_selected).sum(),
+            rejects: groups.into_iter().flat_map(|group| group.rejects).collect(),
+        };
+        (RowValues::concat(columns, &values), pushed)
     }
+}
+
+/// What became of the records of a chunk that aren't rows now.
+#[derive(Default)]
+pub(super) struct Pushed {
+    /// The bad ones, in the order of the file.
+    pub(super) rejects: Vec<Reject>,
+    /// How many the rules of the table don't select.
+    pub(super) not_selected: u64,
 }
 
 /// Makes the builder for the rows of a table.
@@ -197,7 +226,7 @@ pub(super) fn block_builder<W: Write + Send>(
     }
 }
 
-/// Adds the good records of a chunk to `builder`; returns the others, in the order of the file.
+/// Adds the good records of a chunk that are selected to `builder`; returns the others.
 ///
 /// # Errors
 /// When a page cannot be encoded.
@@ -206,18 +235,50 @@ pub(super) fn push(
     lines: &[u8],
     records: &ChunkRecords,
     order: &FieldOrder,
-) -> Result<Vec<Reject>> {
+) -> Result<Pushed> {
     let columns = order.table.columns;
-    let (rows, rejects) = match &records.offsets {
-        RecordOffsets::Csv(split) => return builder.push_fields(order, lines, split),
-        RecordOffsets::Json(ranges) => records.read(lines, ranges, columns, |_, raw, values| {
-            json::append(raw, columns, values)
-        }),
-        RecordOffsets::QuotedCsv(quoted) => {
-            records.read(lines, quoted.ranges(), columns, |index, raw, values| {
-                values.push(&quoted.row(index, raw, order, records.ending)?);
-                Ok(())
+    let (rows, pushed) = match &records.offsets {
+        RecordOffsets::Csv(split) => {
+            return Ok(Pushed {
+                rejects: builder.push_fields(order, lines, split)?,
+                not_selected: split.not_selected() as u64,
+            });
+        }
+        RecordOffsets::Json(ranges) => {
+            let json = JsonColumns::of(order);
+            let is_selected = |raw: &[u8]| match order.rules.is_empty() {
+                true => Ok(true),
+                false => json::is_selected(raw, &json, &order.rules),
+            };
+            records.read(lines, ranges, columns, |_, raw, values| {
+                match is_selected(raw) {
+                    Ok(true) => json::append(raw, &json, values).map(|()| true),
+                    Ok(false) => Ok(false),
+                    // The first fault of the row is reported, whichever rule found another.
+                    Err(fault) => json::row(raw, &json).and(Err(fault)),
+                }
             })
+        }
+        RecordOffsets::QuotedCsv(quoted) => {
+            let ending = records.ending;
+            let is_selected = |index, raw: &[u8]| match order.rules.is_empty() {
+                true => Ok(true),
+                false => quoted.is_selected(index, raw, order, ending),
+            };
+            let ranges = quoted.ranges();
+            records.read(
+                lines,
+                ranges,
+                columns,
+                |index, raw, values| match is_selected(index, raw) {
+                    Ok(true) => {
+                        values.push(&quoted.row(index, raw, order, ending)?);
+                        Ok(true)
+                    }
+                    Ok(false) => Ok(false),
+                    Err(fault) => quoted.row(index, raw, order, ending).and(Err(fault)),
+                },
+            )
         }
     };
     builder.push_rows(rows)?;
@@ -228,7 +289,10 @@ pub(super) fn push(
         seen = start;
         reject.in_line(line)
     };
-    Ok(rejects.into_iter().map(with_line).collect())
+    Ok(Pushed {
+        rejects: pushed.rejects.into_iter().map(with_line).collect(),
+        not_selected: pushed.not_selected,
+    })
 }
 
 /// The first `most` lines, or all of them if there are fewer.

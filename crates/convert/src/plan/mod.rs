@@ -6,6 +6,7 @@ mod parts;
 mod ratios;
 mod recognise;
 mod request;
+mod selection;
 mod shards;
 mod table_index;
 
@@ -30,6 +31,7 @@ use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
 
 use parts::{part_plan, plan_table};
+use selection::Selection;
 
 pub use estimate::{Estimate, SourceSize};
 pub use request::{ChecksumSource, PartSet, Request};
@@ -253,16 +255,22 @@ fn plan_as_asked(request: &Request) -> Result<Plan> {
     let trace = source.trace;
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
-    let settings = settings(request, encoding, trace)?;
-    let derived = derived(request, trace)?;
+    let mut settings = settings(request, encoding, trace)?;
+    let selection = Selection::of(request, &source)?;
+    selection.note(&mut settings);
+    let derived = derived(request, selection.trace)?;
+    selection.check_derived(&derived)?;
     let checksums = read_checksums(request, &source.found)?;
     let mut warnings = skipped(&source.found);
-    let chosen = choose(request, &source, checksums.as_ref(), &mut warnings)?;
+    let mut chosen = choose(request, &source, checksums.as_ref(), &mut warnings)?;
     if chosen.tables.is_empty() {
         return Err(nothing_selected(request, &source));
     }
     if checksums.is_some() {
         warnings.extend(chosen.unlisted());
+    }
+    for table in &mut chosen.tables {
+        selection.apply(table)?;
     }
     tracing::debug!(
         trace = trace.name,
@@ -278,7 +286,7 @@ fn plan_as_asked(request: &Request) -> Result<Plan> {
             ..Origin::of(trace, settings)
         },
         source: source.found.root,
-        trace,
+        trace: selection.trace,
         encoding,
         selected: request.parts.clone(),
         tables: chosen.tables,

@@ -217,6 +217,7 @@ impl Run<'_> {
         facts.rows_in = converted.rows_in;
         facts.rows_out = converted.rows_out;
         facts.rows_rejected = converted.rows_rejected;
+        facts.rows_not_selected = converted.rows_not_selected;
         facts.sentinels_mapped = converted.sentinels_mapped;
         facts.headers_accepted = converted.headers_accepted;
         facts.integral_floats_accepted = converted.integral_floats_accepted;

@@ -165,7 +165,7 @@ pub(super) fn contradiction(
     table: &Table,
     facts: &PartFacts,
 ) -> Result<Option<&'static str>> {
-    if facts.rows_out.checked_add(facts.rows_rejected) != Some(facts.rows_in) {
+    if !facts.counts_add_up() {
         return Ok(Some("its recorded row counts don't add up"));
     }
     let rejected = match &facts.rejects {

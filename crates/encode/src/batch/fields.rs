@@ -53,7 +53,7 @@ pub(crate) fn chunk_rows(
     let columns = order.table.columns.par_iter().enumerate();
     let columns = columns.map(|(index, column)| {
         let mut fields = order.fields.iter().enumerate();
-        match fields.find(|(_, field)| field.index == index) {
+        match fields.find(|(_, field)| field.index == Some(index)) {
             Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,

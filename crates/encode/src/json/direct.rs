@@ -3,27 +3,65 @@
 //! This reads what traces have: objects whose keys and strings have no escapes, with values that fit their
 //! columns. It refuses everything else without a reason, since [`super::row`] finds that.
 
-use tracelake_schema::Column;
+use tracelake_schema::{Column, Kind};
 
+use super::JsonColumns;
 use crate::column_values::{ColumnValues, RowValues, Values};
 use crate::value;
 
+/// The most objects and lists within one another that are skipped here.
+const DEPTH: u32 = 32;
+
 /// Adds the row of a line, without its ending. Returns whether it did; if not, `values` is unchanged.
-pub(super) fn append(line: &[u8], columns: &'static [Column], values: &mut RowValues) -> bool {
-    // The ends of strings are ASCII, so strings of a valid line are valid.
-    let is_row = str::from_utf8(line).is_ok() && {
-        let mut reader = DirectReader { rest: line };
-        reader.skip_space();
-        let object = reader.object(columns, &mut values.columns);
-        reader.skip_space();
-        object.is_some() && reader.rest.is_empty()
-    };
+pub(super) fn append(line: &[u8], columns: &JsonColumns, values: &mut RowValues) -> bool {
+    let row = read(line, |reader| match &columns.kept {
+        None => reader.object(columns.whole, &mut values.columns),
+        Some(kept) => reader.kept(columns.whole, kept, &mut values.columns),
+    });
+    let is_row = row.is_some();
     if is_row {
         values.end_row(0);
     } else {
         values.undo_row();
     }
     is_row
+}
+
+/// Finds the values of two columns, by their indices: the texts of an integer or a string, `None` for NULL. No result
+/// says nothing about the line.
+pub(super) fn find<'a>(
+    line: &'a [u8],
+    columns: &'static [Column],
+    wanted: [Option<usize>; 2],
+) -> Option<[Option<&'a [u8]>; 2]> {
+    let mut found = [None; 2];
+    read(line, |reader| {
+        let seen = reader.fields(columns, |reader, index| {
+            if !wanted.contains(&Some(index)) {
+                return reader.skip(DEPTH);
+            }
+            let text = reader.scalar(&columns[index])?;
+            for (wanted, found) in wanted.iter().zip(&mut found) {
+                if *wanted == Some(index) {
+                    *found = text;
+                }
+            }
+            Some(())
+        });
+        seen.map(|_| ())
+    })?;
+    Some(found)
+}
+
+/// Reads a line that is one value.
+fn read<'a>(line: &'a [u8], value: impl FnOnce(&mut DirectReader<'a>) -> Option<()>) -> Option<()> {
+    // The ends of strings are ASCII, so strings of a valid line are valid.
+    str::from_utf8(line).ok()?;
+    let mut reader = DirectReader { rest: line };
+    reader.skip_space();
+    value(&mut reader)?;
+    reader.skip_space();
+    reader.rest.is_empty().then_some(())
 }
 
 struct DirectReader<'a> {
@@ -33,31 +71,9 @@ struct DirectReader<'a> {
 impl<'a> DirectReader<'a> {
     /// Reads the values of an object, in any order. The columns bound the depth of the recursion.
     fn object(&mut self, columns: &'static [Column], values: &mut [ColumnValues]) -> Option<()> {
-        self.take(b'{')?;
-        self.skip_space();
-        let mut seen = 0_u64;
-        if self.take(b'}').is_none() {
-            let mut expected = 0;
-            loop {
-                let index = self.key(columns, expected)?;
-                let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
-                if seen & bit > 0 {
-                    return None;
-                }
-                seen |= bit;
-                expected = index + 1;
-                self.skip_space();
-                self.take(b':')?;
-                self.skip_space();
-                self.value(&columns[index], &mut values[index])?;
-                self.skip_space();
-                if self.take(b',').is_none() {
-                    break;
-                }
-                self.skip_space();
-            }
-            self.take(b'}')?;
-        }
+        let seen = self.fields(columns, |reader, index| {
+            reader.value(&columns[index], &mut values[index])
+        })?;
         if seen.count_ones() as usize == columns.len() {
             return Some(());
         }
@@ -67,6 +83,113 @@ impl<'a> DirectReader<'a> {
             }
         }
         Some(())
+    }
+
+    /// Reads the values of some columns of an object; `kept` has the index of each one in `values`.
+    fn kept(
+        &mut self,
+        columns: &'static [Column],
+        kept: &[Option<usize>],
+        values: &mut [ColumnValues],
+    ) -> Option<()> {
+        let seen = self.fields(columns, |reader, index| match kept[index] {
+            Some(slot) => reader.value(&columns[index], &mut values[slot]),
+            None => reader.skip(DEPTH),
+        })?;
+        for (index, column) in columns.iter().enumerate() {
+            if let Some(slot) = kept[index]
+                && seen >> index & 1 == 0
+            {
+                null(column, &mut values[slot])?;
+            }
+        }
+        Some(())
+    }
+
+    /// Reads an object; `value` reads the value of a column, and gets its index. Returns the columns that it has,
+    /// as bits.
+    fn fields(
+        &mut self,
+        columns: &'static [Column],
+        mut value: impl FnMut(&mut Self, usize) -> Option<()>,
+    ) -> Option<u64> {
+        self.take(b'{')?;
+        self.skip_space();
+        let mut seen = 0_u64;
+        if self.take(b'}').is_some() {
+            return Some(seen);
+        }
+        let mut expected = 0;
+        loop {
+            let index = self.key(columns, expected)?;
+            let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
+            if seen & bit > 0 {
+                return None;
+            }
+            seen |= bit;
+            expected = index + 1;
+            self.skip_space();
+            self.take(b':')?;
+            self.skip_space();
+            value(self, index)?;
+            self.skip_space();
+            if self.take(b',').is_none() {
+                break;
+            }
+            self.skip_space();
+        }
+        self.take(b'}')?;
+        Some(seen)
+    }
+
+    /// Reads the text of an integer or a string; NULL is an inner `None`.
+    #[expect(
+        clippy::option_option,
+        reason = "a value that is NULL isn't one that can't be read"
+    )]
+    fn scalar(&mut self, column: &Column) -> Option<Option<&'a [u8]>> {
+        if self.literal(b"null") {
+            return Some(None);
+        }
+        let text = match column.kind {
+            Kind::Text => self.string()?,
+            _ => self.number()?,
+        };
+        Some(Some(text))
+    }
+
+    /// Skips a value, with at most `depth` objects and lists within one another.
+    fn skip(&mut self, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        let end = match self.rest.first()? {
+            b'"' => return self.string().map(|_| ()),
+            b'{' => b'}',
+            b'[' => b']',
+            b'-' | b'0'..=b'9' => return self.number().map(|_| ()),
+            _ => {
+                let words: [&[u8]; 3] = [b"null", b"true", b"false"];
+                return words.iter().any(|word| self.literal(word)).then_some(());
+            }
+        };
+        self.rest = &self.rest[1..];
+        self.skip_space();
+        if self.take(end).is_some() {
+            return Some(());
+        }
+        loop {
+            if end == b'}' {
+                self.string()?;
+                self.skip_space();
+                self.take(b':')?;
+                self.skip_space();
+            }
+            self.skip(depth)?;
+            self.skip_space();
+            if self.take(b',').is_none() {
+                return self.take(end);
+            }
+            self.skip_space();
+        }
     }
 
     /// Reads a key; returns the index of its column. The expected one needs no search.

@@ -14,21 +14,58 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_core::fault::Fault;
+use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, NamedCells, Row, null, number};
 use crate::column_values::RowValues;
 use crate::reject::Reject;
+use crate::selection;
 
-/// Adds the row of a line, without its ending. `values` has these columns.
+/// The columns of a table whose rows are JSON, and those of them that are read.
+#[derive(Debug, Clone)]
+pub struct JsonColumns {
+    /// All columns that a row may have.
+    whole: &'static [Column],
+    /// For each of them the index that its values have; `None` if every column is read.
+    kept: Option<Vec<Option<usize>>>,
+}
+
+impl JsonColumns {
+    /// Those that an order of fields names.
+    #[must_use]
+    pub fn of(order: &FieldOrder) -> Self {
+        let whole = order.whole.columns;
+        let kept = whole.iter().map(|column| {
+            let found = order.table.column(column.name);
+            found.map(|(index, _)| index)
+        });
+        let is_some = order.table.columns.len() < whole.len();
+        Self {
+            whole,
+            kept: is_some.then(|| kept.collect()),
+        }
+    }
+
+    fn keeps(&self, index: usize) -> bool {
+        self.kept
+            .as_ref()
+            .is_none_or(|kept| kept.get(index).is_some_and(Option::is_some))
+    }
+}
+
+impl From<&'static [Column]> for JsonColumns {
+    /// All columns.
+    fn from(whole: &'static [Column]) -> Self {
+        Self { whole, kept: None }
+    }
+}
+
+/// Adds the row of a line, without its ending. `values` has the columns that are read.
 ///
 /// # Errors
 /// Those of [`row`]; then nothing is added.
-pub fn append(
-    line: &[u8],
-    columns: &'static [Column],
-    values: &mut RowValues,
-) -> Result<(), Reject> {
+pub fn append(line: &[u8], columns: &JsonColumns, values: &mut RowValues) -> Result<(), Reject> {
     if !direct::append(line, columns, values) {
         values.push(&row(line, columns)?);
     }
@@ -39,18 +76,107 @@ pub fn append(
 ///
 /// Integers, codes and floats may be numbers or strings. A missing value is NULL, as is `null`. The
 /// columns bound the depth of the recursion.
-pub fn row(line: &[u8], columns: &'static [Column]) -> Result<Row, Reject> {
-    let text = str::from_utf8(line).map_err(|error| {
-        let start = error.valid_up_to();
-        let byte = line[start];
-        Reject::new(start..line.len(), Fault::NotUtf8 { byte })
-    })?;
-    let mut reader = JsonReader { text, mapped: 0 };
-    let cells = reader.object(text, columns, Reject::in_column)?;
+///
+/// # Errors
+/// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
+pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
+    let mut reader = JsonReader::new(line)?;
+    let mut named = NamedCells::new(columns.whole);
+    let text = reader.text;
+    for (name, value) in reader.pairs(text)? {
+        let (index, column) = reader.column(&mut named, name)?;
+        let cell = if columns.keeps(index) {
+            let cell = reader.value(value, column);
+            cell.map_err(|reject| reject.in_column(column))?
+        } else {
+            Cell::Null
+        };
+        named.put(index, cell);
+    }
+    let cells = named.finish_some(|index| columns.keeps(index));
     Ok(Row {
-        cells,
+        cells: cells.map_err(|(column, fault)| {
+            Reject::new(reader.range_of(text), fault).in_column(column)
+        })?,
         mapped: reader.mapped,
     })
+}
+
+/// Whether rules select the row of a line, without its ending. Only the values that they need are read; of the
+/// others, only names and syntax are checked.
+///
+/// # Errors
+/// The first fault of what was read.
+pub fn is_selected<'a>(
+    line: &'a [u8],
+    columns: &JsonColumns,
+    rules: &RowRules,
+) -> Result<bool, Reject> {
+    let fields = [
+        rules.sample.map(|rule| rule.field),
+        rules.time.map(|rule| rule.field),
+    ];
+    let indices = fields.map(|field| field.map(|field| field.index));
+    if let Some([key, time]) = direct::find(line, columns.whole, indices)
+        && let Some(is_selected) = selects(rules, key, time)
+    {
+        return Ok(is_selected);
+    }
+    let mut reader = JsonReader::new(line)?;
+    let mut named = NamedCells::new(columns.whole);
+    let text = reader.text;
+    let mut found = [None; 2];
+    for (name, value) in reader.pairs(text)? {
+        let (index, _) = reader.column(&mut named, name)?;
+        named.put(index, Cell::Null);
+        for (wanted, found) in indices.iter().zip(&mut found) {
+            if *wanted == Some(index) {
+                *found = Some(value);
+            }
+        }
+    }
+    let mut cell = |field: &RuleField, value: Option<&'a str>| {
+        let cell = match value {
+            Some(value) => reader.value(value, field.column),
+            None => null(field.column).map_err(|fault| Reject::new(reader.range_of(text), fault)),
+        };
+        cell.map_err(|reject| reject.in_column(field.column))
+    };
+    if let Some(rule) = &rules.sample {
+        let key = cell(&rule.field, found[0])?;
+        if !selection::samples_cell(rule, &key) {
+            return Ok(false);
+        }
+    }
+    match &rules.time {
+        Some(rule) => {
+            let time = cell(&rule.field, found[1])?;
+            Ok(selection::is_cell_in_time(rule, &time))
+        }
+        None => Ok(true),
+    }
+}
+
+/// Whether rules select a row with these texts of its key and its time; `None` if one of them has a fault.
+fn selects(rules: &RowRules, key: Option<&[u8]>, time: Option<&[u8]>) -> Option<bool> {
+    let cell = |text: Option<&[u8]>, field: &RuleField| match (text, field.column.kind) {
+        (None, _) => null(field.column).ok(),
+        (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
+        (Some(text), Kind::Integer) => {
+            let integer = selection::integer(field, text);
+            integer.ok().map(Cell::Integer)
+        }
+        _ => None,
+    };
+    if let Some(rule) = &rules.sample
+        && !selection::samples_cell(rule, &cell(key, &rule.field)?)
+    {
+        return Some(false);
+    }
+    match &rules.time {
+        Some(rule) => Some(selection::is_cell_in_time(rule, &cell(time, &rule.field)?)),
+        None => Some(true),
+    }
 }
 
 struct JsonReader<'a> {
@@ -59,24 +185,50 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    fn object(
-        &mut self,
-        text: &'a str,
-        columns: &'static [Column],
-        within: fn(Reject, &'static Column) -> Reject,
-    ) -> Result<Vec<Cell>, Reject> {
+    fn new(line: &'a [u8]) -> Result<Self, Reject> {
+        let text = str::from_utf8(line).map_err(|error| {
+            let start = error.valid_up_to();
+            let byte = line[start];
+            Reject::new(start..line.len(), Fault::NotUtf8 { byte })
+        })?;
+        Ok(Self { text, mapped: 0 })
+    }
+
+    /// The unparsed names and values of an object.
+    fn pairs(&self, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Reject> {
         let Pairs(pairs) = self.parse(text, Fault::NotStruct)?;
-        let mut named = NamedCells::new(columns);
-        for (key, value) in pairs {
-            let bad = |fault| Reject::new(self.range_of(key.get()), fault);
-            let name = string(key.get()).map_err(bad)?;
-            let (index, column) = named.column(name.as_ref()).map_err(bad)?;
-            let cell = self.value(value.get(), column);
-            named.put(index, cell.map_err(|reject| within(reject, column))?);
-        }
+        let pairs = pairs.into_iter();
+        Ok(pairs
+            .map(|(name, value)| (name.get(), value.get()))
+            .collect())
+    }
+
+    /// The column with an unparsed name.
+    fn column(
+        &self,
+        named: &mut NamedCells,
+        name: &'a str,
+    ) -> Result<(usize, &'static Column), Reject> {
+        let bad = |fault| Reject::new(self.range_of(name), fault);
         named
-            .finish()
-            .map_err(|(column, fault)| within(Reject::new(self.range_of(text), fault), column))
+            .column(string(name).map_err(bad)?.as_ref())
+            .map_err(bad)
+    }
+
+    /// Reads a struct.
+    fn object(&mut self, text: &'a str, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
+        let mut named = NamedCells::new(columns);
+        for (name, value) in self.pairs(text)? {
+            let (index, column) = self.column(&mut named, name)?;
+            let cell = self.value(value, column);
+            named.put(
+                index,
+                cell.map_err(|reject| reject.in_struct_field(column))?,
+            );
+        }
+        named.finish().map_err(|(column, fault)| {
+            Reject::new(self.range_of(text), fault).in_struct_field(column)
+        })
     }
 
     fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
@@ -86,10 +238,7 @@ impl<'a> JsonReader<'a> {
         }
         let is_string = text.starts_with('"');
         match column.kind {
-            Kind::Struct => {
-                let cells = self.object(text, column.fields, Reject::in_struct_field);
-                cells.map(Cell::Struct)
-            }
+            Kind::Struct => self.object(text, column.fields).map(Cell::Struct),
             Kind::List => {
                 let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
                 let [column, ..] = column.fields else {

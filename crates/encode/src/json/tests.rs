@@ -6,7 +6,7 @@ use super::*;
 use crate::cell::tests::{TABLE, described};
 
 fn read(line: &str) -> Result<Row, Reject> {
-    row(line.as_bytes(), TABLE.columns)
+    row(line.as_bytes(), &TABLE.columns.into())
 }
 
 #[track_caller]
@@ -151,7 +151,7 @@ fn a_fault_names_its_column_and_its_place() {
             assert_eq!(shown, field, "{line}");
         }
     }
-    let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", TABLE.columns).unwrap_err();
+    let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", &TABLE.columns.into()).unwrap_err();
     assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
     assert_eq!(broken.field().start, 18);
 }
@@ -176,7 +176,7 @@ fn every_cut_of_a_line_is_a_fault() {
     assert!(read(line).is_ok());
     for end in 0..line.len() {
         assert!(
-            row(&line.as_bytes()[..end], TABLE.columns).is_err(),
+            row(&line.as_bytes()[..end], &TABLE.columns.into()).is_err(),
             "{end}"
         );
     }
@@ -254,7 +254,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
-        if let Err(reject) = row(&line, TABLE.columns) {
+        if let Err(reject) = row(&line, &TABLE.columns.into()) {
             prop_assert!(line.get(reject.field()).is_some());
         }
     }
@@ -268,19 +268,20 @@ fn read_directly(line: &[u8]) -> bool {
     let mut expected = RowValues::new(TABLE.columns);
     expected.push(&before);
     let mut found = expected.clone();
-    let is_direct = direct::append(line, TABLE.columns, &mut found);
+    let is_direct = direct::append(line, &TABLE.columns.into(), &mut found);
     if !is_direct {
         assert!(found == expected, "a part is left: {}", line.escape_ascii());
     }
-    let added = append(line, TABLE.columns, &mut expected);
+    let added = append(line, &TABLE.columns.into(), &mut expected);
     if is_direct {
         let mut plain = RowValues::new(TABLE.columns);
         plain.push(&before);
-        plain.push(&row(line, TABLE.columns).expect("the direct reader accepts rows alone"));
+        plain
+            .push(&row(line, &TABLE.columns.into()).expect("the direct reader accepts rows alone"));
         // Their text, because the two zeros are equal.
         assert_eq!(format!("{found:?}"), format!("{plain:?}"));
     }
-    assert_eq!(added.is_ok(), row(line, TABLE.columns).is_ok());
+    assert_eq!(added.is_ok(), row(line, &TABLE.columns.into()).is_ok());
     is_direct
 }
 

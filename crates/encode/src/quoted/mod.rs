@@ -13,12 +13,13 @@ use std::ops::Range;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_core::error::escape;
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::{Field, FieldOrder};
+use tracelake_core::field_order::{Field, FieldOrder, RuleField};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_schema::Kind;
 
 use crate::cell::{Cell, Row, number};
 use crate::reject::Reject;
+use crate::selection;
 
 /// A line before the chunk, because the csv crate removes a byte order mark from the start of its text,
 /// where it can be part of a value.
@@ -158,6 +159,58 @@ impl QuotedRecords {
         order: &FieldOrder,
         ending: LineEnding,
     ) -> Result<Row, Reject> {
+        let fields = self.checked_fields(index, raw, order, ending)?;
+        let mut row = Row {
+            cells: vec![Cell::Null; order.table.columns.len()],
+            mapped: 0,
+        };
+        for (field, (range, text)) in order.fields.iter().zip(fields) {
+            let Some(index) = field.index else {
+                continue;
+            };
+            row.cells[index] = placed_cell(field, raw, range, text, &mut row.mapped)?;
+        }
+        Ok(row)
+    }
+
+    /// Whether the order's rules select a record, of which only the fields that they need are read.
+    ///
+    /// # Errors
+    /// The first fault of what was read.
+    pub fn is_selected(
+        &self,
+        index: usize,
+        raw: &[u8],
+        order: &FieldOrder,
+        ending: LineEnding,
+    ) -> Result<bool, Reject> {
+        let fields = self.checked_fields(index, raw, order, ending)?;
+        let cell = |field: RuleField| match field.position {
+            Some(position) => {
+                let (range, text) = fields[position].clone();
+                placed_cell(&order.fields[position], raw, range, text, &mut 0)
+            }
+            None => Ok(Cell::Null),
+        };
+        if let Some(rule) = &order.rules.sample
+            && !selection::samples_cell(rule, &cell(rule.field)?)
+        {
+            return Ok(false);
+        }
+        match &order.rules.time {
+            Some(rule) => Ok(selection::is_cell_in_time(rule, &cell(rule.field)?)),
+            None => Ok(true),
+        }
+    }
+
+    /// The fields of a record, as many as the order has.
+    fn checked_fields(
+        &self,
+        index: usize,
+        raw: &[u8],
+        order: &FieldOrder,
+        ending: LineEnding,
+    ) -> Result<Vec<Placed<'_>>, Reject> {
         let fields = self.fields_of(index, raw, ending)?;
         if fields.len() != order.fields.len() {
             let count = |count| u32::try_from(count).expect("a line has at most 1 MiB");
@@ -167,18 +220,7 @@ impl QuotedRecords {
             };
             return Err(Reject::new(0..raw.len(), fault));
         }
-        let mut row = Row {
-            cells: vec![Cell::Null; order.table.columns.len()],
-            mapped: 0,
-        };
-        for (field, (range, text)) in order.fields.iter().zip(fields) {
-            let cell = cell(field, text, &mut row.mapped).map_err(|reject| {
-                let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
-                reject.with_field(at).in_column(field.column)
-            });
-            row.cells[field.index] = cell?;
-        }
-        Ok(row)
+        Ok(fields)
     }
 
     /// The fields of a record and their ranges in it, quotes included; a fault if the record, written
@@ -283,6 +325,20 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
         // A description has date-times in tables of plain fields alone.
         Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
     }
+}
+
+/// The value of a field at `range` of its record; a fault has its column and its place.
+fn placed_cell(
+    field: &Field,
+    raw: &[u8],
+    range: Range<usize>,
+    text: &[u8],
+    mapped: &mut u64,
+) -> Result<Cell, Reject> {
+    cell(field, text, mapped).map_err(|reject| {
+        let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
+        reject.with_field(at).in_column(field.column)
+    })
 }
 
 fn utf8(text: &[u8]) -> Result<&str, Fault> {

@@ -63,6 +63,12 @@ pub struct Records {
     malformed: Vec<Reject>,
     /// For each line that is no record, such as a comment, the number of records before it.
     skipped: Vec<usize>,
+    /// The line of each well-formed record, once some records were removed.
+    lines: Option<Vec<u32>>,
+    /// Well-formed records that were removed because they aren't selected.
+    not_selected: usize,
+    /// Faults of the fields that select records, each with its record and the position of its field.
+    faults: Vec<(usize, usize, Fault)>,
 }
 
 impl Records {
@@ -93,6 +99,9 @@ impl Records {
         self.offsets.push(u32::MAX);
         self.malformed.clear();
         self.skipped.clear();
+        self.lines = None;
+        self.not_selected = 0;
+        self.faults.clear();
     }
 
     /// Splits a chunk block by block. `masks` finds the separators of a block and the newlines among them,
@@ -221,6 +230,60 @@ impl Records {
         self.count -= 1;
         self.malformed
             .insert(0, Reject::of_shape(start..end, fault));
+    }
+
+    /// Keeps the records that `is_selected` is true for, and those where it returns the position of a field and its
+    /// fault, which makes them rejects. It gets the index of a record and these records.
+    pub fn retain(
+        &mut self,
+        mut is_selected: impl FnMut(usize, &Self) -> Result<bool, (usize, Fault)>,
+    ) {
+        let step = self.fields + 1;
+        let mut lines = Vec::new();
+        let mut malformed = 0;
+        let mut kept = 0;
+        for record in 0..self.count {
+            while self
+                .malformed
+                .get(malformed)
+                .is_some_and(|one| one.line() <= record + malformed)
+            {
+                malformed += 1;
+            }
+            match is_selected(record, self) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err((position, fault)) => self.faults.push((kept, position, fault)),
+            }
+            // Records move towards the start, and what is read later isn't written over.
+            let from = record * step;
+            self.offsets
+                .room
+                .copy_within(from..from + step, kept * step);
+            lines.push(offset(record + malformed));
+            kept += 1;
+        }
+        self.not_selected = self.count - kept;
+        self.count = kept;
+        self.offsets.used = kept * step;
+        self.lines = Some(lines);
+    }
+
+    /// How many records were removed because they aren't selected.
+    #[must_use]
+    pub fn not_selected(&self) -> usize {
+        self.not_selected
+    }
+
+    /// Faults of the fields that select records, by record: the record, the position of its field, and the fault.
+    pub(crate) fn faults(&self) -> &[(usize, usize, Fault)] {
+        &self.faults
+    }
+
+    /// The line of well-formed record `index`, if it can't be told from the malformed ones before it.
+    pub(crate) fn line(&self, index: usize) -> Option<usize> {
+        let lines = self.lines.as_ref()?;
+        lines.get(index).map(|&line| line as usize)
     }
 
     /// The number of well-formed records.

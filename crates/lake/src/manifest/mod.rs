@@ -50,6 +50,9 @@ pub struct TableFacts {
     pub schema_fingerprint: String,
     /// Rows in all outputs.
     pub rows: u64,
+    /// Rows of all sources that the lake's selection leaves out; `None` if it selects no rows of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_not_selected: Option<u64>,
     /// Its parts, in the order of their cells and file numbers.
     pub parts: Vec<PartFacts>,
 }
@@ -62,6 +65,7 @@ impl TableFacts {
             name: name.to_owned(),
             schema_fingerprint,
             rows: 0,
+            rows_not_selected: None,
             parts: Vec::new(),
         }
     }
@@ -69,6 +73,10 @@ impl TableFacts {
     /// Adds a part, and the rows of its output.
     pub fn push(&mut self, part: PartFacts) {
         self.rows = self.rows.saturating_add(part.rows_out);
+        if let Some(rows) = part.rows_not_selected {
+            let before = self.rows_not_selected.unwrap_or(0);
+            self.rows_not_selected = Some(before.saturating_add(rows));
+        }
         self.parts.push(part);
     }
 
@@ -151,6 +159,9 @@ pub struct PartFacts {
     pub rows_out: u64,
     /// Rows written to the rejects file.
     pub rows_rejected: u64,
+    /// Rows that the lake's selection leaves out; `None` if it selects no rows of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_not_selected: Option<u64>,
     /// Values that were mapped to a sentinel because the file spells it in another way.
     pub sentinels_mapped: u64,
     /// Whether its first line was accepted as a header: 1 if it was.
@@ -186,6 +197,7 @@ impl PartFacts {
             rows_in: 0,
             rows_out: 0,
             rows_rejected: 0,
+            rows_not_selected: None,
             sentinels_mapped: 0,
             headers_accepted: 0,
             integral_floats_accepted: 0,
@@ -204,6 +216,14 @@ impl PartFacts {
             cell: self.cell,
             file_number: self.file_number,
         }
+    }
+
+    /// Whether the part keeps the counting law, `rows_in = rows_out + rows_rejected + rows_not_selected`.
+    #[must_use]
+    pub fn counts_add_up(&self) -> bool {
+        let sum = self.rows_out.checked_add(self.rows_rejected);
+        let sum = sum.and_then(|sum| sum.checked_add(self.rows_not_selected.unwrap_or(0)));
+        sum == Some(self.rows_in)
     }
 
     /// How many bytes of the source its digest covers: all (`u64::MAX`), unless the source is cut into
@@ -299,17 +319,22 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Checks the counting law, `rows_in = rows_out + rows_rejected`, per part and in total.
+    /// Checks the counting law, `rows_in = rows_out + rows_rejected + rows_not_selected`, per part and in total.
     ///
     /// # Errors
     /// Names the first part or table that breaks it.
     pub fn check_counts(&self) -> Result<()> {
         for table in &self.tables {
             let mut rows = 0_u128;
+            let mut not_selected = None;
             for part in &table.parts {
-                if part.rows_out.checked_add(part.rows_rejected) != Some(part.rows_in) {
+                if !part.counts_add_up() {
+                    let selected = match part.rows_not_selected {
+                        Some(rows) => format!(", {rows} not selected"),
+                        None => String::new(),
+                    };
                     let reason = format!(
-                        "{} rows in, but {} out and {} rejected",
+                        "{} rows in, but {} out and {} rejected{selected}",
                         part.rows_in, part.rows_out, part.rows_rejected
                     );
                     return Err(Error::new(ErrorKind::Failed, reason)
@@ -317,6 +342,19 @@ impl Manifest {
                         .field(table.name.clone()));
                 }
                 rows += u128::from(part.rows_out);
+                if let Some(rows) = part.rows_not_selected {
+                    not_selected = Some(not_selected.unwrap_or(0) + u128::from(rows));
+                }
+            }
+            if not_selected != table.rows_not_selected.map(u128::from) {
+                let rows =
+                    |rows: Option<u128>| rows.map_or("none".to_owned(), |rows| rows.to_string());
+                let reason = format!(
+                    "rows_not_selected is {}, but {} in its parts",
+                    rows(table.rows_not_selected.map(u128::from)),
+                    rows(not_selected)
+                );
+                return Err(Error::new(ErrorKind::Failed, reason).field(table.name.clone()));
             }
             if rows != u128::from(table.rows) {
                 let reason = format!("{} rows, but {rows} in its parts", table.rows);
@@ -338,6 +376,16 @@ impl Manifest {
     pub fn rows_rejected(&self) -> u64 {
         let rows = self.parts().map(|(_, part)| part.rows_rejected);
         rows.fold(0, u64::saturating_add)
+    }
+
+    /// The rows of all tables that the lake's selection leaves out; `None` if it selects no rows.
+    #[must_use]
+    pub fn rows_not_selected(&self) -> Option<u64> {
+        let rows = self
+            .tables
+            .iter()
+            .filter_map(|table| table.rows_not_selected);
+        rows.reduce(u64::saturating_add)
     }
 
     /// The cells of the lake; [`None`] is that of parts without one.

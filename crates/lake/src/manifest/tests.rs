@@ -31,6 +31,7 @@ fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
         rows_in: 10,
         rows_out: 9,
         rows_rejected,
+        rows_not_selected: None,
         sentinels_mapped: 0,
         headers_accepted: 0,
         integral_floats_accepted: 0,
@@ -43,6 +44,7 @@ fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
         name: "jobs".into(),
         schema_fingerprint: "ff".into(),
         rows,
+        rows_not_selected: None,
         parts: vec![part],
     }];
     Manifest {
@@ -205,6 +207,7 @@ fn the_bound_of_a_part_holds_for_the_longest_facts() {
         rows_in: u64::MAX,
         rows_out: u64::MAX,
         rows_rejected: u64::MAX,
+        rows_not_selected: Some(u64::MAX),
         sentinels_mapped: u64::MAX,
         headers_accepted: u64::MAX,
         integral_floats_accepted: u64::MAX,

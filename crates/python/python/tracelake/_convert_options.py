@@ -38,6 +38,14 @@ class ConvertOptions(TypedDict, total=False):
     """The most rows in a row group of a Parquet file, from 65536 [default: 1048576]"""
     accept: str | None
     """Read files that aren't as published: header skips a first line with the names of the columns, integral-floats reads 5.0 as the integer 5; for example header,integral-floats"""
+    sample: str | None
+    """Keep the rows of class I of N (from 0), for example 0/16: those whose key has this hash, in all tables"""
+    sample_by: str | None
+    """Key to sample by, for example job or machine; tables without it stay whole [default: the key of each table]"""
+    columns: str | Iterable[str] | None
+    """Keep these columns, as TABLE.COLUMN,TABLE.COLUMN, or as bare names of one table; tables that aren't named keep all of theirs"""
+    time: str | None
+    """Keep the rows from FROM up to, but without, TO, in the trace's unit or as 1h30m..2d, and special times such as 0"""
     derive: str | Iterable[str] | None
     """Derive another table: dag makes batch_task_edges from the task dependencies encoded in task names"""
     overwrite: bool
@@ -69,6 +77,10 @@ OPTIONS: dict[str, tuple[str, str | bool | None]] = {
     "part_rows": ("integer", None),
     "row_group_rows": ("integer", None),
     "accept": ("text", None),
+    "sample": ("text", None),
+    "sample_by": ("text", None),
+    "columns": ("names", None),
+    "time": ("text", None),
     "derive": ("names", None),
     "overwrite": ("switch", False),
     "take_over": ("switch", False),

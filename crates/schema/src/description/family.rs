@@ -2,10 +2,10 @@
 
 use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
-use super::queries;
 use super::spec::{ArchiveSpec, CellsSpec, FamilySpec, LocationSpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, leak, prose, rule, sha256, trace_name, unique, word};
+use super::{queries, sample};
 use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
 
 /// The most versions of a data set.
@@ -51,6 +51,7 @@ pub(super) fn traces(
         columns.push(shared.columns(table, &names).within_named(&table.name)?);
     }
     shared.check_use(&all_tables)?;
+    let sample_keys = sample::keys(&all_tables)?;
     let checks = queries::checks(spec).within("check")?;
     let figures = queries::figures(spec).within("figure")?;
     let query_tables = queries::query_tables(spec).within("query_table")?;
@@ -123,6 +124,8 @@ pub(super) fn traces(
             checks,
             figures,
             query_tables,
+            sample_keys,
+            whole: None,
         })
     };
     let traces = spec

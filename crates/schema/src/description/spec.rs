@@ -220,6 +220,11 @@ pub(super) struct TableSpec {
     pub(super) references: Vec<ReferenceSpec>,
     /// The name of the column by which rows are placed in time.
     pub(super) time: Option<String>,
+    /// The column that holds each key that the table can be sampled by.
+    #[serde(default)]
+    pub(super) sample_keys: BTreeMap<String, String>,
+    /// The one of these keys that it is sampled by unless another is asked for.
+    pub(super) sample_by: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,
     pub(super) column: Vec<ColumnSpec>,

@@ -373,6 +373,7 @@ pub(crate) fn verdict_json(verdict: &Verdict) -> String {
         "parts": verdict.parts,
         "rows": verdict.manifest.rows(),
         "rows_rejected": verdict.manifest.rows_rejected(),
+        "rows_not_selected": verdict.manifest.rows_not_selected().unwrap_or(0),
         "values_compared": verdict.values,
         "not_converted": verdict.not_converted,
         "not_compared": verdict.not_compared,
@@ -404,7 +405,8 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
     }
     reporter.json(&json!({
         "event": "done", "parts": verdict.parts, "rows": verdict.manifest.rows(),
-        "rejected": verdict.manifest.rows_rejected(), "values_compared": verdict.values,
+        "rejected": verdict.manifest.rows_rejected(),
+        "not_selected": verdict.manifest.rows_not_selected().unwrap_or(0), "values_compared": verdict.values,
         "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "wrong": verdict.findings.len(),
         "seconds": reporter.elapsed().as_secs_f64()
     }));
@@ -443,6 +445,10 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
         0 => String::new(),
         rejected => format!(", {} rejected", several(rejected, "row")),
     };
+    let not_selected = match verdict.manifest.rows_not_selected() {
+        None => String::new(),
+        Some(rows) => format!(", {} not selected", several(rows, "row")),
+    };
     let values = if with_source {
         format!(
             ", {} values compared with the source",
@@ -453,7 +459,7 @@ pub(crate) fn verdict(verdict: &Verdict, with_source: bool, elapsed: Duration) {
     };
     let wrong = verdict.findings.len();
     say(&format!(
-        "{}, {}{rejected}{values}: {} wrong, {:.1} s",
+        "{}, {}{rejected}{not_selected}{values}: {} wrong, {:.1} s",
         several(verdict.parts as u64, "part"),
         several(verdict.manifest.rows(), "row"),
         wrong,

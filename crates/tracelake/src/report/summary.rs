@@ -37,6 +37,8 @@ struct DoneTable<'a> {
     parts: usize,
     rows: u64,
     rejected: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_selected: Option<u64>,
     published_rows: Option<u64>,
     more_than_published: Option<i64>,
 }
@@ -68,6 +70,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
         say_mapped(manifest);
         say_accepted(manifest);
         say_rows_not_derived(manifest);
+        say_not_selected(manifest);
         say_rejected(manifest);
         if let Some(trace) = trace {
             against_published(trace, manifest);
@@ -87,6 +90,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
             parts: facts.parts.len(),
             rows: facts.rows,
             rejected: total(facts.parts.iter().map(|part| part.rows_rejected)),
+            not_selected: facts.rows_not_selected,
             published_rows: known.and_then(|known| Some(known.published_in(cell)?.rows)),
             more_than_published: known
                 .filter(|_| outcome.is_committed && !outcome.manifest.origin.synthetic)
@@ -109,6 +113,21 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
     }
 }
 
+/// Says how many rows the selection leaves out, and if it leaves out all of them.
+fn say_not_selected(manifest: &Manifest) {
+    let Some(rows) = manifest.rows_not_selected() else {
+        return;
+    };
+    let not_selected = format!("{} not selected", several(rows, "row"));
+    if manifest.rows() == 0 {
+        say(&format!(
+            "{not_selected}; no row is selected, so the lake is empty"
+        ));
+    } else {
+        say(&not_selected);
+    }
+}
+
 /// The summary, on stderr.
 fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) {
     let Outcome {
@@ -124,6 +143,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
     say_mapped(manifest);
     say_accepted(manifest);
     say_rows_not_derived(manifest);
+    say_not_selected(manifest);
     say_rejected(manifest);
     if *is_committed {
         against_published(plan.trace, manifest);

@@ -1,0 +1,256 @@
+//! The selection that a request asks for, checked against its trace.
+
+use std::collections::BTreeSet;
+
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::field_order::{FieldOrder, SampleRule, TimeRule};
+use tracelake_core::options::similar;
+use tracelake_core::selection::{ColumnNames, Sample, TimeRange};
+use tracelake_core::settings::Settings;
+use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Derived, Kind, Table, Trace};
+
+use super::{Recognised, Request, TablePlan, unknown_table};
+
+/// A selection, checked: every name in it exists.
+pub(super) struct Selection<'a> {
+    /// The trace with the selected columns.
+    pub(super) trace: &'static Trace,
+    /// The trace with all columns.
+    whole: &'static Trace,
+    sample: Option<Sample>,
+    sample_by: Option<&'a str>,
+    /// In the order of the trace, each with its table.
+    columns: Option<ColumnNames>,
+    time: Option<TimeRange>,
+}
+
+impl<'a> Selection<'a> {
+    /// The selection of a request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a key or a column that doesn't exist, and for a time that isn't one of the trace.
+    pub(super) fn of(request: &'a Request, source: &Recognised) -> Result<Self> {
+        let settings = &request.settings;
+        let whole = source.trace;
+        let columns = settings.columns.as_ref();
+        let columns = columns.map(|names| in_order(names, whole, request, source));
+        let columns = columns.transpose()?;
+        let trace = match &columns {
+            Some(columns) => whole.with_columns(columns.with_tables()),
+            None => whole,
+        };
+        if let Some(sample_by) = &settings.sample_by
+            && whole.sample_key(sample_by).is_none()
+        {
+            return Err(unknown_key(sample_by, whole));
+        }
+        if settings.sample.is_some() && whole.sample_keys.is_empty() {
+            let reason = format!("no table of {} has a key to sample by", whole.name);
+            return Err(Error::new(ErrorKind::Usage, reason).hint("leave --sample out"));
+        }
+        let time = settings.time.map(|range| in_units(range, whole));
+        Ok(Self {
+            trace,
+            whole,
+            sample: settings.sample,
+            sample_by: settings.sample_by.as_deref(),
+            columns,
+            time: time.transpose()?,
+        })
+    }
+
+    /// Writes the selection into the settings that a lake records, in its one canonical form.
+    pub(super) fn note(&self, settings: &mut Settings) {
+        settings.columns.clone_from(&self.columns);
+        settings.time = self.time;
+    }
+
+    /// Refuses a selection without the columns that derived tables are made of.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`], with the columns that are missing.
+    pub(super) fn check_derived(&self, derived: &[&'static Derived]) -> Result<()> {
+        for derived in derived {
+            let (Some(table), Some(whole)) = (
+                self.trace.table(derived.from),
+                self.whole.table(derived.from),
+            ) else {
+                continue;
+            };
+            let needed = whole.columns.iter().map(|column| column.name);
+            let needed = needed.filter(|name| derived.needs(name) && table.column(name).is_none());
+            let missing: Vec<String> = needed
+                .map(|name| format!("{}.{name}", table.name))
+                .collect();
+            if !missing.is_empty() {
+                let rule = derived.rule.name();
+                let reason = format!("--derive {rule} needs {}", missing.join(", "));
+                return Err(Error::new(ErrorKind::Usage, reason)
+                    .hint("add it to --columns, or leave --derive out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the selection to a table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a range of time that isn't one in the table's unit.
+    pub(super) fn apply(&self, plan: &mut TablePlan) -> Result<()> {
+        let order = &mut plan.order;
+        order.rules.sample = self.sample_rule(order);
+        order.rules.time = self.time_rule(order)?;
+        let selected = self.trace.table(order.whole.name);
+        if let Some(table) =
+            selected.filter(|table| table.columns.len() < order.whole.columns.len())
+        {
+            *order = order.clone().with_columns(table);
+            plan.schema = arrow_schema(table);
+        }
+        Ok(())
+    }
+
+    fn sample_rule(&self, order: &FieldOrder) -> Option<SampleRule> {
+        let column = self
+            .whole
+            .sampled_column(order.whole.name, self.sample_by)?;
+        Some(SampleRule {
+            sample: self.sample?,
+            field: order.rule_field(column.column)?,
+        })
+    }
+
+    fn time_rule(&self, order: &FieldOrder) -> Result<Option<TimeRule>> {
+        let (Some(range), Some(index)) = (self.time, order.whole.time) else {
+            return Ok(None);
+        };
+        let column = &order.whole.columns[index];
+        let Some(field) = order.rule_field(column.name) else {
+            return Ok(None);
+        };
+        let bounds = range.bounds(units_of(column));
+        let (from, to) = bounds.map_err(|reason| usage_of_time(reason).field(order.whole.name))?;
+        // Date-times count from 1970, and the range from time 0 of the trace.
+        let epoch = self.whole.epoch.filter(|_| is_date_time(column));
+        let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
+        let (from, to) = (from.saturating_add(start), to.saturating_add(start));
+        Ok(Some(TimeRule { from, to, field }))
+    }
+}
+
+fn is_date_time(column: &Column) -> bool {
+    matches!(column.kind, Kind::DateTime(_))
+}
+
+/// How many units of a column of times a second has.
+fn units_of(column: &Column) -> i64 {
+    let of_date_times = is_date_time(column).then_some(1_000_000);
+    of_date_times.or(column.time_units()).unwrap_or(1)
+}
+
+fn usage_of_time(reason: String) -> Error {
+    Error::new(ErrorKind::Usage, format!("--time: {reason}"))
+        .hint("write FROM..TO in the trace's unit, or as 1h30m..2d")
+}
+
+/// A range of time in the unit of a trace, if its tables have the same one.
+fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
+    let units = trace
+        .tables
+        .iter()
+        .filter_map(|table| table.time.map(|time| units_of(&table.columns[time])));
+    let units: BTreeSet<i64> = units.collect();
+    let mut units = units.into_iter();
+    match (units.next(), units.next()) {
+        (Some(per_second), None) => range.in_units(per_second).map_err(usage_of_time),
+        (Some(_), Some(_)) if range.has_units() => {
+            let reason = format!("the tables of {} have times in several units", trace.name);
+            Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"))
+        }
+        (Some(_), Some(_)) => Ok(range),
+        (None, _) => {
+            let reason = format!("no table of {} has a time", trace.name);
+            Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"))
+        }
+    }
+}
+
+/// Columns in the order of their trace, each with its table.
+fn in_order(
+    names: &ColumnNames,
+    trace: &'static Trace,
+    request: &Request,
+    source: &Recognised,
+) -> Result<ColumnNames> {
+    let mut wanted = BTreeSet::new();
+    for (table, column) in names.pairs() {
+        let table = match table {
+            Some(name) => {
+                let table = trace.tables.iter().find(|table| table.name == name);
+                table.ok_or_else(|| unknown_table(name, trace))?
+            }
+            None => the_only_table(column, trace, request, source)?,
+        };
+        if table.column(column).is_none() {
+            return Err(unknown_column(column, table));
+        }
+        wanted.insert((table.name, column));
+    }
+    let columns = trace.tables.iter().flat_map(|table| {
+        let names = table.columns.iter().map(|column| column.name);
+        names.map(move |name| (table.name, name))
+    });
+    let columns = columns.filter(|pair| wanted.contains(pair));
+    let columns = columns.map(|(table, column)| format!("{table}.{column}"));
+    Ok(ColumnNames(columns.collect()))
+}
+
+/// The table that a column without one belongs to: the only one that is converted.
+fn the_only_table(
+    column: &str,
+    trace: &'static Trace,
+    request: &Request,
+    source: &Recognised,
+) -> Result<&'static Table> {
+    let tables = trace.tables.iter();
+    let is_wanted = |table: &&Table| match &request.tables[..] {
+        [] => source.of(table).is_some(),
+        names => names.iter().any(|name| name == table.name),
+    };
+    let mut tables = tables.filter(is_wanted);
+    match (tables.next(), tables.next()) {
+        (Some(table), None) => Ok(table),
+        (first, _) => {
+            let shown = escape(column.as_bytes(), 80);
+            let reason = format!("--columns names {shown} without its table");
+            let table = first.map_or("TABLE", |table| table.name);
+            Err(Error::new(ErrorKind::Usage, reason).hint(format!(
+                "write {table}.{shown}, or name one table with --tables"
+            )))
+        }
+    }
+}
+
+fn unknown_column(name: &str, table: &Table) -> Error {
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let shown = escape(name.as_bytes(), 80);
+    let reason = format!("{} has no column '{shown}'", table.name);
+    let meant = did_you_mean(name, &names);
+    Error::new(ErrorKind::Usage, reason).hint(format!("{meant}it has {}", names.join(", ")))
+}
+
+fn unknown_key(name: &str, trace: &Trace) -> Error {
+    let names: Vec<&str> = trace.sample_keys.iter().map(|key| key.name).collect();
+    let shown = escape(name.as_bytes(), 80);
+    let reason = format!("no table of {} has the key '{shown}'", trace.name);
+    let meant = did_you_mean(name, &names);
+    Error::new(ErrorKind::Usage, reason).hint(format!("{meant}its keys are {}", names.join(", ")))
+}
+
+fn did_you_mean(name: &str, names: &[&str]) -> String {
+    match &similar(name, names.iter().copied())[..] {
+        [] => String::new(),
+        similar => format!("did you mean {}? ", similar.join(" or ")),
+    }
+}

@@ -1,0 +1,401 @@
+//! The rows and columns that a lake has of its source: a sample, a range of time, some of the columns.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use md5::{Digest, Md5};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::escape;
+
+/// How many classes rows may be divided into. A class of the largest published table has a thousand rows then.
+pub const CLASSES_RANGE: RangeInclusive<u32> = 1..=1_000_000;
+
+/// One of the classes that the rows of a table are divided into by the hash of a key.
+///
+/// ```
+/// use tracelake_core::selection::Sample;
+///
+/// let sample: Sample = "8/16".parse()?;
+/// assert_eq!(Sample::hash(b"6253771429") % 16, 8);
+/// assert!(sample.selects(b"6253771429"));
+/// assert!("16/16".parse::<Sample>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// The class, from 0.
+    pub class: u32,
+    /// The number of classes.
+    pub of: u32,
+}
+
+impl Sample {
+    /// The first four bytes of the MD5 of a key's canonical text, as a number.
+    ///
+    /// The text is that of an integer in decimal without leading zeros, that of a text itself, and empty for NULL.
+    #[must_use]
+    pub fn hash(key: &[u8]) -> u32 {
+        let [a, b, c, d, ..] = <[u8; 16]>::from(Md5::digest(key));
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// Whether a key with this canonical text is in the class.
+    #[must_use]
+    pub fn selects(self, key: &[u8]) -> bool {
+        Self::hash(key) % self.of == self.class
+    }
+}
+
+impl FromStr for Sample {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |reason: &str| {
+            let text = escape(text.as_bytes(), 40);
+            Err(format!("'{text}' is not a sample: {reason}"))
+        };
+        let Some((class, of)) = text.split_once('/') else {
+            return wrong("write a class and the number of classes, such as 0/16");
+        };
+        let most = CLASSES_RANGE.end();
+        let number = |text: &str| {
+            let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_plain.then(|| text.parse::<u32>().unwrap_or(u32::MAX))
+        };
+        match (number(class), number(of)) {
+            (Some(_), Some(of)) if !CLASSES_RANGE.contains(&of) => {
+                wrong(&format!("there can be 1 to {most} classes"))
+            }
+            (Some(class), Some(of)) if class >= of => wrong(&format!(
+                "the classes are numbered from 0 to {}",
+                of.saturating_sub(1)
+            )),
+            (Some(class), Some(of)) => Ok(Self { class, of }),
+            _ => wrong("write a class and the number of classes, such as 0/16"),
+        }
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.class, self.of)
+    }
+}
+
+/// Columns such as `task_usage.cpu_rate`, or `cpu_rate` where there is one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnNames(pub Vec<String>);
+
+impl ColumnNames {
+    /// The names, each split into that of the table, if it is given, and that of the column.
+    pub fn pairs(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        self.0.iter().map(|name| match name.split_once('.') {
+            Some((table, column)) => (Some(table), column),
+            None => (None, &name[..]),
+        })
+    }
+
+    /// The names that have a table.
+    pub fn with_tables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs()
+            .filter_map(|(table, column)| Some((table?, column)))
+    }
+}
+
+impl FromStr for ColumnNames {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = text.split(',').map(|name| {
+            let is_whole = !name.is_empty() && name.split('.').all(|word| !word.is_empty());
+            if is_whole && name.matches('.').count() <= 1 {
+                return Ok(name.to_owned());
+            }
+            let name = escape(name.as_bytes(), 80);
+            Err(format!(
+                "'{name}' is not a column: write TABLE.COLUMN, or COLUMN for one table"
+            ))
+        });
+        Ok(Self(names.collect::<Result<_, _>>()?))
+    }
+}
+
+impl fmt::Display for ColumnNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// A range of time: from its first point up to, but without, its last.
+///
+/// ```
+/// use tracelake_core::selection::TimeRange;
+///
+/// let range: TimeRange = "1h30m..2d".parse()?;
+/// assert_eq!(range.bounds(1), Ok((5_400, 172_800)));
+/// assert_eq!(range.in_units(1_000_000)?.to_string(), "5400000000..172800000000");
+/// assert!("5..5".parse::<TimeRange>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The first point.
+    pub from: TimePoint,
+    /// The point after the last one.
+    pub to: TimePoint,
+}
+
+/// A point in time, counted from time 0 of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimePoint {
+    /// In the unit of the trace.
+    Units(i64),
+    /// In microseconds.
+    Micros(i64),
+}
+
+/// The units of durations, and the microseconds of each.
+const DURATIONS: [(&str, i64); 6] = [
+    ("us", 1),
+    ("ms", 1_000),
+    ("s", 1_000_000),
+    ("m", 60_000_000),
+    ("h", 3_600_000_000),
+    ("d", 86_400_000_000),
+];
+
+impl TimePoint {
+    /// The point in a unit of which a second has `per_second`.
+    fn in_units(self, per_second: i64) -> Result<i64, String> {
+        match self {
+            Self::Units(units) => Ok(units),
+            Self::Micros(micros) => {
+                let scaled = i128::from(micros) * i128::from(per_second);
+                let units = i64::try_from(scaled / 1_000_000).ok();
+                let units = units.filter(|_| scaled % 1_000_000 == 0);
+                units.ok_or_else(|| format!("'{self}' is not a whole number of the trace's units"))
+            }
+        }
+    }
+
+    /// Reads `1h30m`: numbers with units.
+    fn duration(text: &str) -> Option<i64> {
+        let (sign, mut rest) = match text.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, text),
+        };
+        let mut sum = 0_i64;
+        while !rest.is_empty() {
+            let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
+            let (number, after) = rest.split_at(digits);
+            let letters = after.find(|letter: char| !letter.is_ascii_alphabetic());
+            let (unit, after) = after.split_at(letters.unwrap_or(after.len()));
+            let (_, micros) = DURATIONS.iter().find(|(name, _)| *name == unit)?;
+            let part = number.parse::<i64>().ok()?.checked_mul(*micros)?;
+            sum = sum.checked_add(part)?;
+            rest = after;
+        }
+        (!text.is_empty()).then_some(sign * sum)
+    }
+}
+
+impl FromStr for TimePoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let read = if is_plain {
+            text.parse().ok().map(Self::Units)
+        } else {
+            Self::duration(text).map(Self::Micros)
+        };
+        read.ok_or_else(|| {
+            let text = escape(text.as_bytes(), 40);
+            format!("'{text}' is not a time: write a number in the trace's unit, or 1h30m")
+        })
+    }
+}
+
+impl fmt::Display for TimePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Units(units) => write!(f, "{units}"),
+            Self::Micros(micros) => {
+                let mut units = DURATIONS.iter().rev();
+                let unit = units.find(|(_, size)| micros % size == 0);
+                let (name, size) = unit.unwrap_or(&DURATIONS[0]);
+                write!(f, "{}{name}", micros / size)
+            }
+        }
+    }
+}
+
+impl TimeRange {
+    /// The first point and the one after the last, in a unit of which a second has `per_second`.
+    ///
+    /// # Errors
+    /// When a duration isn't a whole number of units, or the range is empty.
+    pub fn bounds(self, per_second: i64) -> Result<(i64, i64), String> {
+        let (from, to) = (
+            self.from.in_units(per_second)?,
+            self.to.in_units(per_second)?,
+        );
+        if from < to {
+            Ok((from, to))
+        } else {
+            Err(format!(
+                "'{self}' is an empty range of time: it has to end after it begins"
+            ))
+        }
+    }
+
+    /// The same range in a trace's unit.
+    ///
+    /// # Errors
+    /// As [`TimeRange::bounds`].
+    pub fn in_units(self, per_second: i64) -> Result<Self, String> {
+        let (from, to) = self.bounds(per_second)?;
+        Ok(Self {
+            from: TimePoint::Units(from),
+            to: TimePoint::Units(to),
+        })
+    }
+
+    /// Whether it depends on the unit of the trace.
+    #[must_use]
+    pub fn has_units(self) -> bool {
+        let has_unit = |point| matches!(point, TimePoint::Units(units) if units != 0);
+        has_unit(self.from) || has_unit(self.to)
+    }
+}
+
+impl FromStr for TimeRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((from, to)) = text.split_once("..") else {
+            let text = escape(text.as_bytes(), 40);
+            return Err(format!(
+                "'{text}' is not a range of time: write FROM..TO, such as 1h30m..2d"
+            ));
+        };
+        let range = Self {
+            from: from.parse()?,
+            to: to.parse()?,
+        };
+        match (range.from, range.to) {
+            (TimePoint::Units(_), TimePoint::Units(_)) => range.bounds(1).map(|_| range),
+            (TimePoint::Micros(_), TimePoint::Micros(_)) => range.bounds(1_000_000).map(|_| range),
+            _ => Ok(range),
+        }
+    }
+}
+
+impl fmt::Display for TimeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.from, self.to)
+    }
+}
+
+/// Writes a value to JSON as it is typed, and reads it back.
+macro_rules! as_typed_in_json {
+    ($($type:ty),+) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+as_typed_in_json!(Sample, ColumnNames, TimeRange);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digests are those of `md5sum`.
+    #[test]
+    fn the_hash_is_the_start_of_the_md5() {
+        assert_eq!(Sample::hash(b""), 0xd41d_8cd9);
+        assert_eq!(Sample::hash(b"0"), 0xcfcd_2084);
+        assert_eq!(Sample::hash(b"-1"), 0x6bb6_1e3b);
+    }
+
+    #[test]
+    fn samples_that_are_refused() {
+        for text in [
+            "",
+            "1",
+            "0/0",
+            "16/16",
+            "17/16",
+            "-1/16",
+            "0/1000001",
+            "a/b",
+            "0/16/2",
+            "+0/16",
+            "0x1/16",
+            "0/99999999999",
+        ] {
+            assert!(text.parse::<Sample>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "999999/1000000".parse::<Sample>().unwrap().to_string(),
+            "999999/1000000"
+        );
+    }
+
+    #[test]
+    fn ranges_of_time() {
+        let parse = |text: &str| text.parse::<TimeRange>();
+        for text in [
+            "",
+            "5",
+            "..",
+            "5..",
+            "..5",
+            "5..5",
+            "6..5",
+            "2d..1h",
+            "1h..60m",
+            "1x..2x",
+            "h..2h",
+            "1.5h..2h",
+            "0..9223372036854775808",
+            "999999999d..2d",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!(parse("-5..10").unwrap().bounds(7), Ok((-5, 10)));
+        assert_eq!(parse("-1h..1s500ms").unwrap().to_string(), "-1h..1500ms");
+        assert_eq!(
+            parse("-1h..1500ms").unwrap().bounds(1_000),
+            Ok((-3_600_000, 1_500))
+        );
+        assert!(parse("0..1500ms").unwrap().bounds(1).is_err());
+        assert!(parse("7200..1h").unwrap().bounds(1).is_err());
+        assert!(!parse("0..1h").unwrap().has_units());
+    }
+
+    #[test]
+    fn names_of_columns() {
+        let names: ColumnNames = "a.b,c".parse().unwrap();
+        let pairs: Vec<_> = names.pairs().collect();
+        assert_eq!(pairs, [(Some("a"), "b"), (None, "c")]);
+        assert_eq!(names.to_string(), "a.b,c");
+        for text in ["", "a,", ".b", "a.", "a.b.c"] {
+            assert!(text.parse::<ColumnNames>().is_err(), "{text}");
+        }
+    }
+}

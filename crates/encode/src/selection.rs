@@ -1,0 +1,284 @@
+//! Which records of a chunk are selected: by the hash of a key, and by time.
+//!
+//! A key is hashed once while it is remembered; a test compares that with a plain twin, which remembers nothing.
+
+use tracelake_core::fault::Fault;
+use tracelake_core::field_order::{RowRules, RuleField, SampleRule, TimeRule};
+use tracelake_core::selection::Sample;
+use tracelake_schema::Kind;
+
+use crate::cell::Cell;
+use crate::column::{is_null, other_spelling};
+use crate::split::Records;
+use crate::value;
+
+/// Integer keys whose class is remembered, as a power of two. Traces have up to 100,000 machines, and a part has about
+/// as many jobs; 1 MiB stays in the second-level cache.
+const REMEMBERED_BITS: u32 = 16;
+
+/// Selects records by the rules of their table; reused from chunk to chunk.
+#[derive(Debug)]
+pub struct Selector {
+    rules: RowRules,
+    /// By the upper bits of a product of the key.
+    integers: Vec<Remembered>,
+    /// The last text, and whether it is selected.
+    text: Vec<u8>,
+    text_is_selected: bool,
+}
+
+/// An integer key, and whether its class is the selected one.
+#[derive(Debug, Clone, Copy)]
+struct Remembered {
+    key: i64,
+    is_selected: bool,
+}
+
+impl Selector {
+    /// Prepares for the rules of a table; `None` if all rows are selected.
+    #[must_use]
+    pub fn new(rules: &RowRules) -> Option<Self> {
+        let sample = rules.sample.map(|rule| rule.sample);
+        (!rules.is_empty()).then(|| Self {
+            rules: *rules,
+            // Every slot has the class of zero, the key that it is filled with.
+            integers: vec![
+                Remembered {
+                    key: 0,
+                    is_selected: sample.is_some_and(|sample| sample.selects(b"0")),
+                };
+                1 << REMEMBERED_BITS
+            ],
+            text: Vec::new(),
+            text_is_selected: sample.is_some_and(|sample| sample.selects(b"")),
+        })
+    }
+
+    /// Removes the records of a chunk that aren't selected.
+    pub fn retain(&mut self, chunk: &[u8], records: &mut Records) {
+        records.retain(|index, records| {
+            let text = |position: usize| {
+                let (start, end) = records.field(index, position);
+                &chunk[start..end]
+            };
+            if let Some(rule) = self.rules.sample {
+                let field = rule.field.position.map(text).unwrap_or_default();
+                if !self
+                    .samples(&rule, field)
+                    .map_err(|fault| at(&rule.field, fault))?
+                {
+                    return Ok(false);
+                }
+            }
+            match self.rules.time {
+                Some(rule) => {
+                    let field = rule.field.position.map(text).unwrap_or_default();
+                    in_time(&rule, field).map_err(|fault| at(&rule.field, fault))
+                }
+                None => Ok(true),
+            }
+        });
+    }
+
+    /// Whether a key is sampled.
+    #[inline]
+    fn samples(&mut self, rule: &SampleRule, field: &[u8]) -> Result<bool, Fault> {
+        if field.is_empty() || is_null(rule.field.column, field) {
+            return empty(&rule.field).map(|()| rule.sample.selects(b""));
+        }
+        if rule.field.column.kind != Kind::Integer {
+            if field != self.text {
+                value::text(field)?;
+                self.text_is_selected = rule.sample.selects(field);
+                self.text.clear();
+                self.text.extend_from_slice(field);
+            }
+            return Ok(self.text_is_selected);
+        }
+        let key = integer(&rule.field, field)?;
+        let product = key.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = usize::try_from(product >> (u64::BITS - REMEMBERED_BITS)).unwrap_or_default();
+        let slot = &mut self.integers[slot];
+        if slot.key != key {
+            *slot = Remembered {
+                key,
+                is_selected: samples_integer(rule.sample, key),
+            };
+        }
+        Ok(slot.is_selected)
+    }
+}
+
+/// Whether an integer key is sampled.
+#[must_use]
+pub(crate) fn samples_integer(sample: Sample, key: i64) -> bool {
+    sample.selects(key.to_string().as_bytes())
+}
+
+/// Whether a row with this value of its key is sampled.
+#[must_use]
+pub(crate) fn samples_cell(rule: &SampleRule, key: &Cell) -> bool {
+    match key {
+        Cell::Integer(key) => samples_integer(rule.sample, *key),
+        Cell::Text(key) => rule.sample.selects(key.as_bytes()),
+        _ => rule.sample.selects(b""),
+    }
+}
+
+/// Whether a row with this value of its time is selected.
+#[must_use]
+pub(crate) fn is_cell_in_time(rule: &TimeRule, time: &Cell) -> bool {
+    match time {
+        Cell::Integer(time) => rule.selects(Some(*time)),
+        Cell::Float(time) => rule.selects_float(Some(*time)),
+        _ => false,
+    }
+}
+
+/// Whether rules select the row with this key and this time, as fields of CSV: the plain twin of [`Selector`].
+///
+/// # Errors
+/// The fault of the key or the time.
+#[cfg(test)]
+fn decides(rules: &RowRules, key: &[u8], time: &[u8]) -> Result<bool, Fault> {
+    if let Some(SampleRule { sample, field }) = &rules.sample {
+        let is_selected = match (key, field.column.kind) {
+            (b"", _) => empty(field).map(|()| sample.selects(b""))?,
+            (key, Kind::Integer) => samples_integer(*sample, integer(field, key)?),
+            (key, _) => sample.selects(value::text(key)?.as_bytes()),
+        };
+        if !is_selected {
+            return Ok(false);
+        }
+    }
+    rules
+        .time
+        .as_ref()
+        .map_or(Ok(true), |rule| in_time(rule, time))
+}
+
+/// Whether a time is selected.
+#[inline]
+fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
+    if field.is_empty() || is_null(rule.field.column, field) {
+        return empty(&rule.field).map(|()| rule.selects(None));
+    }
+    Ok(match rule.field.column.kind {
+        Kind::DateTime(zone) => rule.selects(Some(value::date_time(field, zone)?)),
+        Kind::Float => rule.selects_float(Some(value::float(field)?)),
+        _ => rule.selects(Some(integer(&rule.field, field)?)),
+    })
+}
+
+/// Reads an integer as its column does.
+#[inline]
+pub(crate) fn integer(rule: &RuleField, field: &[u8]) -> Result<i64, Fault> {
+    value::integer(field).or_else(|fault| {
+        let accepts = rule.accepts_integral_floats;
+        let other = other_spelling(rule.column, field, fault, accepts);
+        other.map(|(value, _)| value).ok_or(fault)
+    })
+}
+
+/// An empty field is NULL, or a fault.
+#[inline]
+fn empty(field: &RuleField) -> Result<(), Fault> {
+    if field.mandatory {
+        Err(Fault::Empty)
+    } else {
+        Ok(())
+    }
+}
+
+/// The fault of a field that the files have. One that they lack is NULL in every row, and never mandatory.
+#[cold]
+fn at(field: &RuleField, fault: Fault) -> (usize, Fault) {
+    (field.position.unwrap_or_default(), fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tracelake_core::field_order::FieldOrder;
+    use tracelake_core::line_ending::LineEnding;
+
+    use super::*;
+    use crate::samples::{FIELDS, order};
+
+    /// Rules by the machine or the platform, and by time, which every row of the table has.
+    fn rules(order: &FieldOrder, key: Option<&str>, of: u32, time: Option<(i64, i64)>) -> RowRules {
+        let sample = key.map(|key| SampleRule {
+            sample: Sample { class: of / 2, of },
+            field: order.rule_field(key).unwrap(),
+        });
+        let time = time.map(|(from, to)| TimeRule {
+            from,
+            to,
+            field: order.rule_field("time").unwrap(),
+        });
+        RowRules { sample, time }
+    }
+
+    /// A chunk of rows; some of them have faults in their shape, their time or their key.
+    fn rows() -> impl Strategy<Value = Vec<String>> {
+        let time = "0|[0-9]{1,3}|9223372036854775807|18446744073709551615|x|";
+        let machine = "-?0{0,2}[0-9]{1,2}|9223372036854775807|99999999999999999999|";
+        let platform = "[ab]{0,2}|\"|é";
+        let row = (time, machine, platform).prop_map(|(time, machine, platform)| {
+            format!("{time},{machine},0,{platform},0.5,0.25")
+        });
+        let malformed = Just("short,row".to_owned());
+        prop::collection::vec(prop_oneof![9 => row, 1 => malformed], 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_plain_twin(
+            chunks in prop::collection::vec(rows(), 1..4),
+            key in prop::option::of(prop_oneof![Just("machine_id"), Just("platform_id")]),
+            of in 1_u32..5,
+            time in prop::option::of((-5_i64..500, 500_i64..1000)),
+        ) {
+            let order = order();
+            let rules = rules(&order, key, of, time);
+            let Some(mut selector) = Selector::new(&rules) else {
+                prop_assert!(key.is_none() && time.is_none());
+                return Ok(());
+            };
+            let key = rules.sample.and_then(|rule| rule.field.position).unwrap_or_default();
+            for lines in chunks {
+                let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                let mut records = Records::default();
+                records.split(text.as_bytes(), FIELDS, LineEnding::Lf);
+                selector.retain(text.as_bytes(), &mut records);
+                let (mut kept, mut faults, mut left) = (Vec::new(), Vec::new(), 0);
+                for (number, line) in lines.iter().enumerate() {
+                    let fields: Vec<&str> = line.split(',').collect();
+                    if fields.len() != FIELDS {
+                        continue;
+                    }
+                    match decides(&rules, fields[key].as_bytes(), fields[0].as_bytes()) {
+                        Ok(false) => {
+                            left += 1;
+                            continue;
+                        }
+                        Ok(true) => {}
+                        Err(fault) => faults.push((kept.len(), fault)),
+                    }
+                    kept.push((number, line.as_str()));
+                }
+                let found: Vec<(usize, &str)> = (0..records.len())
+                    .map(|record| {
+                        let (start, end) = records.record(record);
+                        (records.line(record).unwrap(), &text[start..end])
+                    })
+                    .collect();
+                prop_assert_eq!(found, kept);
+                prop_assert_eq!(records.not_selected(), left);
+                let found = records.faults().iter();
+                let found: Vec<(usize, Fault)> = found.map(|&(record, _, fault)| (record, fault)).collect();
+                prop_assert_eq!(found, faults);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The keys that tables can be sampled by.
+
+use super::fault::{Fault, Result, Within, ensure};
+use super::spec::TableSpec;
+use super::words::{identifier, leak};
+use crate::{KeyColumn, SampleKey};
+
+/// The kinds of columns that have one canonical text for each value.
+const KINDS: [&str; 2] = ["integer", "text"];
+
+/// The keys of all tables, in the order in which the tables name them.
+pub(super) fn keys(tables: &[&TableSpec]) -> Result<&'static [SampleKey]> {
+    let mut keys: Vec<(&'static str, Vec<KeyColumn>)> = Vec::new();
+    for table in tables {
+        for (name, column) in &table.sample_keys {
+            let column = key_column(table, name, column).within_named(&table.name)?;
+            let name = identifier(name).within_named(&table.name)?;
+            match keys.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, columns)) => columns.push(column),
+                None => keys.push((name, vec![column])),
+            }
+        }
+        check_default(table).within_named(&table.name)?;
+    }
+    let keys = keys.into_iter().map(|(name, columns)| SampleKey {
+        name,
+        columns: columns.leak(),
+    });
+    Ok(keys.collect::<Vec<_>>().leak())
+}
+
+fn key_column(table: &TableSpec, key: &str, name: &str) -> Result<KeyColumn> {
+    let column = table.column.iter().find(|column| *column.name == *name);
+    let column = column.ok_or_else(|| {
+        let name_and_key = format!("there is no column {name:?} for the key {key:?}");
+        Fault::new(format!("sample_keys: {name_and_key}"))
+    })?;
+    ensure!(
+        KINDS.contains(&&*column.kind),
+        "sample_keys: {name} is neither an integer nor a text"
+    );
+    ensure!(
+        column.capture.is_none(),
+        "sample_keys: {name} comes from the names of files"
+    );
+    Ok(KeyColumn {
+        table: leak(&table.name),
+        column: leak(name),
+        is_default: table.sample_by.as_deref() == Some(key),
+    })
+}
+
+fn check_default(table: &TableSpec) -> Result<()> {
+    let Some(name) = &table.sample_by else {
+        return Ok(());
+    };
+    ensure!(
+        table.sample_keys.contains_key(name),
+        "sample_by: {name:?} is not one of its sample_keys"
+    );
+    Ok(())
+}

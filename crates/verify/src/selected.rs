@@ -1,0 +1,75 @@
+//! Which rows of a source a lake selects, found again by the parsers of `verify`.
+
+use csv::ByteRecord;
+use tracelake_core::field_order::{FieldOrder, RuleField};
+use tracelake_schema::{Kind, Syntax};
+
+use super::number;
+use super::parsed::{self, ParsedValue};
+
+/// Whether the rules of a table select a row; the error says what its key or its time is in place of a value.
+pub(super) fn is_selected(order: &FieldOrder, record: &ByteRecord) -> Result<bool, String> {
+    if let Some(rule) = &order.rules.sample {
+        let key = field(order, record, &rule.field)?;
+        let key = match (key, rule.field.column.kind) {
+            (None, _) => String::new(),
+            (Some(text), Kind::Integer) => integer(&rule.field, &text)?.to_string(),
+            (Some(text), _) => text,
+        };
+        if !rule.sample.selects(key.as_bytes()) {
+            return Ok(false);
+        }
+    }
+    let Some(rule) = &order.rules.time else {
+        return Ok(true);
+    };
+    let time = field(order, record, &rule.field)?;
+    let Some(text) = time else {
+        return Ok(rule.selects(None));
+    };
+    let no_time = || format!("{} isn't a time in the source", rule.field.column.name);
+    Ok(match rule.field.column.kind {
+        Kind::DateTime(zone) => {
+            let time = number::date_time(&text, zone).ok_or_else(no_time)?;
+            rule.selects(Some(time))
+        }
+        Kind::Float => rule.selects_float(Some(number::float(&text).ok_or_else(no_time)?)),
+        _ => rule.selects(Some(integer(&rule.field, &text)?)),
+    })
+}
+
+/// The text of a field; `None` if it is NULL.
+fn field(
+    order: &FieldOrder,
+    record: &ByteRecord,
+    field: &RuleField,
+) -> Result<Option<String>, String> {
+    if order.table.syntax != Syntax::Csv {
+        let values = parsed::values_of(order, record, &[field.column])?;
+        return Ok(match values.into_iter().next() {
+            None | Some(ParsedValue::Null) => None,
+            Some(value) => Some(value.to_string()),
+        });
+    }
+    if record.len() != order.fields.len() {
+        return Err(format!("the source has {} fields", record.len()));
+    }
+    let text = field.position.and_then(|at| record.get(at));
+    let text = str::from_utf8(text.unwrap_or_default()).map_err(|error| error.to_string())?;
+    let mut nulls = field.column.spelling.nulls.iter();
+    let is_null = text.is_empty() || nulls.any(|null| *null == text);
+    Ok((!is_null).then(|| text.to_owned()))
+}
+
+fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
+    let column = field.column;
+    let mut sentinels = column.sentinels.iter();
+    let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
+    let may_be_float = column.spelling.integral_floats || field.accepts_integral_floats;
+    let value = match sentinel {
+        Some(sentinel) => Some(sentinel.value),
+        None if may_be_float => number::integral(text),
+        None => number::integer(text),
+    };
+    value.ok_or_else(|| format!("{} isn't an integer in the source", column.name))
+}
