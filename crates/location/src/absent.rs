@@ -2,7 +2,7 @@
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
 
 fn absent() -> Error {
     Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs")
@@ -119,6 +119,6 @@ pub(super) fn remove(_: Vec<Url>) -> Result<()> {
     Err(absent())
 }
 
-pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Vec<u8>>> {
+pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Tagged>> {
     Err(absent())
 }

@@ -279,11 +279,17 @@ impl Url {
 
     /// Reads small objects below this one, in this order; those that are gone are left out.
     pub fn read_all(&self, paths: Vec<String>, limit: u64) -> Result<Vec<Vec<u8>>> {
-        objects::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)
+        let read = objects::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)?;
+        Ok(read.into_iter().map(|(bytes, _)| bytes).collect())
     }
 
     /// Reads this object if it is small; `None` if there is none.
     pub fn read_if_there(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.read_tagged(limit)?.map(|(bytes, _)| bytes))
+    }
+
+    /// Reads this object if it is small, with what its store names these bytes by; `None` if there is none.
+    pub fn read_tagged(&self, limit: u64) -> Result<Option<Tagged>> {
         Ok(objects::read_all(vec![self.clone()], limit)?.pop())
     }
 
@@ -323,6 +329,9 @@ impl Url {
 
 /// The size of an object, and what its store names its content by.
 type Version = (u64, Option<String>);
+
+/// The bytes of an object, and what its store names them by.
+pub type Tagged = (Vec<u8>, Option<String>);
 
 /// An object in the listing of a bucket.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use crate::absent as remote;
 use crate::remote;
 
 use super::own_bucket::Objects;
-use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
 
 fn of(url: &Url) -> Option<&Arc<dyn Objects>> {
     url.own.0.as_ref()
@@ -124,12 +124,14 @@ pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
     }
 }
 
-pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
     match each(&urls, |own, path| own.read(path)) {
         None => remote::read_all(urls, limit),
         Some(read) => {
             let read = read?.into_iter().flatten();
-            Ok(read.map(|(bytes, _)| bytes.into()).collect())
+            Ok(read
+                .map(|(bytes, etag)| (bytes.into(), Some(etag)))
+                .collect())
         }
     }
 }

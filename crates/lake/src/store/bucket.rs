@@ -180,6 +180,8 @@ pub(super) struct OwnPlan {
     base: Option<String>,
     /// The bytes of that manifest, once this process has withdrawn it.
     withdrawn: Option<Vec<u8>>,
+    /// What the store names the bytes of the plan by, once this process has read them.
+    etag: Option<String>,
 }
 
 impl Lake {
@@ -231,12 +233,20 @@ impl Lake {
             digest: digest.to_owned(),
             base: plan.base.clone(),
             withdrawn: None,
+            etag: None,
         });
     }
 
     fn own_plan(&self) -> Option<OwnPlan> {
         let own = self.own_plan.lock();
         own.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change_own_plan(&self, change: impl FnOnce(&mut OwnPlan)) {
+        let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = &mut *own {
+            change(own);
+        }
     }
 
     /// Whether the plan in the bucket is the one that this run works by.
@@ -258,9 +268,19 @@ impl Lake {
         let (Some(root), Some(own)) = (self.url(), self.own_plan()) else {
             return Ok(());
         };
-        let place = Location::Url(root.join(HOME).join(PLAN));
-        let reason = match read_if_there(&place)? {
-            Some(bytes) if sha256(&bytes) == own.digest => return Ok(()),
+        let home = root.join(HOME);
+        if own.etag.is_some() {
+            // A plan of many parts is large, and it's asked for before each output is completed.
+            let found = home.look_up(vec![PLAN.to_owned()])?.pop();
+            if found.is_some_and(|found| found.etag == own.etag) {
+                return Ok(());
+            }
+        }
+        let reason = match home.join(PLAN).read_tagged(MOST_BYTES)? {
+            Some((bytes, etag)) if sha256(&bytes) == own.digest => {
+                self.change_own_plan(|own| own.etag = etag.filter(|tag| !is_weak(tag)));
+                return Ok(());
+            }
             Some(_) => "another run has taken over this lake, by its own plan",
             None => "another run has finished this lake, or taken it over",
         };
@@ -281,11 +301,7 @@ impl Lake {
         // Where another run has taken over, the manifest may be its own by now.
         self.check_plan()?;
         root.join(HOME).join(MANIFEST).remove()?;
-        let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = &mut *own {
-            own.withdrawn = Some(found.bytes.clone());
-        }
-        drop(own);
+        self.change_own_plan(|own| own.withdrawn = Some(found.bytes.clone()));
         self.put_back(root)
     }
 
@@ -403,6 +419,11 @@ fn is_settled(root: &Url, manifest: &str) -> Result<bool> {
     let state = LakeState::of(root)?;
     let found = state.manifest.map(|found| found.digest);
     Ok(state.plan.is_none() && found.as_deref() == Some(manifest))
+}
+
+/// Whether a tag may be that of other bytes, which are only similar.
+fn is_weak(etag: &str) -> bool {
+    etag.starts_with("W/")
 }
 
 /// The error of a run that finds the manifest of another one.

@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Interrupt, Listed, LocationKind, Url, Version};
+use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
 use store::Stores;
 
 pub(super) use download::Download;
@@ -260,7 +260,7 @@ pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
 }
 
 /// Reads small objects; those that are gone are left out.
-pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Vec<u8>>> {
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
     let read = ask_for_each(urls, move |network, url| async move {
         network.stores.open(&url).await?.read(limit).await
     });

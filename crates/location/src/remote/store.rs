@@ -25,7 +25,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_schema::TRACES;
 
 use super::super::url::Scheme;
-use super::super::{Entry, Listed, LocationKind, Url, Version};
+use super::super::{Entry, Listed, LocationKind, Tagged, Url, Version};
 use super::client::{Connector, is_truthy};
 use super::environment::{self, is_set};
 use super::explain::{Failure, explain, misconfigured, no_credentials};
@@ -393,8 +393,8 @@ impl Object {
         Ok(found.map_err(|failure| self.error("read", failure))?.meta)
     }
 
-    /// Reads all of it; `None` if there is no such object.
-    pub(super) async fn read(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+    /// Reads all of it, with its tag; `None` if there is no such object.
+    pub(super) async fn read(&self, limit: u64) -> Result<Option<Tagged>> {
         let answer = match self.get(GetOptions::new()).await {
             Ok(answer) => answer,
             Err(Failure::Missing) => return Ok(None),
@@ -406,9 +406,10 @@ impl Object {
                 .at(self.url.to_string())
                 .hint("it is not what its name says: move it away"));
         }
+        let etag = answer.meta.e_tag.clone();
         let bytes = answer.bytes().await;
         let bytes = bytes.map_err(|error| self.failed("read", error))?;
-        Ok(Some(bytes.into()))
+        Ok(Some((bytes.into(), etag)))
     }
 
     /// Puts bytes in its place, and returns what the store names them by.
