@@ -53,7 +53,7 @@ const CASES: &[Case] = &[
         PART,
         b"600.0,,1.0,0,u,2,n,l\n",
         4,
-        &["'600.0'", "pandas", "Int64"],
+        &["'600.0'", "pandas", "--accept integral-floats"],
     ),
     case(
         PART,

@@ -24,6 +24,8 @@ mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_forms;
 mod words;
 
 pub use fault::DescriptionError;

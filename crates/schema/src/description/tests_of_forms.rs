@@ -1,0 +1,253 @@
+//! Names of files, the form of their lines, and spellings of values.
+
+use super::tests::SMALL;
+use super::*;
+
+/// Makes the small table's files those that names say.
+fn named(names: &str, more: &str) -> String {
+    SMALL.replacen(
+        "parts = 1\n",
+        &format!("files = \"named\"\nnames = [{names}]\n{more}\n"),
+        1,
+    )
+}
+
+/// Expects that a description is refused with this message.
+#[track_caller]
+fn wrong(text: &str, message: &str) {
+    let error = parse(text).err().map(|error| error.to_string());
+    let error = error.unwrap_or_default();
+    assert!(
+        error.contains(message),
+        "{error:?} does not say {message:?}"
+    );
+}
+
+#[test]
+fn names_of_files_are_read() {
+    let text = named(
+        "\"days-{n}-of-{total}.csv.gz\", \"{when}_{n}.csv\"",
+        "first = 1\ncaptures.when = [\"now\", \"then\"]",
+    );
+    let table = parse(&text).unwrap()[0].tables[0];
+    assert_eq!((table.files, table.naming.first), (crate::Files::Named, 1));
+    let claims = table.naming.claims("then_07.csv.gz");
+    assert_eq!((claims.len(), claims[0].number), (1, 7));
+    assert_eq!(
+        table.captured("then_07.csv.gz", "when").as_deref(),
+        Some("then")
+    );
+    assert_eq!(table.captured("days-3-of-9.csv", "n").as_deref(), Some("3"));
+    assert_eq!(table.parts, 0);
+    // Without numbers, the names say how many parts there are.
+    let two = parse(&named("\"a.csv\", \"b.csv\"", "")).unwrap()[0].tables[0];
+    assert_eq!(
+        (two.parts, two.naming.name_of(1, 2).as_deref()),
+        (2, Some("b.csv"))
+    );
+}
+
+#[test]
+fn mistakes_in_names_are_explained() {
+    for (names, more, message) in [
+        ("", "", "files = \"named\" needs names"),
+        ("\"../days.csv\"", "", "is not the name of a file"),
+        ("\".days.csv\"", "", "is not the name of a file"),
+        ("\"days{n.csv\"", "", "a brace isn't closed"),
+        ("\"daysn}.csv\"", "", "a brace isn't opened"),
+        (
+            "\"{x}.csv\"",
+            "",
+            "{x} is not {n}, {total} or one of [table.captures]",
+        ),
+        ("\"{n}-{n}.csv\"", "", "{n} is in the name twice"),
+        (
+            "\"{n}{total}.csv\"",
+            "",
+            "two numbers need a text between them",
+        ),
+        ("\"of-{total}.csv\"", "", "{total} needs {n}"),
+        (
+            "\"a.csv\", \"{n}.csv\"",
+            "",
+            "either all of them have captures, or none has",
+        ),
+        ("\"a.csv\", \"a.csv\"", "", "the name a.csv occurs twice"),
+        ("\"{n}.csv\"", "captures.x = [\"a\"]", "no name has {x}"),
+        ("\"{x}.csv\"", "captures.x = []", "a capture has 1 to"),
+        (
+            "\"{x}.csv\"",
+            "captures.x = [\"a\", \"a\"]",
+            "the value a occurs twice",
+        ),
+        (
+            "\"{x}.csv\"",
+            "captures.x = [\"a/b\"]",
+            "can't be a piece of a file name",
+        ),
+        (
+            "\"{n}.csv\"",
+            "captures.n = [\"1\"]",
+            "{n} stands for digits",
+        ),
+        (
+            "\"{x}.csv\", \"{n}.csv\"",
+            "captures.x = [\"a\"]",
+            "either all of them have {n}, or none has",
+        ),
+    ] {
+        wrong(&named(names, more), message);
+    }
+    wrong(
+        &SMALL.replacen("parts = 1", "parts = 1\nnames = [\"a.csv\"]", 1),
+        "names are for files",
+    );
+    wrong(
+        &SMALL.replacen("parts = 1", "parts = 1\nfirst = 1", 1),
+        "captures and first are for",
+    );
+    let whole = "files = \"whole\"\nnames = [\"{n}.csv\"]";
+    wrong(
+        &SMALL.replacen("parts = 1", whole, 1),
+        "a table in one file have no braces",
+    );
+}
+
+#[test]
+fn the_form_of_lines_is_read_and_checked() {
+    let with = |csv: &str| {
+        SMALL.replacen(
+            "[table.published]",
+            &format!("[table.csv]\n{csv}\n[table.published]"),
+            1,
+        )
+    };
+    let text = with("header = true\nseparator = \"\\t\"\ncomment = \"#\"\nnull = [\"\", \"NA\"]");
+    let table = parse(&text).unwrap()[0].tables[0];
+    let expected = crate::Csv {
+        header: true,
+        separator: b'\t',
+        comment: Some(b'#'),
+    };
+    assert_eq!(table.csv, expected);
+    assert_eq!(table.columns[0].spelling.nulls, ["NA"]);
+    for (csv, message) in [
+        (
+            "separator = \"ab\"",
+            "csv: separator \"ab\" is not one ASCII character",
+        ),
+        (
+            "separator = \"1\"",
+            "is not one ASCII character that is no letter, digit",
+        ),
+        ("comment = \"\"", "csv: comment"),
+        ("null = [\"a\", \"a\"]", "the spelling a occurs twice"),
+        ("headers = true", "unknown field `headers`"),
+        ("header = 1", "invalid type"),
+    ] {
+        wrong(&with(csv), message);
+    }
+    let json = with("header = true").replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1);
+    wrong(&json, "csv: only for syntax = \"csv\"");
+}
+
+#[test]
+fn columns_are_read_in_other_spellings() {
+    let with =
+        |kind: &str| SMALL.replacen("kind = \"integer\"\nformat", &format!("{kind}\nformat"), 1);
+    let plain = |text: &str| text.replace("sentinels = \"time\"\nranges = \"hour\"\n", "");
+    let unused = |text: String| {
+        let (before, rest) = text.split_once("[[sentinels.time]]").unwrap();
+        let table = &rest[rest.find("[[table]]").unwrap()..];
+        format!("{before}{table}")
+    };
+    let zoned = unused(plain(&with("kind = \"date-time\"\nzone = \"published\"")));
+    let timed = zoned.replacen("parts = 1", "parts = 1\ntime = \"time\"", 1);
+    let table = parse(&timed).unwrap()[0].tables[0];
+    assert_eq!(
+        table.columns[0].kind,
+        crate::Kind::DateTime(crate::Zone::Published)
+    );
+    assert_eq!(table.time, Some(0));
+    for (kind, message) in [
+        (
+            "kind = \"date-time\"",
+            "a column of kind date-time, and no other, has a zone",
+        ),
+        (
+            "kind = \"integer\"\nzone = \"none\"",
+            "and no other, has a zone",
+        ),
+        (
+            "kind = \"date-time\"\nzone = \"UTC\"",
+            "zone \"UTC\" is not published or none",
+        ),
+        (
+            "kind = \"float\"\nintegral_floats = true",
+            "only a column of kind integer has integral_floats",
+        ),
+        (
+            "kind = \"text\"\ncapture = \"x\"",
+            "{x} is not a capture of the table's names",
+        ),
+    ] {
+        wrong(&unused(plain(&with(kind))), message);
+    }
+    wrong(
+        &zoned.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1),
+        "date-times, integral_floats and captures are for syntax = \"csv\"",
+    );
+    wrong(
+        &SMALL.replacen("parts = 1", "parts = 1\ntime = \"mood\"", 1),
+        "time names mood, which is not an integer, float or date-time column",
+    );
+    let captured = named("\"{x}.csv\"", "captures.x = [\"a\"]").replacen(
+        "doc = \"how\"",
+        "doc = \"how\"\ncapture = \"x\"",
+        1,
+    );
+    wrong(
+        &captured,
+        "only a column of kind text or integer can be one",
+    );
+}
+
+#[test]
+fn a_million_columns_are_refused() {
+    let column = "[[table.column]]\nname = \"cN\"\ncontent = \"cN\"\nkind = \"text\"\nformat = \"T\"\n\
+                  obfuscation = \"unchanged\"\ndoc = \"d\"\n";
+    let columns: String = (0..3_000)
+        .map(|number| column.replace('N', &number.to_string()))
+        .collect();
+    wrong(
+        &format!("{SMALL}{columns}"),
+        "a table has at most 2000 columns",
+    );
+    let million = format!("{SMALL}{}", column.repeat(1_000_000));
+    wrong(&million, "a description has at most 1048576 bytes");
+}
+
+#[test]
+fn a_description_has_no_built_in_name_and_no_cells() {
+    let taken = crate::trace_names().next().unwrap();
+    let family = SMALL.replacen("family = \"small\"", &format!("family = \"{taken}\""), 1);
+    let text = family.replacen("name = \"small-1\"", &format!("name = \"{taken}\""), 1);
+    let error = intern_new(&text).unwrap_err();
+    assert_eq!(error.line(), Some(6));
+    assert!(
+        error.to_string().contains("a built-in trace has this name"),
+        "{error}"
+    );
+    // A lake that was made before may have it.
+    let traces = intern(&text).unwrap();
+    assert_eq!(interned(&sha256(&text), taken), Some(&traces[0]));
+    assert_eq!(traces[0].description.unwrap().text, text);
+    let cells = "document = \"a letter\"\n[trace.cells]\nnames = [\"a\"]\ndirectory = \"s_{cell}\"\ndoc = \"a cell\"";
+    let error = intern(&SMALL.replacen("document = \"a letter\"", cells, 1)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("only a built-in trace has cells"),
+        "{error}"
+    );
+}
