@@ -1,6 +1,8 @@
 //! Traces from description files: `--trace FILE.toml`.
 
 mod accept;
+#[cfg(all(unix, feature = "urls"))]
+mod bucket;
 mod door;
 mod language;
 mod tutorial;

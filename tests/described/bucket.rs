@@ -1,0 +1,125 @@
+//! Lakes of described traces in buckets.
+
+use tracelake_testkit::server::{Answer, Server};
+use tracelake_testkit::{Run, Scratch, ended, tree, with_stores};
+
+use super::{GARDEN, describe, garden};
+
+fn run(server: &Server, arguments: &[&str]) -> Run {
+    ended(with_stores(&server.url()).args(arguments).output().unwrap())
+}
+
+#[track_caller]
+fn well(server: &Server, arguments: &[&str]) {
+    let run = run(server, arguments);
+    assert_eq!(run.code, 0, "{arguments:?}: {}", run.stderr);
+}
+
+#[test]
+fn a_bucket_has_the_description_too() {
+    let scratch = Scratch::new();
+    let file = garden(&scratch);
+    let other = describe(
+        &scratch,
+        "other.toml",
+        &GARDEN.replace("A garden", "Another garden"),
+    );
+    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    scratch.convert_well(&["--trace", trace]);
+    let mut expected = tree(&scratch.out()).unwrap();
+    expected.retain(|name, bytes| bytes.is_some() && name != "_tracelake/lock");
+    let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
+    let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
+    let same = |what: &str| {
+        let found = server.objects("bucket/lake/").into_iter();
+        let found = found.map(|(name, bytes)| (name, Some(bytes)));
+        assert_eq!(
+            found.collect::<std::collections::BTreeMap<_, _>>(),
+            expected,
+            "{what}"
+        );
+    };
+    well(&server, &["convert", source, out, "--trace", trace]);
+    same("one run");
+    well(&server, &["convert", source, out, "--trace", trace]);
+    same("again");
+    let refused = run(&server, &["convert", source, out, "--trace", other]);
+    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    assert!(
+        refused.message().contains("description was "),
+        "{}",
+        refused.message()
+    );
+    same("after a refusal");
+    for command in ["inspect", "verify"] {
+        well(&server, &[command, out]);
+    }
+    // Two shards, which a commit that knows no file puts together.
+    let shards = "s3://bucket/shards";
+    well(
+        &server,
+        &[
+            "convert", source, shards, "--trace", trace, "--shard", "0/2",
+        ],
+    );
+    let refused = run(
+        &server,
+        &[
+            "convert", source, shards, "--trace", other, "--shard", "1/2",
+        ],
+    );
+    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    well(
+        &server,
+        &[
+            "convert", source, shards, "--trace", trace, "--shard", "1/2",
+        ],
+    );
+    well(&server, &["inspect", shards]);
+    well(&server, &["commit", shards]);
+    let found = server.objects("bucket/shards/").into_iter();
+    let found = found.map(|(name, bytes)| (name, Some(bytes)));
+    assert_eq!(
+        found.collect::<std::collections::BTreeMap<_, _>>(),
+        expected,
+        "shards"
+    );
+    // The copy in a lake describes its source as well as the file did.
+    let copy = "s3://bucket/lake/_tracelake/trace.toml";
+    well(
+        &server,
+        &["convert", source, "s3://bucket/again", "--trace", copy],
+    );
+    let again = server.objects("bucket/again/");
+    assert_eq!(again.len(), expected.len());
+}
+
+#[test]
+fn a_plan_of_another_description_is_not_taken_over() {
+    let scratch = Scratch::new();
+    let file = garden(&scratch);
+    let other = describe(
+        &scratch,
+        "other.toml",
+        &GARDEN.replace("A garden", "Another garden"),
+    );
+    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
+    let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
+    well(
+        &server,
+        &["convert", source, out, "--trace", trace, "--shard", "0/2"],
+    );
+    // As with any other option that decides bytes.
+    for more in [&[][..], &["--take-over"]] {
+        let arguments = [&["convert", source, out, "--trace", other], more].concat();
+        let refused = run(&server, &arguments);
+        assert_eq!(refused.code, 6, "{}", refused.stderr);
+        let says = "description was ";
+        assert!(refused.message().contains(says), "{}", refused.message());
+    }
+    well(&server, &["convert", source, out, "--trace", trace]);
+    well(&server, &["verify", out]);
+    let kept = server.objects("bucket/lake/_tracelake/");
+    assert_eq!(kept["trace.toml"], GARDEN.as_bytes());
+}
