@@ -19,6 +19,7 @@ mod described;
 mod equal;
 mod figures;
 mod golden;
+mod named;
 mod nested;
 mod older;
 mod readers;

@@ -285,6 +285,7 @@ fn row_groups_are_as_small_as_asked_for() {
     for trace in TRACES
         .iter()
         .rev()
+        .filter(|trace| trace.tables.iter().all(|table| !table.synthetic.is_empty()))
         .filter(|trace| families.insert(trace.family))
     {
         // The largest table comes last.

@@ -86,9 +86,13 @@ mod tests {
     fn the_planning_page_has_the_catalog_s_figures() {
         let page = crate::root().unwrap().join("docs/convert.md");
         let page = fs::read_to_string(page).unwrap();
-        let billions = |trace: &Trace| {
+        let rows = |trace: &Trace| {
             let counts = trace.tables.iter().filter_map(|table| table.published);
-            counts.map(|count| count.rows).sum::<u64>() as f64 / 1e9
+            match counts.map(|count| count.rows).sum::<u64>() {
+                rows @ 1_000_000_000.. => format!("{:.2} billion", rows as f64 / 1e9),
+                rows @ 1_000_000.. => format!("{:.2} million", rows as f64 / 1e6),
+                rows => format!("{},{:03}", rows / 1_000, rows % 1_000),
+            }
         };
         for trace in TRACES {
             // The first number with its unit, such as 41 GB.
@@ -96,7 +100,7 @@ mod tests {
             assert!(page.contains(&download[1..3].join(" ")), "{download:?}");
             let whole = trace.tables.iter().all(|table| table.published.is_some());
             if whole {
-                let rows = format!("{:.2} billion", billions(trace));
+                let rows = rows(trace);
                 assert!(page.contains(&rows), "{}: {rows}", trace.name);
             }
             let cell = |table: &tracelake_schema::Table| Some(table.shards.first()?.count);

@@ -106,6 +106,9 @@ fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
     run(cargo.current_dir(root))?;
     let program = target(root).join("debug/tracelake");
     for trace in TRACES {
+        if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
+            continue;
+        }
         let source = work.join(trace.name);
         run(Command::new(&program)
             .args(["generate", trace.name, "--rows", ROWS])

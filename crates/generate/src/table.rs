@@ -90,7 +90,12 @@ impl<'p> TableWriters<'p> {
         let known = |table: &Table| inboxes.iter().any(|(it, _)| it.name == table.name);
         if let Some(table) = trace.tables.iter().find(|table| !known(table)) {
             let stream = match table.synthetic {
-                "" => "it has no stream".to_owned(),
+                "" => {
+                    return Err(Error::Unsupported(format!(
+                        "{} can't be generated, because no simulation makes the rows of {}; convert published files",
+                        trace.name, table.name
+                    )));
+                }
                 stream => format!("the stream {stream:?} is unknown or taken"),
             };
             return Err(Error::Unsupported(format!(

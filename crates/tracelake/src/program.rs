@@ -443,7 +443,7 @@ fn generate(args: &GenerateArgs) -> Result<u8> {
         let signal = i32::try_from(stop.load(Ordering::Relaxed));
         let signal = signal.expect("0 or the number of a signal");
         let kind = match error {
-            GenerateError::Options(_) => ErrorKind::Usage,
+            GenerateError::Options(_) | GenerateError::Unsupported(_) => ErrorKind::Usage,
             GenerateError::NotEmpty(_) | GenerateError::Unfinished(_) => ErrorKind::Refused,
             GenerateError::Stopped(_) => ErrorKind::Stopped(signal),
             _ => ErrorKind::Failed,

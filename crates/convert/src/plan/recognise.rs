@@ -175,10 +175,25 @@ pub(super) fn recognise(
 
 fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
     let has = |table: &FoundTable| match files_of(trace, table) {
+        Some(_) if table.files == Files::Named => has_names(trace, table),
         Some(files) => found.alone || files == table.files,
         None => false,
     };
     found.tables.iter().all(has)
+}
+
+/// Whether the files of a table that was found by their names have names of this trace's table: another trace may have
+/// a table with the same name.
+fn has_names(trace: &Trace, found: &FoundTable) -> bool {
+    let known = found.name.as_deref().and_then(|name| trace.table(name));
+    let known = known.filter(|table| table.files == Files::Named);
+    known.is_some_and(|table| {
+        found.parts.iter().all(|part| {
+            let path = &part.file.path;
+            let name = path.rsplit_once('/').map_or(&path[..], |(_, name)| name);
+            !table.naming.claims(name).is_empty()
+        })
+    })
 }
 
 fn has_archives(trace: &Trace, found: &FoundSource) -> bool {
