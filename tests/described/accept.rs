@@ -109,6 +109,34 @@ fn what_pandas_saved_again_is_read_on_request() {
     );
 }
 
+/// A sample and a range of time are of the values, however they are spelled.
+#[test]
+fn accepted_integers_are_selected_by_their_value() {
+    let (scratch, published) = (Scratch::new(), Scratch::new());
+    let row = |number: u32, point: &str| {
+        let time = number * 1_000_000;
+        format!("{time}{point},,{}{point},0,u,3,j,l\n", 3_418_309 + number)
+    };
+    let text = |point: &str| (0..40).map(|number| row(number, point)).collect::<String>();
+    let path = "job_events/part-00000-of-00001.csv.gz";
+    scratch.file(path, &gzip(text(".0").as_bytes()));
+    published.file(path, &gzip(text("").as_bytes()));
+    let selected = ["--sample", "1/3", "--time", "5s..30s"];
+    scratch.convert_well(&[&selected[..], &["--accept", "integral-floats"]].concat());
+    published.convert_well(&selected);
+    let verified = verified(&scratch);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    let part = |scratch: &Scratch| manifest(&scratch.out())["tables"][0]["parts"][0].clone();
+    let (ours, theirs) = (part(&scratch), part(&published));
+    for count in ["rows_out", "rows_not_selected", "time_min", "time_max"] {
+        assert_eq!(ours[count], theirs[count], "{count}");
+    }
+    assert_eq!(
+        ours["integral_floats_accepted"],
+        2 * ours["rows_out"].as_u64().unwrap()
+    );
+}
+
 #[test]
 fn a_float_with_a_fraction_stays_a_bad_row() {
     let scratch = Scratch::new();

@@ -293,6 +293,7 @@ fn source_plan(source: &Location, trace: &'static Trace, options: &Settings) -> 
     request.settings.sample_by.clone_from(&options.sample_by);
     request.settings.columns.clone_from(&options.columns);
     request.settings.time = options.time;
+    request.settings.accept = options.accept;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     plan(&request)

@@ -111,8 +111,7 @@ impl SourceFile {
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));
         };
-        let mut order = planned.order.of_file(source)?.into_owned();
-        order.accept = manifest.origin.options.accept.unwrap_or_default();
+        let order = planned.order.of_file(source)?.into_owned();
         let path = plan.source.join(source);
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
