@@ -3,6 +3,7 @@
 //! This is the only place that lists them: manifest, plan, command line, Python and Spark follow from the fields. A new
 //! option is a field here, and the code that obeys it.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -190,6 +191,26 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The default options with the selection of these.
+    #[must_use]
+    pub fn selection(&self) -> Self {
+        Self {
+            sample: self.sample,
+            sample_by: self.sample_by.clone(),
+            columns: self.columns.clone(),
+            time: self.time,
+            ..Self::default()
+        }
+    }
+
+    /// The options that select rows and columns, by the names that they have on the command line.
+    #[must_use]
+    pub fn selected(&self) -> BTreeMap<String, String> {
+        let all = Self::default().named();
+        let named = self.selection().named().into_iter();
+        named.filter(|option| !all.contains(option)).collect()
     }
 
     /// Whether the lake has only some of the rows or columns of its source.

@@ -36,6 +36,9 @@ pub struct Inventory {
     pub trace: String,
     /// Whether `tracelake generate` made it, or the source of the lake.
     pub synthetic: bool,
+    /// The options by which a lake has a selection of its trace, by their names; absent if it has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub selection: BTreeMap<String, String>,
     /// Its tables, in the order of the trace.
     pub tables: Vec<TableInventory>,
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
@@ -90,6 +93,9 @@ pub struct TableInventory {
     pub rows: Option<u64>,
     /// Rows that were rejected; of a lake only.
     pub rejected: Option<u64>,
+    /// Rows that the selection of a lake leaves out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_selected: Option<u64>,
     /// The rows that were published in all parts, by the count that the catalog has.
     pub published_rows: Option<u64>,
     /// How many more rows the sources of a lake have than were published, negative if some are missing;
@@ -223,6 +229,7 @@ fn add_remaining(
                 missing,
                 rows: Some(0),
                 rejected: Some(0),
+                not_selected: None,
                 published_rows: trace
                     .table(name)
                     .and_then(|table| published_rows(table, cell)),
@@ -284,6 +291,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             missing: missing(&gaps, &facts.name, cell),
             rows: Some(facts.rows),
             rejected: Some(rejected.fold(0, u64::saturating_add)),
+            not_selected: facts.rows_not_selected,
             published_rows: table.and_then(|table| published_rows(table, cell)),
             more_than_published: table.and_then(|table| facts.more_than_published(table)),
             bytes: facts
@@ -306,6 +314,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         synthetic: manifest.origin.synthetic,
         finished: Some(finished),
         absent: absent.collect(),
+        selection: manifest.origin.options.selected(),
         trace: manifest.origin.trace,
         tables,
         shards: None,
@@ -385,6 +394,7 @@ fn inspect_source(path: &Location, trace: Option<&'static Trace>) -> Result<Inve
                 missing: missing.map(|key| key.file_number).collect(),
                 rows: None,
                 rejected: None,
+                not_selected: None,
                 published_rows: published_rows(table.order.table, cell),
                 more_than_published: None,
                 bytes: bytes
@@ -399,6 +409,7 @@ fn inspect_source(path: &Location, trace: Option<&'static Trace>) -> Result<Inve
     Ok(Inventory {
         what: "source",
         synthetic: plan.origin.synthetic,
+        selection: BTreeMap::new(),
         finished: None,
         trace: plan.trace.name.to_owned(),
         tables,

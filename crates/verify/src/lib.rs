@@ -289,10 +289,7 @@ pub(crate) fn verify_lake(
 fn source_plan(source: &Location, trace: &'static Trace, options: &Settings) -> Result<Plan> {
     let mut request = Request::new(source);
     request.trace = Some(trace.whole.unwrap_or(trace));
-    request.settings.sample = options.sample;
-    request.settings.sample_by.clone_from(&options.sample_by);
-    request.settings.columns.clone_from(&options.columns);
-    request.settings.time = options.time;
+    request.settings = options.selection();
     request.settings.accept = options.accept;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;

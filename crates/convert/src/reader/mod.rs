@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::settings::Settings;
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_source::Source;
@@ -43,6 +44,8 @@ pub struct ReadOptions {
     pub batch_rows: usize,
     /// Threads that read ahead, at least 1. The batches don't depend on it.
     pub threads: usize,
+    /// The rows and columns to read: `sample`, `sample_by`, `columns` and `time`. The other options are ignored.
+    pub selection: Settings,
     /// The checksums that the file is compared with at its end. `Auto` compares nothing, because only
     /// the named file is read.
     pub checksums: ChecksumSource,
@@ -58,6 +61,7 @@ impl Default for ReadOptions {
             on_bad_row: None,
             batch_rows: BATCH_ROWS,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            selection: Settings::default(),
             checksums: ChecksumSource::Auto,
         }
     }
@@ -112,6 +116,7 @@ pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<Part
         on_bad_row,
         batch_rows,
         threads,
+        selection,
         checksums,
     } = options;
     if path.as_path().is_some_and(|path| path.is_dir()) {
@@ -122,6 +127,7 @@ pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<Part
     let input = TableFile::find(&Request {
         trace,
         tables: table.into_iter().collect(),
+        settings: selection.selection(),
         checksums,
         ..Request::new(&path)
     })?;

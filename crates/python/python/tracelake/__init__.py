@@ -258,6 +258,10 @@ def read_part(
     trace: str | None = None,
     table: str | None = None,
     on_bad_row: Literal["fail", "reject"] = "fail",
+    sample: str | None = None,
+    sample_by: str | None = None,
+    columns: str | Iterable[str] | None = None,
+    time: str | None = None,
     threads: int | None = None,
 ) -> Reader:
     """Reads one published file without a lake, for any library that takes Arrow data.
@@ -265,7 +269,8 @@ def read_part(
     The result goes to ``polars.DataFrame``, ``pyarrow.table``, ``pandas.DataFrame.from_arrow`` or
     ``duckdb.from_arrow``, once, and nothing is copied. It is also a context manager and yields record batches of
     pyarrow. With ``on_bad_row="reject"``, bad rows are
-    left out and counted in :attr:`Reader.rejected`.
+    left out and counted in :attr:`Reader.rejected`. ``sample``, ``sample_by``, ``columns`` and ``time`` select rows and
+    columns, as in :func:`convert`.
 
     Where the file is broken, the library that reads raises an error of its own with our message;
     :attr:`Reader.error` has the exception with the position.
@@ -279,11 +284,12 @@ def read_part(
         raise UsageError(f"on_bad_row: expected 'fail' or 'reject', not {on_bad_row!r}")
     place, rejects = _path("path", path), on_bad_row == "reject"
     names = _options.optional_text("trace", trace), _options.optional_text("table", table)
+    selection = _options.selection(sample=sample, sample_by=sample_by, columns=columns, time=time)
     try:
-        native = _tracelake.read_part(place, *names, rejects, _threads(threads))
+        native = _tracelake.read_part(place, *names, selection, rejects, _threads(threads))
     except TracelakeError as error:
         raise renamed(error, "tables", "table")
-    return Reader(native, place, *names)
+    return Reader(native, place, *names, selection.get("columns"))
 
 
 def generate(

@@ -171,6 +171,7 @@ def lake(path: str, text: str, warnings: Sequence[str] = ()) -> Lake:
                 layout=options["layout"],
                 format=options.get("format", "parquet"),
                 description=said.get("description"),
+                selected=said["options"].get("columns"),
             )
             for table in said["tables"]
         ),

@@ -31,6 +31,12 @@ def convert_arguments(options: Mapping[str, object]) -> list[str]:
     return arguments
 
 
+def selection(**options: object) -> dict[str, str]:
+    """The options that select rows and columns, as the command line takes them."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return {name: _WRITERS[OPTIONS[name][0]](name, value) for name, value in given.items()}
+
+
 def takes_convert_options(*left_out: str, **other: object) -> Callable[[_Function], _Function]:
     """Shows the options of ``convert``, but for those left out, in the signature of a function that takes them by
     ``**options``. ``other`` has defaults that differ."""

@@ -71,7 +71,17 @@ class Lake:
         if self.manifest.options.get("format") == "arrow":
             raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
         self.inventory = _results.inventory(_tracelake.inspect_path(path, None))
-        self.said = described(_schema.trace_key(self.manifest.trace, self.manifest.description))
+        options = self.manifest.options
+        self.said = described(
+            _schema.trace_key(self.manifest.trace, self.manifest.description, options.get("columns"))
+        )
+        #: The tables of which the lake has some columns, and those of which it has some rows.
+        self._some_columns = {name.partition(".")[0] for name in (options.get("columns") or "").split(",")}
+        self._some_rows = {
+            facts.name
+            for facts in self.manifest.tables
+            if any(part.rows_not_selected is not None for part in facts.parts)
+        }
         #: Whether anybody may have written the queries: the lake has a description of its own.
         self.is_foreign = said.get("description") is not None
         self._tables = {facts.name: facts for facts in self.manifest.tables}
@@ -98,11 +108,15 @@ class Lake:
         for need in needs:
             if not self.parts(need.table):
                 return f"the lake has no {need.table}"
+        if reason := self.not_in(needs):
+            return reason
         return f"{needs[0].table} has no rows" if self.rows(needs[0].table) == 0 else None
 
     def missing(self, needs: Sequence[Need]) -> str | None:
         """Why the answer would mislead: parts that aren't there."""
         numbers = [part.file_number for part in self.parts(needs[0].table)]
+        if reason := self._selected(needs):
+            return reason
         for need in needs:
             table = need.table
             own = [part.file_number for part in self.parts(table)]
@@ -113,6 +127,20 @@ class Lake:
                 return f"it needs the parts of {table} without gaps"
             elif need.parts == "same" and own != numbers:
                 return f"it needs the same parts of {table} as of {needs[0].table}"
+        return None
+
+    def not_in(self, needs: Sequence[Need]) -> str | None:
+        """Why a query can't run: it may read columns that the lake doesn't have."""
+        for need in needs:
+            if need.table in self._some_columns:
+                return f"it needs all columns of {need.table}, and the lake has some"
+        return None
+
+    def _selected(self, needs: Sequence[Need]) -> str | None:
+        """Why the answer would be that of a subset: only rows judged by themselves are as in the whole."""
+        for need in needs:
+            if need.table in self._some_rows and (len(needs) > 1 or need.parts != "any"):
+                return f"it needs all rows of {need.table}, and the lake has a selection"
         return None
 
     def _incomplete(self, table: str) -> str | None:

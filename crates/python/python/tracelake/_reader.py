@@ -26,8 +26,16 @@ class Reader:
     True
     """
 
-    def __init__(self, native: _tracelake.Reader, path: str, trace: str | None, table: str | None) -> None:
+    def __init__(
+        self,
+        native: _tracelake.Reader,
+        path: str,
+        trace: str | None,
+        table: str | None,
+        selected: str | None = None,
+    ) -> None:
         self._native = native
+        self._selected = selected
         self._path, self._trace, self._table = path, trace, table
         self._is_closed = False
 
@@ -43,7 +51,11 @@ class Reader:
             found = inventory(_tracelake.inspect_path(self._path, self._trace))
             self._trace = self._trace or found.trace
             self._table = self._table or found.tables[0].name
-        return _schema.trace_schema(self._trace, self._table).tables[0]
+        trace = self._trace
+        if self._selected is not None:
+            columns = ",".join(f"{self._table}.{column}" for column in self.columns)
+            trace = _schema.trace_key(trace, None, columns)
+        return _schema.trace_schema(trace, self._table).tables[0]
 
     @property
     def error(self) -> TracelakeError | None:

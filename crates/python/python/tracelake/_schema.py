@@ -67,14 +67,17 @@ class TableSchema(Mapping[str, Column]):
     epoch: int | None = None
     #: The SHA-256 of the description; ``None`` if the trace is built in.
     description: str | None = None
+    #: The columns of a lake that has some of its trace; ``None`` if it has all.
+    selected: str | None = None
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface."""
-        return _tracelake.arrow_schema(trace_key(self.trace, self.description), self.name)
+        return _tracelake.arrow_schema(trace_key(self.trace, self.description, self.selected), self.name)
 
     def to(self, form: str) -> str:
         """The description as ``text``, ``json``, ``markdown``, or ``duckdb`` or ``spark`` statements."""
-        return _tracelake.describe(trace_key(self.trace, self.description), self.name, _str("form", form))
+        key = trace_key(self.trace, self.description, self.selected)
+        return _tracelake.describe(key, self.name, _str("form", form))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -169,9 +172,11 @@ def _facts(schema: TableSchema) -> tuple[object, ...]:
     return (schema.trace, schema.name, schema.summary, schema.columns, schema.epoch)
 
 
-def trace_key(trace: str, description: str | None) -> str:
-    """What the native functions find a trace by: its name, and the digest of its description if it isn't built in."""
-    return trace if description is None else f"{trace}@{description}"
+def trace_key(trace: str, description: str | None, columns: str | None = None) -> str:
+    """What the native functions find a trace by: its name, the digest of its description if it isn't built in, and the
+    columns if a lake has some of them."""
+    key = trace if description is None else f"{trace}@{description}"
+    return key if columns is None else f"{key}?columns={columns}"
 
 
 def trace_schema(trace: str, table: str | None = None) -> TraceSchema:
@@ -185,6 +190,7 @@ def trace_schema(trace: str, table: str | None = None) -> TraceSchema:
             tuple(map(_column, table["columns"])),
             said["epoch"],
             said.get("description"),
+            trace.partition("?columns=")[2] or None,
         )
         for table in said["tables"]
     )

@@ -53,6 +53,8 @@ class PartFacts:
     headers_accepted: int = 0
     #: Integers that were accepted although they are spelled ``5.0``.
     integral_floats_accepted: int = 0
+    #: Rows that the lake's selection leaves out; ``None`` if it selects no rows of the table.
+    rows_not_selected: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,11 +85,13 @@ class Table:
     format: str
     #: The SHA-256 of the description of the trace, which the lake has; ``None`` if the trace is built in.
     description: str | None = None
+    #: The columns of the lake's tables, if it has only some: ``job_events.job_id,job_events.time``.
+    selected: str | None = None
 
     @property
     def trace_key(self) -> str:
         """What the native functions find the trace by."""
-        return _schema.trace_key(self.trace, self.description)
+        return _schema.trace_key(self.trace, self.description, self.selected)
 
     @property
     def rejected(self) -> int:

@@ -60,6 +60,7 @@ def read_part(
     path: str | os.PathLike[str],
     trace: str | None,
     table: str | None,
+    selection: dict[str, str],
     rejects: bool,
     threads: int | None,
 ) -> Reader: ...

@@ -1,10 +1,13 @@
 //! The catalog: names, descriptions and Arrow schemas.
 
+use std::str::FromStr;
+
 use ::arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, escape};
+use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::description::interned;
 use tracelake_schema::{TRACES, Table, Trace, render};
@@ -81,8 +84,17 @@ pub(crate) fn arrow_schema<'py>(
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// The trace of a name or a description file; or of `NAME@DIGEST`, which lakes and schemas of a description name.
+/// Begins the columns of a lake that has some of its trace, after the name of the trace.
+const COLUMNS: &str = "?columns=";
+
+/// The trace of a name or a description file; or of `NAME@DIGEST`, which lakes and schemas of a description name. With
+/// `?columns=TABLE.COLUMN,…` after it, the trace has these columns.
 pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
+    if let Some((name, columns)) = name.split_once(COLUMNS) {
+        let columns = ColumnNames::from_str(columns);
+        let columns = columns.map_err(|reason| usage(py, reason, "open the lake again"))?;
+        return Ok(find_trace(py, name)?.with_columns(columns.with_tables()));
+    }
     if let Some((name, sha256)) = name.rsplit_once('@').filter(|(_, end)| is_digest(end)) {
         return interned(sha256, name).ok_or_else(|| {
             let reason = format!("the description of {name} is not known in this process");

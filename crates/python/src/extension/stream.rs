@@ -1,6 +1,8 @@
 //! A published file as an Arrow C stream.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +15,7 @@ use pyo3::types::PyCapsule;
 use tracelake::program;
 use tracelake_convert::reader::{PartReader, ReadOptions};
 use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::settings::Settings;
 use tracelake_location::Location;
 
 use super::error::{exception, raised};
@@ -38,12 +41,15 @@ pub(crate) struct Reader {
 }
 
 /// Opens a published file; with `rejects`, bad rows are counted and left out.
+///
+/// `selection` has the options `sample`, `sample_by`, `columns` and `time` as the command line takes them.
 #[pyfunction]
 pub(crate) fn read_part(
     py: Python<'_>,
     path: OsString,
     trace: Option<&str>,
     table: Option<String>,
+    selection: BTreeMap<String, String>,
     rejects: bool,
     threads: Option<usize>,
 ) -> PyResult<Reader> {
@@ -52,6 +58,7 @@ pub(crate) fn read_part(
     let rejected = Arc::clone(&outcome);
     let mut options = ReadOptions::default();
     (options.trace, options.table) = (trace, table);
+    options.selection = selected(&selection).map_err(|error| raised(py, &error))?;
     if rejects {
         options.on_bad_row = Some(Box::new(move |_| {
             rejected.rejected.fetch_add(1, Ordering::Relaxed);
@@ -67,6 +74,25 @@ pub(crate) fn read_part(
         reader: Mutex::new(Some(reader)),
         outcome,
     })
+}
+
+/// The settings of a selection.
+fn selected(options: &BTreeMap<String, String>) -> Result<Settings, Error> {
+    fn read<T: FromStr<Err = String>>(
+        options: &BTreeMap<String, String>,
+        name: &str,
+    ) -> Result<Option<T>, Error> {
+        let value = options.get(name).map(|text| text.parse());
+        value
+            .transpose()
+            .map_err(|reason: String| Error::new(ErrorKind::Usage, format!("--{name}: {reason}")))
+    }
+    let mut settings = Settings::default();
+    settings.sample = read(options, "sample")?;
+    settings.sample_by = options.get("sample_by").cloned();
+    settings.columns = read(options, "columns")?;
+    settings.time = read(options, "time")?;
+    Ok(settings)
 }
 
 #[pymethods]

@@ -3,7 +3,7 @@
 use super::checks::{limit, needs};
 use super::{asked, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
-use crate::{Column, Table, Trace};
+use crate::{Column, Table, Trace, sample};
 
 /// A trace, or one of its tables, as Markdown.
 ///
@@ -21,6 +21,7 @@ pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     page.push_str(&sources(trace));
     page.push_str(&origin(trace));
     page.push_str(&anomalies(trace));
+    page.push_str(&samples(trace));
     for table in asked(trace, table) {
         page.push_str(&table_section(trace, table));
     }
@@ -68,6 +69,7 @@ pub fn dictionary(family: &[Trace]) -> String {
     );
     page.push_str(&origin(first));
     page.push_str(&anomalies(first));
+    page.push_str(&samples(first));
     for table in first.all_tables() {
         page.push_str(&section(family, table));
     }
@@ -232,6 +234,40 @@ pub fn anomalies(trace: &Trace) -> String {
     let texts = trace.anomalies.iter().map(|text| markdown_text(text));
     let items = texts.map(|text| format!("- {text}\n"));
     format!("\n## Known anomalies\n\n{}", items.collect::<String>())
+}
+
+/// The section on samples: the keys of the tables, and how other engines draw the sample of `convert --sample`.
+fn samples(trace: &Trace) -> String {
+    let Some(column) = trace.sample_keys.iter().flat_map(|key| key.columns).next() else {
+        return String::new();
+    };
+    let mut text = "\n## Samples\n\n`convert --sample I/N` keeps the rows whose key is in class I of N, and \
+                    `--sample-by` names another key than a table's own one.\nTables without the key stay whole.\n\n\
+                    | key | columns | the key of |\n|---|---|---|\n"
+        .to_owned();
+    for key in trace.sample_keys {
+        let columns = key.columns.iter();
+        let columns: Vec<String> = columns
+            .map(|column| format!("`{}.{}`", column.table, column.column))
+            .collect();
+        let own = key.columns.iter().filter(|column| column.is_default);
+        let own: Vec<&str> = own.map(|column| column.table).collect();
+        text.push_str(&format!(
+            "| `{}` | {} | {} |\n",
+            key.name,
+            columns.join(", "),
+            own.join(", ")
+        ));
+    }
+    let name = column.column;
+    text + &format!(
+        "\nThe class is the first 8 hexadecimal digits of the MD5 of the key's text, modulo N. Class 0 of 16 of `{}`:\n\n\
+         - DuckDB: `{}`\n- Spark: `{}`\n- Python, for a key: `{}`\n",
+        column.table,
+        sample::duckdb(name, 0, 16),
+        sample::spark(name, 0, 16),
+        sample::python("key", 0, 16)
+    )
 }
 
 /// One table of a trace: its columns with types, units, codes, special values and meanings.

@@ -280,6 +280,22 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         shown(&inventory.trace),
         aligned(&rows)
     );
+    if !inventory.selection.is_empty() {
+        let options = inventory.selection.iter();
+        let options: Vec<String> = options
+            .map(|(name, value)| format!("--{name} {}", shown(value)))
+            .collect();
+        let left_out = inventory
+            .tables
+            .iter()
+            .filter_map(|table| table.not_selected);
+        let left_out = left_out.fold(0, u64::saturating_add);
+        text += &format!(
+            "selected by {}: {} not selected\n",
+            options.join(" "),
+            several(left_out, "row")
+        );
+    }
     for table in inventory
         .tables
         .iter()

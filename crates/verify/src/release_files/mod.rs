@@ -5,6 +5,7 @@ mod completeness;
 mod croissant;
 mod data_package;
 mod readme;
+mod selection;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -148,8 +149,22 @@ impl<'a> ReleasedLake<'a> {
         rows.fold(0, u64::saturating_add)
     }
 
+    /// Whether the lake has only some of the rows or columns of the trace.
+    fn is_selection(&self) -> bool {
+        self.manifest.origin.options.is_selection()
+    }
+
     /// One paragraph for catalogs.
     fn description(&self) -> String {
+        if self.is_selection() {
+            format!("{} {}", self.content(), selection::sentence(self))
+        } else {
+            self.content()
+        }
+    }
+
+    /// What the lake is, without its selection.
+    fn content(&self) -> String {
         let Completeness {
             cells,
             gaps,
@@ -165,7 +180,7 @@ impl<'a> ReleasedLake<'a> {
                 self.trace.name
             );
         }
-        let is_whole = gaps.is_empty() && cells.is_empty();
+        let is_whole = gaps.is_empty() && cells.is_empty() && !self.is_selection();
         let incomplete = match (is_whole, unknown.is_empty(), rejected) {
             (false, _, _) => " This is not the whole trace.",
             (true, false, _) => " It is not known whether this is the whole trace.",

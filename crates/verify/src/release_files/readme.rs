@@ -9,6 +9,7 @@ use tracelake_lake::store::SUMS;
 use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count};
+use super::selection;
 use super::{ReleasedLake, spdx};
 
 /// The card as Markdown with front matter.
@@ -16,6 +17,7 @@ pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
     let mut card = front_matter(lake);
     card.push_str(&opening(lake));
     card.push_str(&completeness(lake));
+    card.push_str(&selection::section(lake));
     card.push_str(&making(lake));
     card.push_str(&rows(lake));
     card.push_str(&render::anomalies(lake.trace));
@@ -115,7 +117,7 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
         rejected,
     } = &lake.completeness;
     let mut text = "\n## Completeness\n\n".to_owned();
-    let is_whole = gaps.is_empty() && cells.is_empty();
+    let is_whole = gaps.is_empty() && cells.is_empty() && !lake.is_selection();
     text += match (is_whole, unknown.is_empty()) {
         (true, true) if lake.is_synthetic() => {
             "No part that the names of the source files speak of is missing.\n"
