@@ -84,6 +84,9 @@ class Lake:
         }
         #: Whether anybody may have written the queries: the lake has a description of its own.
         self.is_foreign = said.get("description") is not None
+        #: The options by which the lake has some rows or columns, as they are typed; empty if it has all.
+        selected = ("sample", "sample_by", "columns", "time")
+        self.selection = " ".join(f"--{name.replace('_', '-')} {options[name]}" for name in selected if name in options)
         self._tables = {facts.name: facts for facts in self.manifest.tables}
         self.inventory = replace(
             self.inventory, tables=tuple(one for one in self.inventory.tables if one.cell == self.cell)

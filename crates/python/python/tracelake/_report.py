@@ -144,6 +144,8 @@ def _lake(lake: _queries.Lake) -> str:
         ("Rows", _show.count(manifest.rows)),
         ("Rejected rows", _show.count(manifest.rejected)),
     ]
+    if lake.selection:
+        facts.insert(1, ("Selection", f"A subset of the trace: {lake.selection}."))
     if lake.cell is not None:
         facts.insert(1, ("Cell", lake.cell))
     if manifest.synthetic:
