@@ -2,6 +2,9 @@
 
 use proptest::prelude::*;
 
+use tracelake_core::field_order::{SampleRule, TimeRule};
+use tracelake_core::selection::Sample;
+
 use super::*;
 use crate::cell::tests::{TABLE, described};
 
@@ -260,29 +263,93 @@ proptest! {
     }
 }
 
+/// The last columns, and not the mandatory first one.
+fn some_columns() -> (JsonColumns, Vec<Column>) {
+    let first = TABLE.columns.len() - 3;
+    let kept = (0..TABLE.columns.len()).map(|index| index.checked_sub(first));
+    let columns = JsonColumns {
+        whole: TABLE.columns,
+        kept: Some(kept.collect()),
+    };
+    (columns, TABLE.columns[first..].to_vec())
+}
+
 /// Reads a line with both readers. The direct one may refuse a row, but not add another one or a part of one.
-/// Returns whether it added the row.
+/// Returns whether it added the row with all columns.
 #[track_caller]
 fn read_directly(line: &[u8]) -> bool {
-    let before = read(r#"{"time":7,"user":"x","rules":[{"name":"y"}],"after":[1]}"#).unwrap();
-    let mut expected = RowValues::new(TABLE.columns);
+    let (some, columns) = some_columns();
+    read_columns(line, &some, &columns);
+    select(line);
+    read_columns(line, &TABLE.columns.into(), TABLE.columns)
+}
+
+#[track_caller]
+fn read_columns(line: &[u8], json: &JsonColumns, columns: &[Column]) -> bool {
+    let before = br#"{"time":7,"user":"x","rules":[{"name":"y"}],"after":[1]}"#;
+    let before = row(before, json).unwrap();
+    let mut expected = RowValues::new(columns);
     expected.push(&before);
     let mut found = expected.clone();
-    let is_direct = direct::append(line, &TABLE.columns.into(), &mut found);
+    let is_direct = direct::append(line, json, &mut found);
     if !is_direct {
         assert!(found == expected, "a part is left: {}", line.escape_ascii());
     }
-    let added = append(line, &TABLE.columns.into(), &mut expected);
+    let added = append(line, json, &mut expected);
     if is_direct {
-        let mut plain = RowValues::new(TABLE.columns);
+        let mut plain = RowValues::new(columns);
         plain.push(&before);
-        plain
-            .push(&row(line, &TABLE.columns.into()).expect("the direct reader accepts rows alone"));
+        plain.push(&row(line, json).expect("the direct reader accepts rows alone"));
         // Their text, because the two zeros are equal.
         assert_eq!(format!("{found:?}"), format!("{plain:?}"));
     }
-    assert_eq!(added.is_ok(), row(line, &TABLE.columns.into()).is_ok());
+    assert_eq!(added.is_ok(), row(line, json).is_ok());
     is_direct
+}
+
+/// A line is selected by the values that the plain reader finds; a faulty key is a fault, and so is a faulty time of a
+/// row whose key is sampled.
+#[track_caller]
+fn select(line: &[u8]) {
+    let order = FieldOrder::built_in(&TABLE, "the test");
+    let field = |name| order.rule_field(name).unwrap();
+    let rules = RowRules {
+        sample: Some(SampleRule {
+            sample: Sample { class: 0, of: 2 },
+            field: field("user"),
+        }),
+        time: Some(TimeRule {
+            from: 2,
+            to: 1 << 62,
+            field: field("time"),
+        }),
+    };
+    let (mut key, mut both) = (
+        vec![None; TABLE.columns.len()],
+        vec![None; TABLE.columns.len()],
+    );
+    let (user, time) = (field("user").index, field("time").index);
+    (key[user], both[user], both[time]) = (Some(0), Some(1), Some(0));
+    let read = |kept| {
+        let columns = JsonColumns {
+            whole: TABLE.columns,
+            kept: Some(kept),
+        };
+        row(line, &columns).ok().map(|row| row.cells)
+    };
+    let sampled = read(key).map(|cells| {
+        let rule = &rules.sample.unwrap();
+        selection::samples_cell(rule, &cells[0])
+    });
+    let expected = match (sampled, read(both)) {
+        (Some(false), _) => Some(false),
+        (Some(true), Some(cells)) => {
+            Some(selection::is_cell_in_time(&rules.time.unwrap(), &cells[0]))
+        }
+        _ => None,
+    };
+    let found = is_selected(line, &TABLE.columns.into(), &rules).ok();
+    assert_eq!(found, expected, "{}", line.escape_ascii());
 }
 
 #[test]
