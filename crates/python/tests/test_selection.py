@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,24 +122,3 @@ def test_a_release_says_how_its_rows_were_selected(source: Path, tmp_path: Path)
     croissant = json.loads(Path(sample.path, "croissant.json").read_text(encoding="utf-8"))
     assert "subset of the trace, selected by `--sample 3/16`" in croissant["description"]
     assert tracelake.verify(sample).findings == ()
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    sql: Any = pytest.importorskip("pyspark.sql")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
-    yield session
-    session.stop()
-
-
-def test_spark_draws_the_same_sample(spark: Any, source: Path, lake: tracelake.Manifest, tmp_path: Path) -> None:
-    import tracelake.spark as on_spark
-
-    on_spark.convert(spark, source, tmp_path / "sample", sample="3/16", tables="job_events")
-    sample = tracelake.open(tmp_path / "sample")
-    whole = on_spark.read(spark, lake, "job_events")
-    expected = whole.where(SPARK.format(key="job_id"))
-    found = on_spark.read(spark, sample, "job_events")
-    assert expected.exceptAll(found).count() == found.exceptAll(expected).count() == 0
-    assert found.count() == sample["job_events"].rows > 0
