@@ -157,8 +157,7 @@ def test_the_snippets_of_the_page_on_queries_run(spark: Any, readable: tracelake
 
 def test_spark_draws_the_sample_of_convert(spark: Any, readable: tracelake.Manifest, tmp_path: Path) -> None:
     source = Path(readable.path).parent / "trace"
-    tracelake.spark.convert(spark, source, tmp_path / "sample", sample="1/3", tables="job_events")
-    sample = tracelake.open(tmp_path / "sample")
+    sample = tracelake.convert(source, tmp_path / "sample", sample="1/3", tables="job_events")
     condition = "CAST(conv(left(md5(coalesce(CAST(job_id AS STRING), '')), 8), 16, 10) AS BIGINT) % 3 = 1"
     expected = tracelake.spark.read(spark, readable, "job_events").where(condition)
     found = tracelake.spark.read(spark, sample, "job_events")
