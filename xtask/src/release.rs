@@ -40,7 +40,7 @@ struct Release<'a> {
 pub(crate) fn dry_run(root: &Path) -> Result<PathBuf> {
     let release = Release::begin(root)?;
     release.step(
-        "the versions agree, and crates are built from their packages",
+        "the versions agree, and the crates are packed",
         Release::crates,
     )?;
     release.step("the program, static", Release::program)?;
@@ -87,10 +87,10 @@ impl<'a> Release<'a> {
         work(self).with_context(|| what.to_owned())
     }
 
-    /// The crates, each built from its package against the packages of the others.
+    /// The packages of the crates. They are built where they are tried: cargo would keep what it unpacks to verify them,
+    /// and take it for the next packages of the same version.
     fn crates(&self) -> Result<()> {
         dist::check(self.root, None)?;
-        run(dist::package(self.root).arg("--quiet"))?;
         for package in with_extension(&target(self.root).join("package"), "crate")? {
             copy(&package, &self.files.join("crates").join(name(&package)?))?;
         }

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::{Release, copy, make, name, only, with_extension};
+use crate::dist;
 use crate::readers::{PIP, run};
 
 /// What the README promises of the program: it converts the sample, and verifies the lake.
@@ -16,7 +17,8 @@ fn converts_the_sample(program: impl Fn() -> Command, sample: &str, lake: &str) 
     run(program().args(["verify", lake, "--source", sample]))
 }
 
-/// The crates as a registry would give them: unpacked, with nothing of the workspace around them.
+/// The crates as a registry would give them: unpacked, with nothing of the workspace around them, and each built
+/// against the packages of the others.
 pub(super) fn cargo_install(release: &Release<'_>) -> Result<()> {
     let folder = release.tried.join("cargo");
     let mut names = Vec::new();
@@ -42,22 +44,24 @@ pub(super) fn cargo_install(release: &Release<'_>) -> Result<()> {
     copy(&release.root.join("Cargo.lock"), &folder.join("Cargo.lock"))?;
     let installed = release.tried.join("cargo-installed");
     // The development profile is enough: the program of the release was built before.
-    run(
-        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args([
-                "install",
-                "--debug",
-                "--quiet",
-                "--offline",
-                "--no-track",
-                "--path",
-            ])
-            .arg(folder.join(format!("tracelake{suffix}")))
-            .arg("--root")
-            .arg(&installed)
-            .env("CARGO_TARGET_DIR", release.builds())
-            .current_dir(&folder),
-    )?;
+    let cargo = || {
+        let mut cargo = dist::cargo(&folder);
+        cargo.env("CARGO_TARGET_DIR", release.builds());
+        cargo
+    };
+    run(cargo().args(["build", "--workspace", "--quiet", "--offline"]))?;
+    run(cargo()
+        .args([
+            "install",
+            "--debug",
+            "--quiet",
+            "--offline",
+            "--no-track",
+            "--path",
+        ])
+        .arg(folder.join(format!("tracelake{suffix}")))
+        .arg("--root")
+        .arg(&installed))?;
     let program = || Command::new(installed.join("bin/tracelake"));
     let lake = release.tried.join("cargo-lake");
     let sample = release.root.join("tests/sample");
