@@ -170,7 +170,7 @@ impl<'a> Release<'a> {
         let here = self.root.join("crates/python");
         for arguments in [
             &["build", "--release", "--locked", "--quiet", "--interpreter"][..],
-            &["sdist", "--quiet"],
+            &["sdist"],
         ] {
             let mut maturin = Command::new(&self.python);
             maturin.args(["-m", "maturin"]).args(arguments);

@@ -41,21 +41,29 @@ SOURCES = {
 PRELUDE = 'set -euo pipefail\ntracelake() { command tracelake "$@" || [ $? -eq 3 ]; }\n'
 
 
+#: Blocks in these languages are files, which the paragraph before names last.
+FILES = ("csv", "toml")
+
+
 class Block(NamedTuple):
-    """A block of a page that is to be run."""
+    """A block of a page that is to be run, or written to a file."""
 
     language: str
     code: str
     line: int
+    file: str | None
 
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page that run, in order."""
     found: list[Block] = []
     for match in BLOCK.finditer(page):
-        if match["comment"] is None and match["language"] in ("sh", "python", "sql"):
+        language = match["language"]
+        named = re.findall(r"`([\w/.-]+)`[^`]*:\s*$", page[: match.start()])
+        file = named[0] if named and language in FILES else None
+        if match["comment"] is None and (language in ("sh", "python", "sql") or file):
             line = page[: match.start("code")].count("\n") + 1
-            found.append(Block(match["language"], textwrap.dedent(match["code"]), line))
+            found.append(Block(language, textwrap.dedent(match["code"]), line, file))
     return found
 
 
@@ -98,7 +106,10 @@ def test_a_page_runs_in_order(name: str, tmp_path: Path) -> None:
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         where = f"{name}:{block.line}"
-        if block.language == "sh":
+        if block.file is not None:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(block.code)
+        elif block.language == "sh":
             script = subprocess.run(
                 ["bash", "-c", PRELUDE + block.code], env=environment, capture_output=True, text=True, check=False
             )
