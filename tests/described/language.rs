@@ -346,7 +346,7 @@ fn names_that_fit_twice_and_sources_that_fit_nothing() {
         twice.message()
     );
     fs::remove_file(scratch.src().join("xyz.csv")).unwrap();
-    scratch.file("vm_cpu_readings-file-1-of-125.csv.gz", &gzip(b"1\n"));
+    scratch.file("station_readings-file-1-of-125.csv.gz", &gzip(b"1\n"));
     scratch.file("other.csv", b"1\n");
     let nothing = misfit(&scratch, &description);
     assert_eq!(nothing.code, 1, "{}", nothing.stderr);
@@ -356,7 +356,7 @@ fn names_that_fit_twice_and_sources_that_fit_nothing() {
         "{message}"
     );
     assert!(
-        message.contains("other.csv") && message.contains("vm_cpu_readings-file-1-of-125.csv.gz"),
+        message.contains("other.csv") && message.contains("station_readings-file-1-of-125.csv.gz"),
         "{message}"
     );
     let two = "\n[[table]]\nname = \"again\"\nsummary = \"s\"\nfiles = \"named\"\nnames = [\"o{n}.csv\"]\n\

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use tracelake_testkit::{Scratch, manifest, program};
+use tracelake_testkit::{Scratch, manifest};
 
 /// The blocks of a language in a page.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
@@ -28,10 +28,8 @@ fn the_tutorial_works_word_for_word() {
     fs::create_dir(place.join("bikes")).unwrap();
     fs::write(place.join("bikes/trips.csv"), blocks(tutorial, "csv")[0]).unwrap();
     let commands = blocks(tutorial, "sh");
-    let programs = std::path::Path::new(program().get_program())
-        .parent()
-        .unwrap()
-        .to_owned();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_tracelake"));
+    let programs = program.parent().unwrap().to_owned();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let follow = |commands: &str| {
         for command in commands.lines() {
