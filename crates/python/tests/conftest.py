@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,20 @@ import pytest
 import tracelake
 
 TRACE = "google-2011-v2.1"
+
+
+def _is_simulated(trace: str) -> bool:
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            tracelake.generate(trace, Path(directory) / "trace", parts=1, rows=1)
+        except tracelake.TracelakeError as error:
+            assert "no simulation makes the rows" in str(error)
+            return False
+    return True
+
+
+# The traces whose rows can be made.
+SIMULATED = [trace for trace in tracelake.traces() if _is_simulated(trace)]
 
 # Tests that a shell runs in the background inherit that SIGINT is ignored, and so would the program.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tracelake
+from conftest import SIMULATED
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet  # noqa: E402
@@ -52,7 +53,7 @@ def test_duckdb_has_the_tables_and_the_named_views(source: Path, layout: str) ->
 
 def test_duckdb_of_every_trace() -> None:
     pytest.importorskip("duckdb")
-    for trace in tracelake.traces():
+    for trace in SIMULATED:
         tracelake.generate(trace, f"{trace}-source", parts=1, rows=300)
         lake = tracelake.convert(f"{trace}-source", trace)
         connection = lake.duckdb()

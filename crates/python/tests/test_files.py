@@ -118,7 +118,7 @@ def test_a_report_of_such_a_lake(name: str, decoy: str | None, lake: tracelake.M
     made = tracelake.report(place, place.parent / "page.html")
     assert (made.figures, made.skipped) == (expected.figures, expected.skipped)
     assert made.checks.results == expected.checks.results
-    nulls = [Path(page).read_text().partition('<section id="nulls">')[2] for page in (made.path, expected.path)]
+    nulls = [Path(page).read_text().partition('<section id="empty-values">')[2] for page in (made.path, expected.path)]
     assert nulls[0] == nulls[1] != ""
 
 
