@@ -1,9 +1,11 @@
 //! Lakes of described traces in buckets.
 
+use std::collections::BTreeMap;
+
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::{Run, Scratch, ended, tree, with_stores};
 
-use super::{GARDEN, describe, garden};
+use super::{GARDEN, two_gardens};
 
 fn run(server: &Server, arguments: &[&str]) -> Run {
     ended(with_stores(&server.url()).args(arguments).output().unwrap())
@@ -18,27 +20,18 @@ fn well(server: &Server, arguments: &[&str]) {
 #[test]
 fn a_bucket_has_the_description_too() {
     let scratch = Scratch::new();
-    let file = garden(&scratch);
-    let other = describe(
-        &scratch,
-        "other.toml",
-        &GARDEN.replace("A garden", "Another garden"),
-    );
-    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let (trace, other) = &two_gardens(&scratch);
     scratch.convert_well(&["--trace", trace]);
     let mut expected = tree(&scratch.out()).unwrap();
     expected.retain(|name, bytes| bytes.is_some() && name != "_tracelake/lock");
     let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
     let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
-    let same = |what: &str| {
-        let found = server.objects("bucket/lake/").into_iter();
+    let same_at = |prefix: &str, what: &str| {
+        let found = server.objects(prefix).into_iter();
         let found = found.map(|(name, bytes)| (name, Some(bytes)));
-        assert_eq!(
-            found.collect::<std::collections::BTreeMap<_, _>>(),
-            expected,
-            "{what}"
-        );
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), expected, "{what}");
     };
+    let same = |what: &str| same_at("bucket/lake/", what);
     well(&server, &["convert", source, out, "--trace", trace]);
     same("one run");
     well(&server, &["convert", source, out, "--trace", trace]);
@@ -77,13 +70,7 @@ fn a_bucket_has_the_description_too() {
     );
     well(&server, &["inspect", shards]);
     well(&server, &["commit", shards]);
-    let found = server.objects("bucket/shards/").into_iter();
-    let found = found.map(|(name, bytes)| (name, Some(bytes)));
-    assert_eq!(
-        found.collect::<std::collections::BTreeMap<_, _>>(),
-        expected,
-        "shards"
-    );
+    same_at("bucket/shards/", "shards");
     // The copy in a lake describes its source as well as the file did.
     let copy = "s3://bucket/lake/_tracelake/trace.toml";
     well(
@@ -97,13 +84,7 @@ fn a_bucket_has_the_description_too() {
 #[test]
 fn a_plan_of_another_description_is_not_taken_over() {
     let scratch = Scratch::new();
-    let file = garden(&scratch);
-    let other = describe(
-        &scratch,
-        "other.toml",
-        &GARDEN.replace("A garden", "Another garden"),
-    );
-    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let (trace, other) = &two_gardens(&scratch);
     let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
     let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
     well(

@@ -6,7 +6,7 @@ use tracelake_testkit::{
     Scratch, assert_same_tree, convert, manifest, read_output, run, sha256, tree,
 };
 
-use super::{GARDEN, describe, garden};
+use super::{GARDEN, describe, garden, two_gardens};
 
 #[test]
 fn a_lake_works_without_the_file_that_described_it() {
@@ -84,13 +84,7 @@ fn a_description_that_was_changed_in_the_lake_is_not_used() {
 #[test]
 fn another_description_is_another_lake() {
     let scratch = Scratch::new();
-    let file = garden(&scratch);
-    let other = describe(
-        &scratch,
-        "other.toml",
-        &GARDEN.replace("A garden", "Another garden"),
-    );
-    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let (trace, other) = &two_gardens(&scratch);
     scratch.convert_well(&["--trace", trace, "--tables", "plants"]);
     let before = tree(&scratch.out());
     let refused = scratch.convert(&["--trace", other]);
@@ -122,13 +116,7 @@ fn another_description_is_another_lake() {
 #[test]
 fn shards_with_different_descriptions_refuse_each_other() {
     let scratch = Scratch::new();
-    let file = garden(&scratch);
-    let other = describe(
-        &scratch,
-        "other.toml",
-        &GARDEN.replace("A garden", "Another garden"),
-    );
-    let (trace, other) = (file.to_str().unwrap(), other.to_str().unwrap());
+    let (trace, other) = &two_gardens(&scratch);
     scratch.convert_well(&["--trace", trace, "--shard", "0/2"]);
     let refused = scratch.convert(&["--trace", other, "--shard", "1/2"]);
     assert_eq!(refused.code, 6, "{}", refused.stderr);
@@ -138,7 +126,7 @@ fn shards_with_different_descriptions_refuse_each_other() {
         refused.message()
     );
     scratch.convert_well(&["--trace", trace, "--shard", "1/2"]);
-    fs::remove_file(&file).unwrap();
+    fs::remove_file(trace).unwrap();
     let lake = scratch.out();
     for command in ["inspect", "commit", "verify"] {
         let run = run([command, lake.to_str().unwrap()]);
@@ -239,5 +227,33 @@ fn one_of_several_versions_is_named_after_the_file() {
     scratch.convert_well(&["--trace", &format!("{file}#garden-2")]);
     assert_eq!(manifest(&scratch.out())["trace"], "garden-2");
     let verified = run(["verify", scratch.out().to_str().unwrap()]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+}
+
+#[test]
+fn the_widest_table_is_converted_and_read_back() {
+    let scratch = Scratch::new();
+    let width = tracelake_schema::description::MOST_COLUMNS;
+    let row = vec!["1"; width].join(",");
+    scratch.file("wide.csv", format!("{row}\n").as_bytes());
+    let column = |number: usize| {
+        format!(
+            "[[table.column]]\nname = \"c{number}\"\ncontent = \"c{number}\"\nkind = \"integer\"\nformat = \"I\"\n\
+             obfuscation = \"unchanged\"\ndoc = \"d\"\n"
+        )
+    };
+    let head = "family = \"wide\"\nlicence = \"CC0-1.0\"\ncitation = \"nobody\"\n[[trace]]\nname = \"wide-1\"\n\
+                title = \"Wide\"\ndocument = \"a letter\"\n[[table]]\nname = \"wide\"\nsummary = \"wide\"\n\
+                files = \"whole\"\n";
+    let text = head.to_owned() + &(0..width).map(column).collect::<String>();
+    let file = describe(&scratch, "wide.toml", &text);
+    scratch.convert_well(&["--trace", file.to_str().unwrap()]);
+    let (out, source) = (scratch.out(), scratch.src());
+    let verified = run([
+        "verify".as_ref(),
+        out.as_os_str(),
+        "--source".as_ref(),
+        source.as_os_str(),
+    ]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
 }

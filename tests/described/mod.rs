@@ -76,6 +76,14 @@ fn garden(scratch: &Scratch) -> PathBuf {
     describe(scratch, "garden.toml", GARDEN)
 }
 
+/// The garden's description, and another one of the same files.
+fn two_gardens(scratch: &Scratch) -> (String, String) {
+    let other = GARDEN.replace("A garden", "Another garden");
+    let paths = [garden(scratch), describe(scratch, "other.toml", &other)];
+    let [garden, other] = paths.map(|path| path.to_str().unwrap().to_owned());
+    (garden, other)
+}
+
 /// A description beside the source.
 fn describe(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
     let path = scratch.path().join(name);

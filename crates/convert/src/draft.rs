@@ -6,14 +6,11 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_encode::value;
 use tracelake_location::Location;
 use tracelake_schema::Zone;
-use tracelake_schema::description::{MAX_BYTES, snake_case};
+use tracelake_schema::description::{ADDED_COLUMNS, MAX_BYTES, MOST_COLUMNS, snake_case};
 use tracelake_source::{Chunk, Magic, Source};
 
 /// How many rows of the sample are looked at.
 const MOST_ROWS: usize = 10_000;
-
-/// The most fields of a row; a table has at most as many columns.
-const MOST_FIELDS: usize = 2_000;
 
 /// Separators that are tried, the most common first.
 const SEPARATORS: &[u8] = b",;\t|";
@@ -54,7 +51,7 @@ pub fn draft(sample: &Location) -> Result<String> {
     if sample
         .rows
         .first()
-        .is_some_and(|row| row.len() > MOST_FIELDS)
+        .is_some_and(|row| row.len() > MOST_COLUMNS)
     {
         return Err(misfit("has more fields than a table can have columns"));
     }
@@ -166,7 +163,7 @@ impl<'a> Sample<'a> {
                 .copied();
             let content = content.map_or_else(|| format!("column {}", at + 1), str::to_owned);
             let mut name = identifier(&content, &format!("column_{}", at + 1));
-            while names.contains(&name) || ["cell", "file_number"].contains(&&name[..]) {
+            while names.contains(&name) || ADDED_COLUMNS.contains(&&name[..]) {
                 name += "_2";
             }
             text += &self.column(at, &name, &content, &nulls);
@@ -341,6 +338,18 @@ mod tests {
                 "kind = \"float\"  # guess",
                 "kind = \"text\"  # guess",
             ]
+        );
+    }
+
+    #[test]
+    fn a_draft_renames_columns_that_queries_add() {
+        let text = drafted("filename,cell,file_number,file_row_number\n1,2,3,4\n");
+        let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let columns = traces[0].tables[0].columns;
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        assert_eq!(
+            names,
+            ["filename_2", "cell_2", "file_number_2", "file_row_number_2"]
         );
     }
 

@@ -28,6 +28,7 @@ mod tests;
 mod tests_of_forms;
 mod words;
 
+pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
 pub use fault::DescriptionError;
 pub use words::snake_case;
 

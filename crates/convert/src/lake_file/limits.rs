@@ -15,8 +15,8 @@ type Result<T> = parquet::errors::Result<T>;
 /// The largest footer that is read, in bytes: some thousands of row groups.
 const LARGEST_FOOTER: u64 = 16 << 20;
 
-/// The most columns, structs and lists in a schema; that of the largest table has some 50.
-const MOST_COLUMNS: usize = 1_000;
+/// The most entries of a schema: its root, and the columns that a table can have.
+const MOST_COLUMNS: usize = 1 + tracelake_schema::description::MOST_COLUMNS;
 
 /// The most column chunks in a footer of [`LARGEST_FOOTER`]: each takes 60 bytes or more.
 const MOST_COLUMN_CHUNKS: usize = 1 << 18;

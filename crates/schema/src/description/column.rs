@@ -9,17 +9,27 @@ use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
 use super::words::{identifier, kind, leak, obfuscation, printable, prose, unique, word};
 use crate::{Code, Column, Kind, Range, Sentinel, Spelling};
 
-/// The most columns of a table.
-const MOST_COLUMNS: usize = 2_000;
+/// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
+/// Parquet schema with more.
+pub const MOST_COLUMNS: usize = 999;
 
-/// The columns that the directories of a lake add to a table, and those that DuckDB can add.
-const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];
+/// Names that no column can have: those that the directories of a lake add to a table, and those that DuckDB can add.
+pub const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];
 
 /// The lists that columns share by name.
 pub(super) struct Shared {
     codes: BTreeMap<String, &'static [Code]>,
     sentinels: BTreeMap<String, &'static [Sentinel]>,
     ranges: BTreeMap<String, &'static [Range]>,
+}
+
+/// How many entries columns have in a Parquet schema. A list has three: itself, its repeated group, and its item.
+fn count(columns: &[ColumnSpec]) -> usize {
+    let entries = columns.iter().map(|column| {
+        let group = usize::from(column.kind == "list");
+        1 + group + count(&column.field)
+    });
+    entries.fold(0, usize::saturating_add)
 }
 
 impl Shared {
@@ -58,8 +68,8 @@ impl Shared {
         }
         let nulls = nulls(table.csv.as_ref())?;
         ensure!(
-            table.column.len() <= MOST_COLUMNS,
-            "column: a table has at most {MOST_COLUMNS} columns"
+            count(&table.column) <= MOST_COLUMNS,
+            "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
         );
         let names = || table.column.iter().map(|column| &*column.name);
         if let Some(name) = names().find(|name| ADDED_COLUMNS.contains(name)) {

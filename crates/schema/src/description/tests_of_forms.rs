@@ -221,8 +221,26 @@ fn a_million_columns_are_refused() {
         .collect();
     wrong(
         &format!("{SMALL}{columns}"),
-        "a table has at most 2000 columns",
+        "a table has at most 999 columns",
     );
+    // SMALL has two columns.
+    let list = "[[table.column]]\nname = \"l\"\ncontent = \"l\"\nkind = \"list\"\nformat = \"L\"\n\
+                obfuscation = \"unchanged\"\ndoc = \"d\"\n[[table.column.field]]\nname = \"item\"\n\
+                content = \"item\"\nkind = \"float\"\nformat = \"F\"\nobfuscation = \"unchanged\"\ndoc = \"d\"\n";
+    let with = |flat: usize, list: &str| {
+        let columns = (0..flat).map(|number| column.replace('N', &number.to_string()));
+        let columns: String = columns.collect();
+        let small = match list {
+            "" => SMALL.to_owned(),
+            _ => SMALL.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1),
+        };
+        parse(&format!("{small}{columns}{list}")).map(|_| ())
+    };
+    assert_eq!(with(997, ""), Ok(()));
+    assert!(with(998, "").is_err());
+    assert_eq!(with(994, list), Ok(()));
+    let error = with(995, list).unwrap_err().to_string();
+    assert!(error.contains("at most 999"), "{error}");
     let million = format!("{SMALL}{}", column.repeat(1_000_000));
     wrong(&million, "a description has at most 1048576 bytes");
 }
