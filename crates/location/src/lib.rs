@@ -222,14 +222,16 @@ impl Location {
     /// If there is no such file, or it can't be opened.
     pub fn open(&self) -> Result<Reader> {
         match self {
-            Self::Disk(path) if fs::symlink_metadata(path).is_err() => {
-                let pieces = Pieces::open(path).map_err(|error| Error::io("open", path, error))?;
-                match pieces {
-                    Some(pieces) => Ok(Reader(Bytes::Pieces(pieces))),
-                    None => Ok(Reader(Bytes::Disk(open_file(path)?))),
+            Self::Disk(path) => match open_file(path) {
+                Err(error) if fs::symlink_metadata(path).is_err() => {
+                    let pieces = Pieces::open(path);
+                    let pieces = pieces.map_err(|error| Error::io("open", path, error))?;
+                    pieces
+                        .map(|pieces| Reader(Bytes::Pieces(pieces)))
+                        .ok_or(error)
                 }
-            }
-            Self::Disk(path) => Ok(Reader(Bytes::Disk(open_file(path)?))),
+                file => Ok(Reader(Bytes::Disk(file?))),
+            },
             Self::Url(url) => Ok(Reader(Bytes::Url(Box::new(objects::Download::new(
                 url.clone(),
             ))))),
@@ -288,7 +290,7 @@ impl Url {
         Ok(self.read_tagged(limit)?.map(|(bytes, _)| bytes))
     }
 
-    /// Reads this object if it is small, with what its store names these bytes by; `None` if there is none.
+    /// Reads this object if it is small, with its tag; `None` if there is none.
     pub fn read_tagged(&self, limit: u64) -> Result<Option<Tagged>> {
         Ok(objects::read_all(vec![self.clone()], limit)?.pop())
     }
@@ -330,7 +332,7 @@ impl Url {
 /// The size of an object, and what its store names its content by.
 type Version = (u64, Option<String>);
 
-/// The bytes of an object, and what its store names them by.
+/// The bytes of an object, and the tag that its store gives to these bytes and no others, if there is one.
 pub type Tagged = (Vec<u8>, Option<String>);
 
 /// An object in the listing of a bucket.

@@ -343,9 +343,10 @@ impl Committer<'_> {
     /// Writes the manifest of these parts, and removes what only an unfinished lake has.
     pub(super) fn publish(&self, parts: Parts, is_finished: bool) -> Result<Manifest> {
         let manifest = self.assemble(parts);
-        self.lake.put_description(&manifest.origin)?;
         // A manifest that doesn't say what is there is replaced.
         if is_finished {
+            // A manifest can't be read without its description, and the copy may be damaged.
+            self.lake.put_description(&manifest.origin)?;
             let found = read_manifest(self.lake.root())?;
             if found.tables == manifest.tables
                 && found.origin.difference(&manifest.origin).is_none()

@@ -69,15 +69,19 @@ impl StagedPart<'_> {
 }
 
 impl Run<'_> {
-    /// Converts a file that is a part.
+    /// Converts a file that is a part, and opens it unless it is `opened`.
     pub(super) fn convert_file<'a>(
         &self,
         table: &'a TablePlan,
         part: &'a PartPlan,
-        mut source: Source,
+        opened: Option<Source>,
     ) -> Result<StagedPart<'a>> {
         let path = self.plan.source.join(&part.source);
         self.go_on()?;
+        let mut source = match opened {
+            Some(source) => source,
+            None => self.open(&path)?,
+        };
         let order = table.order.of_file(&part.source)?;
         let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;

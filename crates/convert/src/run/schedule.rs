@@ -34,7 +34,7 @@ impl Work<'_> {
     }
 }
 
-/// A file whose bytes may already be on their way; `None` for one that is cut into parts, which is long.
+/// A file whose bytes are already on their way; `None` for one that is opened when it is converted.
 type OpenedFile = Result<Option<Source>>;
 
 /// The files that no thread has taken yet.
@@ -42,7 +42,7 @@ struct Queue {
     /// The indices of those that aren't opened.
     order: VecDeque<usize>,
     opened: VecDeque<(usize, OpenedFile)>,
-    /// How many files are opened before a thread takes them.
+    /// How many files are requested before a thread takes them; 0 on disk.
     ahead: usize,
 }
 
@@ -127,20 +127,18 @@ impl Run<'_> {
             && let Some(index) = queue.order.pop_front()
         {
             let opened = match todo[index] {
-                Work::Part(_, part) => self.open_ahead(part, queue.ahead).map(Some),
-                Work::Stream(_) => Ok(None),
+                Work::Part(_, part) if queue.ahead > 0 => self.open_ahead(part).map(Some),
+                _ => Ok(None),
             };
             queue.opened.push_back((index, opened));
         }
         queue.opened.pop_front()
     }
 
-    /// Opens a file; if others are read ahead, its server is asked for the start.
-    fn open_ahead(&self, part: &PartPlan, ahead: usize) -> Result<Source> {
+    /// Asks a server for the start of a file.
+    fn open_ahead(&self, part: &PartPlan) -> Result<Source> {
         let mut source = self.open(&self.plan.source.join(&part.source))?;
-        if ahead > 0 {
-            source.prefetch()?;
-        }
+        source.prefetch()?;
         Ok(source)
     }
 
@@ -157,18 +155,17 @@ impl Run<'_> {
             let Some((index, opened)) = self.next_file(todo, queue) else {
                 break;
             };
-            let converted = match (todo[index], opened) {
-                (Work::Part(table, part), Ok(Some(source))) => {
-                    let part = self.convert_file(table, part, source);
+            let converted = opened.and_then(|opened| match todo[index] {
+                Work::Part(table, part) => {
+                    let part = self.convert_file(table, part, opened);
                     // Sending fails only if every receiver has panicked, which ends the run.
                     part.map(|part| drop(staged.send((index, part))))
                 }
-                (Work::Stream(stream), _) => {
+                Work::Stream(stream) => {
                     let parts = self.convert_stream(shared, stream);
                     parts.map(|parts| finished.parts.extend(parts))
                 }
-                (Work::Part(..), opened) => opened.map(|_| ()),
-            };
+            });
             if let Err(error) = converted {
                 finished.failures.push((index, self.failing(error)));
             }

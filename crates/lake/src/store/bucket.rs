@@ -278,7 +278,7 @@ impl Lake {
         }
         let reason = match home.join(PLAN).read_tagged(MOST_BYTES)? {
             Some((bytes, etag)) if sha256(&bytes) == own.digest => {
-                self.change_own_plan(|own| own.etag = etag.filter(|tag| !is_weak(tag)));
+                self.change_own_plan(|own| own.etag = etag);
                 return Ok(());
             }
             Some(_) => "another run has taken over this lake, by its own plan",
@@ -419,11 +419,6 @@ fn is_settled(root: &Url, manifest: &str) -> Result<bool> {
     let state = LakeState::of(root)?;
     let found = state.manifest.map(|found| found.digest);
     Ok(state.plan.is_none() && found.as_deref() == Some(manifest))
-}
-
-/// Whether a tag may be that of other bytes, which are only similar.
-fn is_weak(etag: &str) -> bool {
-    etag.starts_with("W/")
 }
 
 /// The error of a run that finds the manifest of another one.

@@ -363,11 +363,12 @@ impl Lake {
         // Where no part was converted, the manifest alone is another one, and a release names it.
         self.withdraw_release()?;
         self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
-        self.tidy(manifest)?;
+        self.remove_unfinished()?;
         Ok(strays)
     }
 
-    /// Removes what a finished lake with this manifest doesn't need: facts, plan and staged files.
+    /// Puts a missing description back, and removes what a finished lake with this manifest doesn't need: facts, plan and
+    /// staged files.
     ///
     /// # Errors
     /// When the disk fails.
@@ -376,6 +377,11 @@ impl Lake {
         if let Location::Url(root) = &self.root {
             return self.remove_facts_in_bucket(root, manifest);
         }
+        self.remove_unfinished()
+    }
+
+    /// Removes what only an unfinished lake on disk has.
+    fn remove_unfinished(&self) -> Result<()> {
         self.remove_facts()?;
         self.forget_strays()?;
         self.clear_staging()?;

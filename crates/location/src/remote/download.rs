@@ -17,7 +17,7 @@ use super::super::{Interrupt, Url};
 use super::client::UNKNOWN;
 use super::explain::Failure;
 use super::pace::{Judgement, LIMITS, Limits, Pace};
-use super::store::{Object, first_byte};
+use super::store::{Object, first_byte, is_weak};
 use super::{Network, Pending, network};
 
 /// The first range of an object, in bytes: enough for a small file, and to see what a file is.
@@ -150,7 +150,7 @@ impl Opened {
         while self.read == self.block.len() {
             self.ask_ahead();
             let Some(next) = self.ahead.front() else {
-                // Whoever keeps it only asks whether it is still there.
+                // From here on, only `confirm` is called.
                 self.block = Vec::new();
                 self.read = 0;
                 return Ok(0);
@@ -208,11 +208,6 @@ impl Version {
         let (size, tag) = (self.size == other.size, self.e_tag == other.e_tag);
         size && tag && (is_tagged || self.modified == other.modified)
     }
-}
-
-/// Whether a tag stays the same for bytes that are only similar.
-fn is_weak(tag: &str) -> bool {
-    tag.starts_with("W/")
 }
 
 /// The rest of an answer.

@@ -340,6 +340,11 @@ fn is_plain(endpoint: &str) -> bool {
     endpoint.starts_with("http://")
 }
 
+/// Whether a tag stays the same for bytes that are only similar.
+pub(super) fn is_weak(tag: &str) -> bool {
+    tag.starts_with("W/")
+}
+
 /// A request for the first byte. A server that isn't asked for the head alone says why it refuses, and some URLs are
 /// signed for this method only.
 pub(super) fn first_byte() -> GetOptions {
@@ -406,7 +411,7 @@ impl Object {
                 .at(self.url.to_string())
                 .hint("it is not what its name says: move it away"));
         }
-        let etag = answer.meta.e_tag.clone();
+        let etag = answer.meta.e_tag.clone().filter(|tag| !is_weak(tag));
         let bytes = answer.bytes().await;
         let bytes = bytes.map_err(|error| self.failed("read", error))?;
         Ok(Some((bytes.into(), etag)))
