@@ -1,4 +1,4 @@
-"""Queries that somebody wrote to read or change something else than the tables of the lake."""
+"""Hostile queries, which try to read or change something other than the lake's tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def secrets(tmp_path: Path) -> Path:
     return folder
 
 
-#: Queries that DuckDB answers when nobody stands in their way.
+#: Queries that DuckDB answers without a guard.
 READS = [
     "SELECT * FROM read_csv('{secrets}/key.csv')",
     "SELECT * FROM '{secrets}/key.csv'",

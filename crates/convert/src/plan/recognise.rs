@@ -65,7 +65,7 @@ fn table_of_first_row(
         .filter(|(fit, _)| *fit >= Fit::Fields)
         .collect();
     let best = fits.iter().map(|(fit, _)| *fit).max();
-    // A description says of its own files what they are.
+    // With a description file, a built-in table that fits better doesn't matter.
     if let Some(asked) = request.trace.filter(|asked| asked.description.is_none()) {
         let all = TRACES.iter().flat_map(|trace| trace.tables);
         if all.map(|table| fit(table, &row, None)).max() > best {

@@ -27,8 +27,8 @@ _DASHES_OF_SVG = ("", "5 2", "1.5 1.5", "6 2 1.5 2")
 #: Width and height in inches. The narrow form is for phones, where the wide one would be too small.
 _SIZES = {"wide": (7.6, 3.4), "narrow": (3.7, 3.1)}
 
-#: More lines than these have a panel each, since nobody can follow them where they cross. That many panels are side by
-#: side, each this high.
+#: The most lines in one plot. With more, each line gets its own panel, because crossing lines are hard to follow. Then
+#: the number of panels in a row, and the height of each in inches.
 _MOST_LINES = 3
 _COLUMNS = {"wide": 3, "narrow": 2}
 _PANEL_HEIGHT = {"wide": 1.55, "narrow": 1.25}
@@ -120,7 +120,7 @@ def figure(said: Mapping[str, Any], data: Data, colours: Colours, note: str = ""
     name = html(said["name"])
     places = colours.of(data.series)
     forms = "".join(f'<div class="{form}">{_svg(said, data, places, form)}</div>' for form in _SIZES)
-    scale = " Each panel has a scale of its own." if _has_panels(data, said["plot"]) else ""
+    scale = " Each panel has its own scale." if _has_panels(data, said["plot"]) else ""
     missing = f' <strong class="note">{html(note)}</strong>' if note else ""
     return (
         f'<section id="{name}"><h2>{html(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
@@ -214,7 +214,7 @@ def _key(place: int, plot: str) -> str:
 
 
 def _has_panels(data: Data, plot: str) -> bool:
-    """Whether each series has a panel of its own."""
+    """Whether each series is drawn in its own panel."""
     return plot == "lines" and len(data.series) > _MOST_LINES
 
 
@@ -406,7 +406,7 @@ def _described(said: Mapping[str, Any], data: Data) -> str:
     kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars", "stacks": "Stacked bars"}[said["plot"]]
     sentences = [f"{kind} of {said['y']} over {said['x']}."]
     if _has_panels(data, said["plot"]):
-        sentences.append("Each series has a panel of its own.")
+        sentences.append("Each series has its own panel.")
     for name in data.series:
         known = [(data.values[x, name], x) for x in data.xs if (x, name) in data.values]
         highest, place = max(known, key=lambda one: one[0])

@@ -1,4 +1,4 @@
-"""The walls around a query of a description, which anybody may have written: it reads the lake's tables and nothing else."""
+"""Confines an untrusted query of a trace's description to the lake's tables."""
 
 from __future__ import annotations
 

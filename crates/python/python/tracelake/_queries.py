@@ -82,7 +82,7 @@ class Lake:
             for facts in self.manifest.tables
             if any(part.rows_not_selected is not None for part in facts.parts)
         }
-        #: Whether anybody may have written the queries: the lake has a description of its own.
+        #: Whether the queries are untrusted: the trace isn't built in.
         self.is_foreign = said.get("description") is not None
         #: The options by which the lake has some rows or columns, as they are typed; empty if it has all.
         selected = ("sample", "sample_by", "columns", "time")
@@ -218,7 +218,7 @@ class Limits:
     memory: str | int | None = None
     #: ``None`` for one per processor.
     threads: int | None = None
-    #: Seconds for a query; ``None`` for no limit, or an hour where anybody may have written it.
+    #: Seconds for a query; ``None`` for no limit, or one hour for an untrusted query.
     time_limit: float | None = None
 
     def seconds(self, lake: Lake) -> float | None:
