@@ -1,19 +1,19 @@
 //! A trace with some of its columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::{Column, Derived, Reference, Table, Trace};
 
 /// The columns of some tables, by the names of both.
-type Selected = BTreeMap<String, Vec<String>>;
+type Selected = BTreeMap<&'static str, BTreeSet<&'static str>>;
 
 /// The traces that were made: each lives as long as the process, so the same one isn't made twice.
 static MADE: Mutex<Vec<(&'static Trace, Selected, &'static Trace)>> = Mutex::new(Vec::new());
 
 impl Trace {
     /// The trace with these columns of these tables; tables that aren't named keep all columns. The columns stay in
-    /// the order of their table, and names that it doesn't have are ignored.
+    /// the order of their table, and names that the trace doesn't have are ignored: they may be those of any manifest.
     ///
     /// What needs a column that is gone goes with it: keys, references, and the time of a row.
     ///
@@ -35,10 +35,16 @@ impl Trace {
         columns: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> &'static Self {
         let whole = self.whole.unwrap_or(self);
+        let known = whole.all_tables().flat_map(|table| {
+            let names = table.columns.iter().map(|column| column.name);
+            names.map(|name| ((table.name, name), (table.name, name)))
+        });
+        let known: BTreeMap<(&str, &str), (&'static str, &'static str)> = known.collect();
         let mut selected = Selected::new();
-        for (table, column) in columns {
-            let columns = selected.entry(table.to_owned()).or_default();
-            columns.push(column.to_owned());
+        for pair in columns {
+            if let Some((table, column)) = known.get(&pair) {
+                selected.entry(table).or_default().insert(column);
+            }
         }
         if selected.is_empty() {
             return whole;
@@ -75,8 +81,8 @@ fn select(whole: &'static Trace, selected: &Selected) -> Trace {
     }
 }
 
-fn project(table: &Table, names: &[String]) -> Table {
-    let is_kept = |name: &str| names.iter().any(|kept| kept == name);
+fn project(table: &Table, names: &BTreeSet<&str>) -> Table {
+    let is_kept = |name: &str| names.contains(name);
     let kept = |list: &'static [&'static str]| -> &'static [&'static str] {
         if list.iter().all(|name| is_kept(name)) {
             list
@@ -131,5 +137,14 @@ mod tests {
         let again = trace.with_columns([(table.name, last), (table.name, first)]);
         assert!(std::ptr::eq(selected, again));
         assert!(std::ptr::eq(selected.with_columns([]), trace));
+        // What a manifest may name, and no trace has.
+        let odd = [
+            (table.name, "no such column"),
+            ("no such table", first),
+            (table.name, last),
+            (table.name, last),
+            (table.name, first),
+        ];
+        assert!(std::ptr::eq(trace.with_columns(odd), selected));
     }
 }
