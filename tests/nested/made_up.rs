@@ -5,7 +5,8 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use serde_json::Value;
-use tracelake_convert::part::{Converted, TableText, convert_part};
+use tracelake_convert::part::{Converted, ReadProgress, TableText, convert_part};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::Encoding;
@@ -119,7 +120,7 @@ pub(crate) fn convert(
     part_rows: Option<u64>,
 ) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(&Context::new(), path)?;
     let mut text = TableText::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
@@ -136,7 +137,7 @@ pub(crate) fn convert(
                 rejects.push(serde_json::from_slice(&bad.to_json()?).unwrap());
                 Ok(())
             },
-            &mut |_| Ok(()),
+            &mut ReadProgress::new(&Context::new()),
         )?;
         let counted = converted.rows_out + rejects.len() as u64;
         assert_eq!(converted.rows_in, counted, "the counting law");

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
+use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result};
 use tracelake_source::{Chunk, Source};
 
@@ -83,7 +84,7 @@ fn archive(pieces: &[Piece]) -> Vec<u8> {
 
 /// The files our reader finds.
 fn ours(path: &Path) -> Result<Files> {
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(&Context::new(), path)?;
     let (mut files, mut chunk) = (Files::new(), Chunk::default());
     while let Some(member) = source.next_member()? {
         if !member.is_file {

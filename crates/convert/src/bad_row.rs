@@ -32,7 +32,7 @@ use tracelake_source::Magic;
 ///     assert!(error.to_string().starts_with("a.csv:2:5: "), "{error}");
 ///     Ok(())
 /// }));
-/// let rows = read_part(path.as_path(), options)?.map(|batch| Ok(batch?.num_rows()));
+/// let rows = read_part(&Context::new(), path.as_path(), options)?.map(|batch| Ok(batch?.num_rows()));
 /// assert_eq!(rows.sum::<Result<usize, tracelake_core::Error>>()?, 1);
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_encode::cell::{Cell, Row};
@@ -24,26 +25,24 @@ pub(crate) struct Made {
 
 /// Makes the rows of a derived table of one file of the other table, and writes them to `out`.
 ///
-/// `tick` is called often; its error stops the work.
-///
 /// # Errors
-/// When the file is not one of the other table, those of the output, and what `tick` returns.
+/// When the file is not one of the other table, those of the output, and once the context is cancelled.
 ///
 /// # Memory
 /// The row group being encoded; not the size of the file.
 pub(crate) fn derive<W: Write + Send>(
+    context: &Context,
     derived: &'static Derived,
     input: &Location,
     encoding: Encoding,
     out: W,
-    tick: &dyn Fn() -> Result<()>,
 ) -> Result<(Made, W)> {
     let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
     let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
     let mut builder = BlockBuilder::of_rows(&derived.table, &schema, &file, encoding);
     let mut rows_not_derived = 0;
     for batch in open(derived, input, encoding.format())? {
-        tick()?;
+        context.check()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
         let made = match derived.rule {
             Rule::Dag => edges(derived, &batch, &mut rows_not_derived),

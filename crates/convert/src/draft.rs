@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_encode::value;
 use tracelake_location::Location;
@@ -23,9 +24,9 @@ const NULLS: &[&str] = &["\\N", "NULL", "null", "NA", "N/A", "None", "-"];
 ///
 /// # Errors
 /// [`ErrorKind::Misfit`] if the file isn't CSV with at least one row; if it can't be read.
-pub fn draft(sample: &Location) -> Result<String> {
+pub fn draft(context: &Context, sample: &Location) -> Result<String> {
     let misfit = |reason: &str| Error::new(ErrorKind::Misfit, reason).at(sample);
-    let mut source = Source::open(sample)?;
+    let mut source = Source::open(context, sample)?;
     if source.is_archive() {
         return Err(misfit("an archive").hint("unpack it, and name a file of one table"));
     }

@@ -2,19 +2,16 @@
 //! and [`run`] carries the plan out, one input file to one output file, over threads.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use std::sync::atomic::AtomicUsize;
-//!
 //! use tracelake_convert::plan::{Request, plan};
 //! use tracelake_convert::run::{RunOptions, convert};
+//! use tracelake_core::Context;
 //! use tracelake_location::Location;
 //!
 //! # let out = std::env::temp_dir().join(format!("tracelake-convert-{}", std::process::id()));
 //! # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
-//! let plan = plan(&Request::new(Location::from(std::path::Path::new(sample))))?;
-//! let stop = Arc::new(AtomicUsize::new(0));
-//! let options = RunOptions::new(2, &stop);
-//! let outcome = convert(&plan, &Location::from(out.as_path()), options, &|_| {})?;
+//! let context = Context::new();
+//! let plan = plan(&context, &Request::new(Location::from(std::path::Path::new(sample))))?;
+//! let outcome = convert(&context, &plan, &Location::from(out.as_path()), RunOptions::default())?;
 //! assert_eq!(outcome.manifest.parts().count(), plan.parts().count());
 //! # std::fs::remove_dir_all(out).ok();
 //! # Ok::<(), tracelake_core::Error>(())

@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tracelake_convert::plan::{Request, Shard, plan};
 use tracelake_convert::run::{Commit, CommitOptions, RunOptions, convert};
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::{Listed, Location, Memory, Objects, Url};
 use tracelake_schema::TRACES;
@@ -116,7 +117,8 @@ fn requests(parts: u64, shards: u32) -> (u64, u64) {
     let mut traces = TRACES.iter();
     request.trace = traces.find(|trace| trace.tables.iter().any(|one| one.name == table));
     request.allow_missing = true;
-    let plan = plan(&request).unwrap();
+    let context = Context::new().with_threads(1);
+    let plan = plan(&context, &request).unwrap();
     let bucket = Arc::new(Counted {
         bucket: Memory::new(BTreeMap::new()),
         requests: AtomicU64::new(0),
@@ -124,16 +126,13 @@ fn requests(parts: u64, shards: u32) -> (u64, u64) {
     });
     let objects = Arc::clone(&bucket);
     let lake = Location::Url(Url::of_objects("lake", objects));
-    let stop = Arc::new(AtomicUsize::new(0));
     for index in 0..shards {
-        let mut options = RunOptions::new(1, &stop);
+        let mut options = RunOptions::default();
         options.shard = Some(Shard { index, of: shards });
-        convert(&plan, &lake, options, &|_| {}).unwrap();
+        convert(&context, &plan, &lake, options).unwrap();
     }
-    let commit = Commit::open(&lake, Duration::ZERO).unwrap();
-    let done = commit
-        .finish(CommitOptions::new(1, &stop), &|_| {})
-        .unwrap();
+    let commit = Commit::open(&context, &lake, Duration::ZERO).unwrap();
+    let done = commit.finish(CommitOptions::default()).unwrap();
     assert_eq!(done.manifest.parts().count() as u64, parts);
     let asked = bucket.requests.load(Ordering::Relaxed);
     (asked, bucket.read.load(Ordering::Relaxed))

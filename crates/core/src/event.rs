@@ -1,4 +1,4 @@
-//! Events of a run, as plain data. The library never prints; the caller decides what to show.
+//! Events of a run, as plain data. The library never prints; the listener of a [`Context`](crate::Context) decides what to show.
 
 use crate::part_key::PartKey;
 
@@ -51,9 +51,15 @@ pub enum Event {
         /// Rows in the output.
         rows: u64,
     },
+    /// `generate` has written more rows of a part.
+    Generated {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: u32,
+        /// Rows of the part so far.
+        rows: u64,
+    },
     /// Something worth knowing that doesn't stop the run.
     Warning(String),
 }
-
-/// Receives the events of a run, from several threads at once.
-pub type EventSink<'a> = &'a (dyn Fn(Event) + Sync);

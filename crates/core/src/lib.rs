@@ -1,4 +1,4 @@
-//! Shared by all crates of tracelake: errors, the faults of a value, events of a run, and options.
+//! Shared by all crates of tracelake: errors, the faults of a value, the context and events of a run, and options.
 //!
 //! ```
 //! use tracelake_core::{Error, ErrorKind};
@@ -10,6 +10,7 @@
 //! assert_eq!(error.place().line, Some(7));
 //! ```
 
+pub mod context;
 pub mod error;
 pub mod event;
 pub mod fault;
@@ -24,4 +25,5 @@ pub mod selection;
 pub mod settings;
 pub mod words;
 
+pub use context::Context;
 pub use error::{Error, ErrorKind, Result};

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tracelake_core::Context;
 use tracelake_generate::{Options, generate};
 use tracelake_schema::{TRACES, Table, Trace};
 use tracelake_testkit::shape;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let generated = env::temp_dir().join(format!("closeness-{}", std::process::id()));
-    if let Err(error) = generate(trace, &generated, &Options::default(), &|_, _, _| {}) {
+    if let Err(error) = generate(&Context::new(), trace, &generated, &Options::default()) {
         println!("{error}");
         return ExitCode::FAILURE;
     }

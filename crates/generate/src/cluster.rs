@@ -159,7 +159,7 @@ impl Cluster {
     }
 
     /// Writes the state before the trace: first everything submitted, then everything scheduled.
-    pub(crate) fn before(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
+    pub(crate) fn before(&mut self, tables: &mut TableWriters) -> Result<(), Stopped> {
         let mut rows = MachineRows::default();
         self.scheduler.machines.before(&mut rows);
         rows.write(tables)?;
@@ -194,7 +194,7 @@ impl Cluster {
     pub(crate) fn step(
         &mut self,
         (from, budget, busy): (u64, u64, bool),
-        tables: &mut TableWriters<'_>,
+        tables: &mut TableWriters,
     ) -> Result<(), Stopped> {
         let budget = usize::try_from(budget).unwrap_or(usize::MAX);
         (self.scheduler.from, self.scheduler.to) = (from, from + WINDOW);
@@ -317,7 +317,7 @@ impl Cluster {
         }
     }
 
-    fn write(&mut self, budget: usize, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
+    fn write(&mut self, budget: usize, tables: &mut TableWriters) -> Result<(), Stopped> {
         let scheduler = &mut self.scheduler;
         // Both sorts are stable, so the events of a task or job stay in order.
         scheduler.job_events.sort_by_key(|event| event.0);
@@ -391,7 +391,7 @@ impl Cluster {
     }
 
     /// Writes a few ends of jobs that became known only after the trace.
-    pub(crate) fn after(&mut self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
+    pub(crate) fn after(&mut self, tables: &mut TableWriters) -> Result<(), Stopped> {
         let mut late: Vec<&Job> = self.jobs.iter().rev().filter(|job| job.announced).collect();
         late.sort_by_key(|job| job.tasks.len());
         for job in late.iter().take(LATE_JOBS) {

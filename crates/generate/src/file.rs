@@ -8,9 +8,8 @@ use std::sync::mpsc::Receiver;
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
+use tracelake_core::error::{Error, Result};
 use tracelake_schema::{Files, Table, Trace};
-
-use crate::error::Error;
 
 /// A message to a table's thread.
 pub(crate) enum Message {
@@ -52,7 +51,7 @@ pub(crate) fn write_table(
     table: &'static Table,
     parts: u32,
     inbox: &Receiver<Message>,
-) -> Result<Vec<FileFact>, Error> {
+) -> Result<Vec<FileFact>> {
     let mut facts = Vec::new();
     for part in 0..parts_of(table, parts) {
         let path = path(trace, table, part, parts);
@@ -100,11 +99,11 @@ pub(crate) fn part_name(part: u32, parts: u32) -> String {
 }
 
 /// Writes a small file atomically.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String, Error> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String> {
     let mut temporary = Temporary::create(path.to_path_buf())?;
     temporary
         .write_all(bytes)
-        .map_err(Error::io(path, "cannot write"))?;
+        .map_err(|error| Error::io("write", path, error))?;
     Ok(temporary.rename()?.1)
 }
 
@@ -122,10 +121,10 @@ enum Container {
 }
 
 impl Container {
-    fn create(out: &Path, trace: &Trace, table: &Table, path: &str) -> Result<Self, Error> {
+    fn create(out: &Path, trace: &Trace, table: &Table, path: &str) -> Result<Self> {
         let whole = out.join(path);
         if let Some(directory) = whole.parent() {
-            fs::create_dir_all(directory).map_err(Error::io(directory, "cannot create"))?;
+            fs::create_dir_all(directory).map_err(|error| Error::io("create", directory, error))?;
         }
         let member = format!("{}.{}", table.name, table.syntax.extension());
         Ok(match table.files {
@@ -142,27 +141,29 @@ impl Container {
         })
     }
 
-    fn write(&mut self, lines: &[u8]) -> Result<(), Error> {
+    fn write(&mut self, lines: &[u8]) -> Result<()> {
         let (written, path) = match self {
             Self::Gzip(encoder) => (encoder.write_all(lines), &encoder.get_ref().path),
             Self::Plain(file) | Self::Archive { rows: file, .. } => {
                 (file.write_all(lines), &file.path)
             }
         };
-        written.map_err(Error::io(path, "cannot write"))
+        written.map_err(|error| Error::io("write", path, error))
     }
 
-    fn finish(self) -> Result<(u64, String), Error> {
+    fn finish(self) -> Result<(u64, String)> {
         match self {
             Self::Gzip(encoder) => {
                 let path = encoder.get_ref().path.clone();
                 let file = encoder.finish();
-                file.map_err(Error::io(&path, "cannot write"))?.rename()
+                file.map_err(|error| Error::io("write", &path, error))?
+                    .rename()
             }
             Self::Plain(file) => file.rename(),
             Self::Archive { rows, member, path } => {
                 let file = archive(rows, &member, gzip(Temporary::create(path.clone())?));
-                file.map_err(Error::io(&path, "cannot write"))?.rename()
+                file.map_err(|error| Error::io("write", &path, error))?
+                    .rename()
             }
         }
     }
@@ -214,11 +215,12 @@ impl Write for Temporary {
 }
 
 impl Temporary {
-    fn create(path: PathBuf) -> Result<Self, Error> {
+    fn create(path: PathBuf) -> Result<Self> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".tmp");
         let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(Error::io(&temporary, "cannot create"))?;
+        let file =
+            File::create(&temporary).map_err(|error| Error::io("create", &temporary, error))?;
         let file = BufWriter::with_capacity(1 << 16, file);
         Ok(Self {
             file,
@@ -230,11 +232,12 @@ impl Temporary {
     }
 
     /// Gives the file its name and returns its bytes and its SHA-256.
-    fn rename(mut self) -> Result<(u64, String), Error> {
+    fn rename(mut self) -> Result<(u64, String)> {
         self.file
             .flush()
-            .map_err(Error::io(&self.path, "cannot write"))?;
-        fs::rename(&self.temporary, &self.path).map_err(Error::io(&self.path, "cannot rename"))?;
+            .map_err(|error| Error::io("write", &self.path, error))?;
+        fs::rename(&self.temporary, &self.path)
+            .map_err(|error| Error::io("rename", &self.path, error))?;
         let digest = std::mem::take(&mut self.digest).finalize();
         Ok((self.bytes, tracelake_schema::digest::hex(&digest)))
     }

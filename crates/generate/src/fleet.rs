@@ -38,7 +38,7 @@ impl Fleet {
     }
 
     /// Writes all rows.
-    pub(crate) fn write(&self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
+    pub(crate) fn write(&self, tables: &mut TableWriters) -> Result<(), Stopped> {
         for machine in 0..self.machines {
             let samples = split(self.machine_samples, self.machines, machine);
             self.machine(machine, samples, tables)?;
@@ -59,12 +59,7 @@ impl Fleet {
         Random::new(mix(mix(self.seed, sort), number))
     }
 
-    fn machine(
-        &self,
-        index: u64,
-        samples: u64,
-        tables: &mut TableWriters<'_>,
-    ) -> Result<(), Stopped> {
+    fn machine(&self, index: u64, samples: u64, tables: &mut TableWriters) -> Result<(), Stopped> {
         let mut random = self.random(1, index);
         let machine = index + 1;
         for time in times(&mut random) {
@@ -98,7 +93,7 @@ impl Fleet {
         &self,
         index: u64,
         samples: u64,
-        tables: &mut TableWriters<'_>,
+        tables: &mut TableWriters,
     ) -> Result<(), Stopped> {
         let mut random = self.random(2, index);
         let (container, machine) = (index + 1, 1 + random.below(self.machines));
@@ -128,7 +123,7 @@ impl Fleet {
     }
 
     /// Writes a job with at most `left` instances and returns how many it has.
-    fn job(&self, job: u64, left: u64, tables: &mut TableWriters<'_>) -> Result<u64, Stopped> {
+    fn job(&self, job: u64, left: u64, tables: &mut TableWriters) -> Result<u64, Stopped> {
         let mut random = self.random(3, job);
         let is_dag = random.happens(profile::DAGS);
         let kind = if is_dag {
@@ -195,7 +190,7 @@ impl Fleet {
         id: u64,
         plan: (u64, u64),
         random: &mut Random,
-        tables: &mut TableWriters<'_>,
+        tables: &mut TableWriters,
     ) -> Result<(), Stopped> {
         let attempts = 1 + u64::from(random.happens(profile::RETRIES));
         let start = task.start + random.below(task.end.saturating_sub(task.start) / 4 + 1);

@@ -2,9 +2,9 @@
 
 use tracelake_schema::{Column, Kind, Syntax, Table, Trace};
 
-use crate::error::Error;
 use crate::random::{Random, share};
 use crate::row::{ITEM_SEPARATOR, Row, Write};
+use tracelake_core::error::{Error, ErrorKind};
 
 /// Numpy breaks lines at this length.
 const LINE: usize = 75;
@@ -34,19 +34,20 @@ impl<R: Row> RowFormat<R> {
     /// Maps the columns of a table to quantities.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the rows have no such quantity.
+    /// [`ErrorKind::Usage`] if the rows have no such quantity.
     pub(crate) fn of(trace: &Trace, table: &'static Table) -> Result<Self, Error> {
         let field = |&column: &usize| {
             let column = &table.columns[column];
             FieldFormat::of(column).map_err(|nested| {
-                Error::Unsupported(format!(
+                let reason = format!(
                     "{}: {}.{} cannot be generated: {} have no quantity {:?}",
                     trace.name,
                     table.name,
                     column.name,
                     R::STREAM,
                     nested.synthetic
-                ))
+                );
+                Error::new(ErrorKind::Usage, reason)
             })
         };
         Ok(Self {

@@ -249,7 +249,7 @@ impl Job {
         &self,
         time: u64,
         index: u32,
-        tables: &mut TableWriters<'_>,
+        tables: &mut TableWriters,
     ) -> Result<(), Stopped> {
         for &Constraint {
             operator,

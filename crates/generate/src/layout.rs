@@ -1,13 +1,13 @@
 //! Everything besides the tables: the directory, `schema.csv`, `SHA256SUM` and `README`.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io;
 use std::path::Path;
 
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_schema::{SYNTHETIC, Table, Trace};
 
 use crate::Options;
-use crate::error::Error;
 use crate::file::{FileFact, part_name, write_whole};
 
 /// The file that marks a directory as unfinished; its text is what the run was asked for.
@@ -15,7 +15,7 @@ const UNFINISHED: &str = "UNFINISHED";
 
 /// Makes the directory, or accepts one that is empty or that the same run left unfinished, and marks it
 /// as unfinished. Returns whether there was an unfinished one.
-pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bool, Error> {
+pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bool> {
     let mark = out.join(UNFINISHED);
     let asked = format!(
         "tracelake generate {} --parts {} --rows {} --seed {}\n",
@@ -26,24 +26,36 @@ pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bo
         Ok(mut entries) => match (entries.next(), &unfinished) {
             (None, _) => {}
             (Some(_), Some(text)) if *text == asked => {}
-            (Some(_), Some(_)) => return Err(Error::Unfinished(out.to_path_buf())),
-            (Some(_), None) => return Err(Error::NotEmpty(out.to_path_buf())),
+            (Some(_), Some(_)) => return Err(left_by_another(out)),
+            (Some(_), None) => return Err(not_empty(out)),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(out).map_err(Error::io(out, "cannot create"))?;
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(out).map_err(|error| Error::io("create", out, error))?;
         }
-        Err(error) => return Err(Error::io(out, "cannot read")(error)),
+        Err(error) => return Err(Error::io("read", out, error)),
     }
-    fs::write(&mark, asked).map_err(Error::io(&mark, "cannot write"))?;
+    fs::write(&mark, asked).map_err(|error| Error::io("write", &mark, error))?;
     // A directory that is left unfinished is synthetic too.
     write_whole(&out.join(SYNTHETIC), MARK.as_bytes())?;
     Ok(unfinished.is_some())
 }
 
+fn not_empty(out: &Path) -> Error {
+    Error::new(ErrorKind::Refused, "not empty")
+        .at(out)
+        .hint("generate into a new directory")
+}
+
+fn left_by_another(out: &Path) -> Error {
+    Error::new(ErrorKind::Refused, "a run with other options stopped here")
+        .at(out)
+        .hint("repeat its options, or remove the directory")
+}
+
 /// Takes the mark of an unfinished directory away.
-pub(crate) fn finish(out: &Path) -> Result<(), Error> {
+pub(crate) fn finish(out: &Path) -> Result<()> {
     let mark = out.join(UNFINISHED);
-    fs::remove_file(&mark).map_err(Error::io(&mark, "cannot remove"))
+    fs::remove_file(&mark).map_err(|error| Error::io("remove", &mark, error))
 }
 
 /// The text of the mark, for people who open it.
@@ -56,7 +68,7 @@ pub(crate) fn describe(
     out: &Path,
     options: &Options,
     facts: &[FileFact],
-) -> Result<(), Error> {
+) -> Result<()> {
     write_whole(&out.join("README"), readme(trace, options).as_bytes())?;
     let mut sums: Vec<(&str, &str)> = facts
         .iter()

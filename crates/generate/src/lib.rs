@@ -11,7 +11,6 @@
 
 mod cluster;
 mod draw;
-mod error;
 mod file;
 mod fleet;
 mod fleet_rows;
@@ -30,10 +29,11 @@ mod table;
 mod usage;
 mod usage_rows;
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_schema::Trace;
 
 use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
@@ -41,8 +41,6 @@ use crate::file::{FileFact, parts_of, write_table};
 use crate::fleet::Fleet;
 use crate::number::split;
 use crate::table::{Stopped, TableWriters};
-
-pub use crate::error::Error;
 
 /// How much to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,56 +89,43 @@ pub struct TableSummary {
 /// Generates a trace into the new or empty directory `out`.
 ///
 /// ```
+/// use tracelake_core::Context;
 /// use tracelake_generate::{Options, generate};
 ///
 /// let trace = &tracelake_schema::TRACES[0];
 /// let mut options = Options::default();
 /// (options.parts, options.rows) = (2, 1_000);
 /// # let out = std::env::temp_dir().join(format!("tracelake-generate-{}", std::process::id()));
-/// generate(trace, &out, &options, &|table, part, rows| println!("{table} {part}: {rows} rows"))?;
+/// let context = Context::new().with_events(|event| println!("{event:?}"));
+/// generate(&context, trace, &out, &options)?;
 /// assert!(out.join(tracelake_schema::SYNTHETIC).is_file());
 /// # std::fs::remove_dir_all(out)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `progress` is called with a table, a part and the rows of the part so far, now and then and at
-/// the end of every part, always from the calling thread.
-///
-/// # Errors
-/// [`Error::Options`] and [`Error::Unsupported`] before anything is written, [`Error::NotEmpty`] if
-/// `out` holds something, [`Error::Io`] if reading or writing fails; what was written so far stays.
-///
-/// # Memory
-/// A few hundred bytes for each task that runs at a time, which are at most 148,000, and a few
-/// megabytes for each table, whatever the number of rows.
-pub fn generate(
-    trace: &'static Trace,
-    out: &Path,
-    options: &Options,
-    progress: &(dyn Fn(&str, u32, u64) + Sync),
-) -> Result<Summary, Error> {
-    generate_until(trace, out, options, &|table, part, rows| {
-        progress(table, part, rows);
-        ControlFlow::Continue(())
-    })
-}
-
-/// Runs [`generate`] until `progress` asks for a stop.
+/// Reports [`Event::Generated`](tracelake_core::event::Event::Generated) with the rows of a part so far, now and then and
+/// at the end of every part, always from the calling thread.
 ///
 /// A directory that a run left unfinished, however it ended, is taken by the next run with the same
 /// trace and options: it writes every file anew, and [`Summary::replaced`] says so.
 ///
 /// # Errors
-/// Those of [`generate`]; [`Error::Stopped`] after a stop, [`Error::Unfinished`] if a run with other options
-/// left `out` unfinished.
-pub fn generate_until(
+/// [`ErrorKind::Usage`] if the options ask for something impossible or no simulation makes the trace, and
+/// [`ErrorKind::Refused`] if `out` holds something, or a run with other options left it unfinished, before anything is
+/// written; [`ErrorKind::Failed`] if reading or writing fails, and [`ErrorKind::Stopped`] once the context is cancelled:
+/// what was written so far stays.
+///
+/// # Memory
+/// A few hundred bytes for each task that runs at a time, which are at most 148,000, and a few
+/// megabytes for each table, whatever the number of rows.
+pub fn generate(
+    context: &Context,
     trace: &'static Trace,
     out: &Path,
     options: &Options,
-    progress: &(dyn Fn(&str, u32, u64) -> ControlFlow<()> + Sync),
-) -> Result<Summary, Error> {
+) -> Result<Summary> {
     let plan = Plan::new(options)?;
-    let (mut tables, inboxes) = TableWriters::of(trace, options.seed, progress)?;
+    let (mut tables, inboxes) = TableWriters::of(context, trace, options.seed)?;
     let replaced = layout::prepare(trace, out, options)?;
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
@@ -160,8 +145,9 @@ pub fn generate_until(
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
             );
         }
-        // No writer failed, so it was the caller who stopped.
-        simulated.map_err(|Stopped| Error::Stopped(out.to_path_buf()))?;
+        // No writer failed, so the context is cancelled.
+        simulated
+            .or_else(|Stopped| context.check().map_err(|stopped| unfinished(out, &stopped)))?;
         Ok(facts)
     })?;
     layout::describe(trace, out, options, &facts)?;
@@ -181,13 +167,20 @@ pub fn generate_until(
     })
 }
 
+/// The error of a run that was stopped.
+fn unfinished(out: &Path, stopped: &Error) -> Error {
+    Error::new(stopped.kind(), "stopped before it was finished")
+        .at(out)
+        .hint("run the same command again to replace it")
+}
+
 /// Simulates a cluster, part by part and window by window, or a fleet.
 fn simulate(
     trace: &'static Trace,
     options: &Options,
     plan: Plan,
-    tables: &mut TableWriters<'_>,
-) -> Result<(), Stopped> {
+    tables: &mut TableWriters,
+) -> std::result::Result<(), Stopped> {
     if tables.container_samples.is_open() {
         Fleet::new(options.rows, options.seed).write(tables)?;
         return tables.end_whole();
@@ -228,17 +221,15 @@ impl Plan {
     /// The tasks that run at a time in the published cluster; the part gets longer instead.
     const MOST: u64 = 148_000;
 
-    fn new(options: &Options) -> Result<Self, Error> {
+    fn new(options: &Options) -> Result<Self> {
         let (parts, rows) = (u64::from(options.parts), options.rows);
         if !(1..=99_999).contains(&parts) {
-            return Err(Error::Options(format!(
-                "parts: {parts} is not from 1 to 99999"
-            )));
+            let reason = format!("parts: {parts} is not from 1 to 99999");
+            return Err(Error::new(ErrorKind::Usage, reason));
         }
         if rows < parts {
-            return Err(Error::Options(format!(
-                "rows: {rows} is less than one for each part"
-            )));
+            let reason = format!("rows: {rows} is less than one for each part");
+            return Err(Error::new(ErrorKind::Usage, reason));
         }
         let per_part = rows / parts;
         let live = (per_part / Self::WINDOWS).clamp(Self::FEWEST, Self::MOST);

@@ -57,7 +57,7 @@ pub(crate) struct MachineRows {
 
 impl MachineRows {
     /// Writes the rows.
-    pub(crate) fn write(&self, tables: &mut TableWriters<'_>) -> Result<(), Stopped> {
+    pub(crate) fn write(&self, tables: &mut TableWriters) -> Result<(), Stopped> {
         self.events
             .iter()
             .try_for_each(|row| tables.machine_events.push(row))?;

@@ -1,11 +1,12 @@
 //! Writes tables: formats rows as lines and hands the lines to a thread that compresses them.
 
-use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::event::Event;
 use tracelake_schema::{Table, Trace};
 
-use crate::error::Error;
 use crate::file::{Message, parts_of};
 use crate::fleet_rows::{
     BatchInstance, BatchTask, ContainerSample, ContainerState, MachineSample, MachineState,
@@ -24,10 +25,7 @@ const CHUNKS: usize = 4;
 /// How many rows to write between two reports of progress.
 const STRIDE: u64 = 1 << 16;
 
-/// Called with the table, the part and the rows of the part so far; says whether to continue.
-pub(crate) type Progress<'p> = &'p (dyn Fn(&str, u32, u64) -> ControlFlow<()> + Sync);
-
-/// A writing thread has failed, and joining it gives the reason; or the caller asked for a stop.
+/// A writing thread has failed, and joining it gives the reason; or the context is cancelled.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -37,18 +35,18 @@ pub(crate) type Inbox = (&'static Table, Receiver<Message>);
 macro_rules! table_writers {
     ($($name:ident: $row:ty,)*) => {
         /// A writer for each type of row. Rows that the trace has no table for are dropped.
-        pub(crate) struct TableWriters<'p> {
-            $(pub(crate) $name: TableWriter<'p, $row>,)*
+        pub(crate) struct TableWriters {
+            $(pub(crate) $name: TableWriter<$row>,)*
         }
 
-        impl<'p> TableWriters<'p> {
+        impl TableWriters {
             fn open(
+                context: &Context,
                 trace: &'static Trace,
                 seed: u64,
-                progress: Progress<'p>,
                 inboxes: &mut Vec<Inbox>,
             ) -> Result<Self, Error> {
-                Ok(Self { $($name: TableWriter::of(trace, seed, progress, inboxes)?,)* })
+                Ok(Self { $($name: TableWriter::of(context, trace, seed, inboxes)?,)* })
             }
 
             fn end(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
@@ -75,33 +73,37 @@ table_writers! {
     batch_instances: BatchInstance,
 }
 
-impl<'p> TableWriters<'p> {
+impl TableWriters {
     /// Maps the columns of every table to quantities of rows.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is no such type of row or quantity.
+    /// [`ErrorKind::Usage`] if there is no such type of row or quantity.
     pub(crate) fn of(
+        context: &Context,
         trace: &'static Trace,
         seed: u64,
-        progress: Progress<'p>,
     ) -> Result<(Self, Vec<Inbox>), Error> {
         let mut inboxes = Vec::new();
-        let tables = Self::open(trace, seed, progress, &mut inboxes)?;
+        let tables = Self::open(context, trace, seed, &mut inboxes)?;
         let known = |table: &Table| inboxes.iter().any(|(it, _)| it.name == table.name);
         if let Some(table) = trace.tables.iter().find(|table| !known(table)) {
             let stream = match table.synthetic {
                 "" => {
-                    return Err(Error::Unsupported(format!(
-                        "{} can't be generated, because no simulation makes the rows of {}; convert published files",
+                    let reason = format!(
+                        "{} can't be generated, because no simulation makes the rows of {}",
                         trace.name, table.name
-                    )));
+                    );
+                    return Err(
+                        Error::new(ErrorKind::Usage, reason).hint("convert published files")
+                    );
                 }
                 stream => format!("the stream {stream:?} is unknown or taken"),
             };
-            return Err(Error::Unsupported(format!(
+            let reason = format!(
                 "{}: {} cannot be generated: {stream}",
                 trace.name, table.name
-            )));
+            );
+            return Err(Error::new(ErrorKind::Usage, reason));
         }
         Ok((tables, inboxes))
     }
@@ -118,26 +120,26 @@ impl<'p> TableWriters<'p> {
 }
 
 /// The table of one type of row.
-pub(crate) struct TableWriter<'p, R> {
-    open: Option<Open<'p, R>>,
+pub(crate) struct TableWriter<R> {
+    open: Option<Open<R>>,
 }
 
-struct Open<'p, R> {
+struct Open<R> {
+    context: Context,
     table: &'static Table,
     format: RowFormat<R>,
     lines: Vec<u8>,
     sender: SyncSender<Message>,
     chance: Random,
-    progress: Progress<'p>,
     part: u32,
     rows: u64,
 }
 
-impl<'p, R: Row> TableWriter<'p, R> {
+impl<R: Row> TableWriter<R> {
     fn of(
+        context: &Context,
         trace: &'static Trace,
         seed: u64,
-        progress: Progress<'p>,
         inboxes: &mut Vec<Inbox>,
     ) -> Result<Self, Error> {
         let Some(table) = trace
@@ -154,12 +156,12 @@ impl<'p, R: Row> TableWriter<'p, R> {
         let chance = Random::new(mix(seed, stream));
         let lines = Vec::with_capacity(CHUNK + 4096);
         let open = Open {
+            context: context.clone(),
             table,
             format,
             lines,
             sender,
             chance,
-            progress,
             part: 0,
             rows: 0,
         };
@@ -206,11 +208,16 @@ impl<'p, R: Row> TableWriter<'p, R> {
     }
 }
 
-impl<R> Open<'_, R> {
+impl<R> Open<R> {
     fn report(&self) -> Result<(), Stopped> {
-        match (self.progress)(self.table.name, self.part, self.rows) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Stopped),
+        self.context.emit(Event::Generated {
+            table: self.table.name,
+            part: self.part,
+            rows: self.rows,
+        });
+        match self.context.is_cancelled() {
+            true => Err(Stopped),
+            false => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
+use tracelake_core::Context;
 use tracelake_generate::{Options, Summary, generate};
 use tracelake_schema::{Column, Files, Kind, Syntax, TRACES, Table, Trace};
 
@@ -19,7 +20,7 @@ const SMALL: Options = Options {
 
 fn made(trace: &'static Trace, options: Options) -> (tempfile::TempDir, Summary) {
     let directory = tempfile::tempdir().expect("a directory");
-    let summary = generate(trace, directory.path(), &options, &|_, _, _| {}).expect("a trace");
+    let summary = generate(&Context::new(), trace, directory.path(), &options).expect("a trace");
     (directory, summary)
 }
 

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use flate2::read::MultiGzDecoder;
-use tracelake_generate::{Error, Options, Summary, generate};
+use tracelake_core::event::Event;
+use tracelake_core::{Context, ErrorKind};
+use tracelake_generate::{Options, Summary, generate};
 use tracelake_schema::{Column, TRACES, Table, Trace};
 
 const SUBMIT: u64 = 0;
@@ -25,7 +28,7 @@ fn trace() -> &'static Trace {
 
 fn made(options: Options) -> (tempfile::TempDir, Summary) {
     let directory = tempfile::tempdir().expect("a directory");
-    let summary = generate(trace(), directory.path(), &options, &|_, _, _| {}).expect("a trace");
+    let summary = generate(&Context::new(), trace(), directory.path(), &options).expect("a trace");
     (directory, summary)
 }
 
@@ -461,8 +464,8 @@ fn what_lies_around_the_tables_fits_them() {
     .expect("a file");
     assert_eq!(header[3..8], [0; 5], "no name, no time");
 
-    let again = generate(trace(), out.path(), &Options::default(), &|_, _, _| {});
-    assert!(matches!(again, Err(Error::NotEmpty(_))));
+    let again = generate(&Context::new(), trace(), out.path(), &Options::default());
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::Refused);
 }
 
 #[test]
@@ -485,7 +488,7 @@ fn what_the_cluster_does_not_know_is_an_error() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("out");
     for (trace, word) in [(colour, "job.colour"), (weather, "weather")] {
-        let error = generate(trace, &out, &Options::default(), &|_, _, _| {}).expect_err(word);
+        let error = generate(&Context::new(), trace, &out, &Options::default()).expect_err(word);
         let text = error.to_string();
         assert!(
             text.contains(word) && text.contains("cannot be generated"),
@@ -503,26 +506,27 @@ fn what_the_cluster_does_not_know_is_an_error() {
             ..Options::default()
         },
     ] {
-        let error = generate(original, &out, &options, &|_, _, _| {}).expect_err("options");
-        assert!(matches!(error, Error::Options(_)), "{error}");
+        let error = generate(&Context::new(), original, &out, &options).expect_err("options");
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
 }
 
 #[test]
 fn progress_is_reported_for_every_part() {
     let directory = tempfile::tempdir().expect("a directory");
-    let seen = std::sync::Mutex::new(BTreeSet::new());
-    let note = |table: &str, part: u32, _rows: u64| {
-        seen.lock()
-            .expect("no panic")
-            .insert((table.to_owned(), part));
-    };
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let noted = Arc::clone(&seen);
+    let context = Context::new().with_events(move |event| {
+        if let Event::Generated { table, part, .. } = event {
+            noted.lock().expect("no panic").insert((table, part));
+        }
+    });
     let options = Options {
         parts: 2,
         rows: 1000,
         seed: 1,
     };
-    generate(trace(), directory.path(), &options, &note).expect("a trace");
+    generate(&context, trace(), directory.path(), &options).expect("a trace");
     let expected: u32 = trace()
         .tables
         .iter()
@@ -532,4 +536,18 @@ fn progress_is_reported_for_every_part() {
         u32::try_from(seen.lock().expect("no panic").len()),
         Ok(expected)
     );
+}
+
+#[test]
+fn a_cancelled_context_stops_the_simulation_and_the_next_run_replaces_what_is_left() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let context = Context::new();
+    let listener = context.clone();
+    let context = context.with_events(move |_| listener.cancel());
+    let options = Options::default();
+    let error = generate(&context, trace(), directory.path(), &options).expect_err("stopped");
+    assert_eq!(error.kind(), ErrorKind::Stopped(2));
+    assert_eq!(error.place().path.as_deref(), Some(directory.path()));
+    let again = generate(&Context::new(), trace(), directory.path(), &options);
+    assert!(again.expect("a trace").replaced);
 }

@@ -1,8 +1,9 @@
 //! The server side of a build without the feature `urls`, in which no URL is ever parsed.
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
 
 fn absent() -> Error {
     Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs")
@@ -40,12 +41,12 @@ impl Download {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Interrupt>) -> Result<usize> {
+    pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Context>) -> Result<usize> {
         Err(absent())
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn confirm(&self, _: Option<&Interrupt>) -> Result<()> {
+    pub(super) fn confirm(&self, _: Option<&Context>) -> Result<()> {
         Err(absent())
     }
 }

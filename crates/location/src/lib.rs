@@ -35,6 +35,7 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 pub use entry::{Entry, LocationKind};
@@ -45,10 +46,6 @@ use pieces::Pieces;
 pub use random_access::RandomAccess;
 pub use redact::redacted;
 pub use url::Url;
-
-/// Asked before each read and while a server is waited for; an error ends the reading. So a run can be
-/// stopped even while no byte arrives.
-pub type Interrupt = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// The most memory that an open object takes, in bytes: blocks that were asked for and the one being
 /// read, and what the connections have buffered of them. Files on disk take none of it.
@@ -147,13 +144,13 @@ impl Location {
         }
     }
 
-    /// Adds an interrupt: a wait for its server, or for that of a place below it, asks `interrupt` and ends with
-    /// its error.
+    /// The same place in a context: a wait for its server, or for that of a place below it, ends when the context is
+    /// cancelled.
     #[must_use]
-    pub fn interrupted_by(&self, interrupt: &Interrupt) -> Self {
+    pub fn within(&self, context: &Context) -> Self {
         let mut location = self.clone();
         if let Self::Url(url) = &mut location {
-            url.interrupt.0 = Some(Arc::clone(interrupt));
+            url.context.0 = Some(context.clone());
         }
         location
     }
@@ -437,17 +434,16 @@ enum Bytes {
 }
 
 impl Reader {
-    /// Reads some bytes into a buffer that isn't empty; 0 at the end. While a server is waited for,
-    /// `interrupt` is asked.
+    /// Reads some bytes into a buffer that isn't empty; 0 at the end.
     ///
     /// # Errors
-    /// If the disk or the server fails, or the object changes while it is read; the error of
-    /// `interrupt`. A path on disk isn't in the error.
-    pub fn read_some(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+    /// If the disk or the server fails, or the object changes while it is read; [`ErrorKind::Stopped`] if the
+    /// context is cancelled while a server is waited for. A path on disk isn't in the error.
+    pub fn read_some(&mut self, context: &Context, into: &mut [u8]) -> Result<usize> {
         match &mut self.0 {
             Bytes::Disk(file) => read_uninterrupted(file, into),
             Bytes::Pieces(pieces) => read_uninterrupted(pieces, into),
-            Bytes::Url(download) => download.read(into, interrupt),
+            Bytes::Url(download) => download.read(into, Some(context)),
         }
     }
 
@@ -466,11 +462,11 @@ impl Reader {
     /// as long as it is open, unless another process writes into it.
     ///
     /// # Errors
-    /// If the object has changed since, or can't be asked for; the error of `interrupt`.
-    pub fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+    /// If the object has changed since, or can't be asked for; [`ErrorKind::Stopped`] if the context is cancelled.
+    pub fn confirm(&self, context: &Context) -> Result<()> {
         match &self.0 {
             Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
-            Bytes::Url(download) => download.confirm(interrupt),
+            Bytes::Url(download) => download.confirm(Some(context)),
         }
     }
 }

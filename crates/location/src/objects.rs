@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 #[cfg(not(feature = "urls"))]
@@ -14,7 +15,7 @@ use crate::absent as remote;
 use crate::remote;
 
 use super::own_bucket::Objects;
-use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
 
 fn of(url: &Url) -> Option<&Arc<dyn Objects>> {
     url.own.0.as_ref()
@@ -159,9 +160,9 @@ impl Download {
         }
     }
 
-    pub(super) fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+    pub(super) fn read(&mut self, into: &mut [u8], context: Option<&Context>) -> Result<usize> {
         match self {
-            Self::Remote(download) => download.read(into, interrupt),
+            Self::Remote(download) => download.read(into, context),
             Self::Own(url, opened) => {
                 let (rest, _) = match opened {
                     Some(opened) => opened,
@@ -174,9 +175,9 @@ impl Download {
         }
     }
 
-    pub(super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+    pub(super) fn confirm(&self, context: Option<&Context>) -> Result<()> {
         match self {
-            Self::Remote(download) => download.confirm(interrupt),
+            Self::Remote(download) => download.confirm(context),
             Self::Own(url, Some((_, then))) if etag(url)?.as_ref() != Some(then) => {
                 Err(Error::new(ErrorKind::Failed, "changed while it was read").at(url.to_string()))
             }

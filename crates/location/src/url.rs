@@ -3,10 +3,11 @@
 use std::fmt;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::own_bucket::OwnBucket;
-use super::{Interrupt, redact};
+use super::redact;
 
 /// Where the bytes of a URL are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,25 +47,25 @@ pub struct Url {
     /// Whether it ended in a slash, which names a directory.
     pub(super) ends_in_slash: bool,
     pub(super) secret: Secret,
-    pub(super) interrupt: UrlInterrupt,
+    pub(super) context: UrlContext,
     pub(super) own: OwnBucket,
 }
 
-/// An interrupt for waits for the server of a URL. It's no part of what the URL names, so any two are equal.
+/// The context in which the server of a URL is waited for. It's no part of what the URL names, so any two are equal.
 #[derive(Clone, Default)]
-pub(super) struct UrlInterrupt(pub(super) Option<Interrupt>);
+pub(super) struct UrlContext(pub(super) Option<Context>);
 
-impl PartialEq for UrlInterrupt {
+impl PartialEq for UrlContext {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for UrlInterrupt {}
+impl Eq for UrlContext {}
 
-impl fmt::Debug for UrlInterrupt {
+impl fmt::Debug for UrlContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UrlInterrupt({})", self.0.is_some())
+        write!(f, "UrlContext({})", self.0.is_some())
     }
 }
 
@@ -143,7 +144,7 @@ impl Url {
             path: path.to_owned(),
             ends_in_slash,
             secret: Secret::default(),
-            interrupt: UrlInterrupt::default(),
+            context: UrlContext::default(),
             own: OwnBucket::default(),
         };
         let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
@@ -209,7 +210,7 @@ impl Url {
             path: String::new(),
             ends_in_slash: false,
             secret: Secret::default(),
-            interrupt: UrlInterrupt::default(),
+            context: UrlContext::default(),
             own,
         }
     }

@@ -4,13 +4,14 @@
 use std::path::Path;
 
 use rayon::prelude::*;
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_source::{Chunk, Source};
 
 fn main() -> Result<()> {
     let files: Vec<String> = std::env::args().skip(1).collect();
     files.into_par_iter().try_for_each(|file| {
-        let mut source = Source::open(Path::new(&file))?;
+        let mut source = Source::open(&Context::new(), Path::new(&file))?;
         let mut chunk = Chunk::default();
         while source.next_chunk(&mut chunk)? {}
         std::hint::black_box(source.fingerprint());

@@ -249,7 +249,7 @@ mod tests {
     use std::path::Path;
 
     fn decode(path: &Path) -> Result<Vec<u8>> {
-        let mut gunzip = Gunzip::new(Raw::open(&path.into())?);
+        let mut gunzip = Gunzip::new(Raw::open(&tracelake_core::Context::new(), &path.into())?);
         let (mut text, mut buffer) = (Vec::new(), [0; 777]);
         loop {
             match gunzip.read(&mut buffer)? {

@@ -1,11 +1,12 @@
 //! A published file as chunks of whole lines: decompressed, digested, and found in its archive.
 //!
 //! ```
+//! use tracelake_core::Context;
 //! use tracelake_source::{Chunk, Source};
 //!
 //! # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample/");
 //! # let file = format!("{sample}job_events/part-00000-of-00002.csv.gz");
-//! let mut source = Source::open(std::path::Path::new(&file))?;
+//! let mut source = Source::open(&Context::new(), std::path::Path::new(&file))?;
 //! let (mut chunk, mut bytes) = (Chunk::default(), 0);
 //! while source.next_chunk(&mut chunk)? {
 //!     assert!(chunk.lines().ends_with(b"\n"));
@@ -28,6 +29,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_location::Location;
@@ -39,7 +41,7 @@ pub use magic::Magic;
 pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw};
 
-pub use tracelake_location::{Interrupt, open_file};
+pub use tracelake_location::open_file;
 
 /// The size of a chunk of short lines, in bytes: it stays in the second-level cache while its columns
 /// are read in turn.
@@ -143,10 +145,11 @@ impl Source {
     /// [`Source::next_member`] opens the texts.
     ///
     /// # Errors
-    /// When the file can't be opened. A URL is only requested by the first read.
-    pub fn open(location: impl Into<Location>) -> Result<Self> {
+    /// When the file can't be opened. A URL is only requested by the first read. Once `context` is cancelled, every
+    /// read fails with [`ErrorKind::Stopped`].
+    pub fn open(context: &Context, location: impl Into<Location>) -> Result<Self> {
         let location = location.into();
-        let raw = Raw::open(&location)?;
+        let raw = Raw::open(context, &location)?;
         let name = location.name().unwrap_or_default().to_ascii_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let decoder = if ends(&[".gz", ".tgz"]) {
@@ -172,11 +175,6 @@ impl Source {
     pub fn prefetch(&mut self) -> Result<()> {
         let begun = self.decoder.raw_mut().prefetch();
         begun.map_err(|error| at(error, &self.location))
-    }
-
-    /// Makes every read ask `interrupt` first, and fail with its error.
-    pub fn interrupt_with(&mut self, interrupt: Interrupt) {
-        self.decoder.raw_mut().interrupt = Some(interrupt);
     }
 
     /// Reads the next whole lines into a chunk; returns false, and no lines, after the last one.

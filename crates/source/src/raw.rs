@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_core::seal::hex;
-use tracelake_location::{Interrupt, Location, Reader};
+use tracelake_location::{Location, Reader};
 
 use super::at;
 
@@ -27,16 +28,16 @@ pub(super) struct Raw {
     reader: Reader,
     digest: Sha256,
     pub(super) bytes: u64,
-    pub(super) interrupt: Option<Interrupt>,
+    context: Context,
 }
 
 impl Raw {
-    pub(super) fn open(location: &Location) -> Result<Self> {
+    pub(super) fn open(context: &Context, location: &Location) -> Result<Self> {
         Ok(Self {
             reader: location.open()?,
             digest: Sha256::new(),
             bytes: 0,
-            interrupt: None,
+            context: context.clone(),
         })
     }
 
@@ -45,11 +46,9 @@ impl Raw {
         self.reader.prefetch()
     }
 
-    /// Fails with the error of the interrupt.
+    /// Fails once the context is cancelled.
     pub(super) fn check_cancelled(&self) -> Result<()> {
-        self.interrupt
-            .as_ref()
-            .map_or(Ok(()), |interrupt| interrupt())
+        self.context.check()
     }
 
     /// Fills a buffer, or as much of it as the file still has. So how far a part was read never depends on the
@@ -59,7 +58,7 @@ impl Raw {
         while filled < into.len() {
             self.check_cancelled()?;
             let room = &mut into[filled..];
-            match self.reader.read_some(room, self.interrupt.as_ref())? {
+            match self.reader.read_some(&self.context, room)? {
                 0 => break,
                 read => filled += read,
             }
@@ -71,7 +70,7 @@ impl Raw {
 
     /// See [`super::Source::confirm`].
     pub(super) fn confirm(&self) -> Result<()> {
-        self.reader.confirm(self.interrupt.as_ref())
+        self.reader.confirm(&self.context)
     }
 
     pub(super) fn fingerprint(&self) -> Fingerprint {
@@ -86,22 +85,21 @@ impl Raw {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn fingerprint(location: impl Into<Location>) -> Result<Fingerprint> {
-    let mut whole = fingerprints(&location.into(), &BTreeSet::from([u64::MAX]), None)?;
+pub fn fingerprint(context: &Context, location: impl Into<Location>) -> Result<Fingerprint> {
+    let mut whole = fingerprints(context, &location.into(), &BTreeSet::from([u64::MAX]))?;
     Ok(whole.pop().expect("one fingerprint for one length"))
 }
 
 /// Digests the first N bytes of a file for each N in `lengths`, or all of it if it's shorter.
 ///
 /// # Errors
-/// When it can't be read; the error of `interrupt`.
+/// When it can't be read; [`tracelake_core::ErrorKind::Stopped`] once the context is cancelled.
 pub fn fingerprints(
+    context: &Context,
     location: &Location,
     lengths: &BTreeSet<u64>,
-    interrupt: Option<Interrupt>,
 ) -> Result<Vec<Fingerprint>> {
-    let mut raw = Raw::open(location)?;
-    raw.interrupt = interrupt;
+    let mut raw = Raw::open(context, location)?;
     let mut buffer = vec![0; READ];
     let mut fingerprints = Vec::new();
     for &length in lengths {

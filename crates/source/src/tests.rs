@@ -10,7 +10,7 @@ fn chunks(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Fingerprint)> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let mut source = Source::open(&path)?;
+    let mut source = Source::open(&Context::new(), &path)?;
     let (mut text, mut chunk) = (Vec::new(), Chunk::default());
     while source.next_chunk(&mut chunk)? {
         assert_eq!(chunk.lines().last(), Some(&b'\n'));
@@ -44,7 +44,7 @@ fn what_is_given_back_comes_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.csv");
     std::fs::write(&path, &text).unwrap();
-    let mut source = Source::open(&path).unwrap();
+    let mut source = Source::open(&Context::new(), &path).unwrap();
     let (mut read, mut chunk, mut chunks) = (Vec::new(), Chunk::default(), 0);
     while source.next_chunk(&mut chunk).unwrap() {
         // All of it now and then, else but the first lines.
@@ -61,7 +61,7 @@ fn what_is_given_back_does_not_pile_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.csv");
     std::fs::write(&path, &text).unwrap();
-    let mut source = Source::open(&path).unwrap();
+    let mut source = Source::open(&Context::new(), &path).unwrap();
     let (mut read, mut chunk) = (Vec::new(), Chunk::default());
     while source.next_chunk(&mut chunk).unwrap() {
         assert!(chunk.lines().len() < 3 * CHUNK);
@@ -78,7 +78,7 @@ fn a_line_behind_what_is_given_back_has_the_same_limit() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.csv");
     std::fs::write(&path, text).unwrap();
-    let mut source = Source::open(&path).unwrap();
+    let mut source = Source::open(&Context::new(), &path).unwrap();
     let mut chunk = Chunk::default();
     let mut chunks = 0;
     let error = loop {

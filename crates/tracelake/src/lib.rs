@@ -1,7 +1,8 @@
 //! Published cluster traces to a typed, partitioned lake of Parquet or Arrow files.
 //!
-//! Each operation takes plain data, reports [`Event`]s while it works, and prints nothing. Sources and lakes are named
-//! by a [`Location`], a path or a URL. Here are the five things that people do most.
+//! Each operation takes a [`Context`] and plain data, and prints nothing. The context says how many threads work and who
+//! hears of [`Event`]s, and [`Context::cancel`] stops the work. Sources and lakes are named by a [`Location`], a path or
+//! a URL. Here are the five things that people do most.
 //!
 //! # Convert a trace
 //!
@@ -9,10 +10,7 @@
 //! incomplete, it resumes.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use std::sync::atomic::AtomicUsize;
-//!
-//! use tracelake::{Location, Request, RunOptions, convert, plan};
+//! use tracelake::{Context, Location, Request, RunOptions, convert, plan};
 //!
 //! # let scratch = std::env::temp_dir().join(format!("tracelake-convert-{}", std::process::id()));
 //! # let source: Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
@@ -20,8 +18,9 @@
 //! let mut request = Request::new(source); // "clusterdata-2011-2".parse()?, or a URL
 //! request.tables = vec!["job_events".to_owned()];
 //! request.parts = Some("0-1".parse()?);
-//! let stop = Arc::new(AtomicUsize::new(0)); // the number of a signal stops the run
-//! let outcome = convert(&plan(&request)?, &lake, RunOptions::new(2, &stop), &|event| println!("{event:?}"))?;
+//! let context = Context::new().with_threads(2).with_events(|event| println!("{event:?}"));
+//! let plan = plan(&context, &request)?;
+//! let outcome = convert(&context, &plan, &lake, RunOptions::default())?; // context.cancel() would stop it
 //! for table in &outcome.manifest.tables {
 //!     println!("{}: {} rows", table.name, table.rows);
 //! }
@@ -39,10 +38,10 @@
 //!
 //! # let scratch = std::env::temp_dir().join(format!("tracelake-query-{}", std::process::id()));
 //! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
-//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
-//! let lake = tracelake::open(&lake)?;
+//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
+//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
+//! let lake = tracelake::open(&context, &lake)?;
 //! let mut rows = 0;
 //! for path in lake.files("job_events")? {
 //!     let file = std::fs::File::open(path.as_path().ok_or("in a bucket")?)?;
@@ -60,12 +59,12 @@
 //! [`read_part`] returns Arrow record batches, without a lake.
 //!
 //! ```
-//! use tracelake::{ReadOptions, read_part};
+//! use tracelake::{Context, ReadOptions, read_part};
 //!
 //! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
 //! let part = format!("{trace}/job_events/part-00000-of-00002.csv.gz");
 //! let mut rows = 0;
-//! for batch in read_part(std::path::Path::new(&part), ReadOptions::default())? {
+//! for batch in read_part(&Context::new(), std::path::Path::new(&part), ReadOptions::default())? {
 //!     rows += batch?.num_rows();
 //! }
 //! assert!(rows > 0);
@@ -82,15 +81,15 @@
 //!
 //! # let scratch = std::env::temp_dir().join(format!("tracelake-verify-{}", std::process::id()));
 //! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
-//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
-//! let verdict = verify(&lake, Some(&source), 2, &|_| {})?;
+//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
+//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
+//! let verdict = verify(&context, &lake, Some(&source))?;
 //! for finding in &verdict.findings {
 //!     println!("{finding}");
 //! }
 //! assert_eq!(verdict.kind(), None); // nothing is wrong
-//! assert!(inspect(lake)?.tables.iter().all(|table| table.missing.is_empty()));
+//! assert!(inspect(&context, lake)?.tables.iter().all(|table| table.missing.is_empty()));
 //! # std::fs::remove_dir_all(scratch)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -104,12 +103,12 @@
 //!
 //! # let scratch = std::env::temp_dir().join(format!("tracelake-publish-{}", std::process::id()));
 //! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, stop) = (tracelake::Location::from(scratch.as_path()), Default::default());
-//! # let plan = tracelake::plan(&tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&plan, &lake, tracelake::RunOptions::new(2, &stop), &|_| {})?;
+//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
+//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
+//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
 //! let mut allow = Allow::default();
 //! allow.rejects = true; // the card will say how many
-//! let verdict = release(&lake, allow, 2, &|_| {})?;
+//! let verdict = release(&context, &lake, allow)?;
 //! assert!(verdict.findings.is_empty());
 //! assert!(scratch.join("SHA256SUMS").is_file());
 //! # std::fs::remove_dir_all(scratch)?;
@@ -129,6 +128,8 @@ mod open;
 #[cfg(feature = "program")]
 mod pages;
 #[cfg(feature = "program")]
+mod panics;
+#[cfg(feature = "program")]
 pub mod program;
 #[cfg(feature = "program")]
 mod report;
@@ -144,14 +145,14 @@ pub use tracelake_convert::plan::{
 pub use tracelake_convert::reader::{BadRowCallback, PartReader, ReadOptions, read_part};
 pub use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
 pub use tracelake_core::error::{Place, Result};
-pub use tracelake_core::event::{Event, EventSink};
+pub use tracelake_core::event::Event;
 pub use tracelake_core::fault::Fault;
 pub use tracelake_core::field_order::FieldOrder;
 pub use tracelake_core::options::{Codec, Format, Layout, OnBadRow, find_trace};
 pub use tracelake_core::origin::Origin;
 pub use tracelake_core::part_key::{CellName, PartKey};
 pub use tracelake_core::settings::Settings;
-pub use tracelake_core::{Error, ErrorKind};
+pub use tracelake_core::{Context, Error, ErrorKind};
 pub use tracelake_encode::output::Encoding;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 pub use tracelake_lake::store::Unnamed;

@@ -1,5 +1,6 @@
 //! A finished lake, for readers.
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::{Manifest, TableFacts};
 use tracelake_lake::store::read_manifest;
@@ -15,10 +16,10 @@ pub struct OpenLake {
 /// Opens a finished lake by reading its manifest. No data file is read.
 ///
 /// ```
-/// use tracelake::ErrorKind;
+/// use tracelake::{Context, ErrorKind};
 ///
 /// let nothing = std::env::temp_dir().join("tracelake-no-such-lake");
-/// let error = tracelake::open(&nothing.as_path().into()).unwrap_err();
+/// let error = tracelake::open(&Context::new(), &nothing.as_path().into()).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Refused);
 /// ```
 ///
@@ -28,8 +29,8 @@ pub struct OpenLake {
 ///
 /// # Memory
 /// The manifest, about 1 KB a part.
-pub fn open(root: &Location) -> Result<OpenLake> {
-    let manifest = read_manifest(root)?;
+pub fn open(context: &Context, root: &Location) -> Result<OpenLake> {
+    let manifest = read_manifest(&root.within(context))?;
     let root = root.clone();
     Ok(OpenLake { root, manifest })
 }

@@ -1,13 +1,13 @@
 //! The program `tracelake`: arguments to options, options to work, outcomes to an exit code.
 
 use std::ffi::{OsStr, OsString};
-use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::{cli, pages, report};
+use crate::{cli, pages, panics, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -17,10 +17,9 @@ use tracelake_convert::draft::draft;
 use tracelake_convert::plan::{Plan, Request};
 use tracelake_convert::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
 use tracelake_convert::{discover, plan};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::Event;
 use tracelake_core::words::for_shell;
-use tracelake_generate::{Error as GenerateError, generate_until};
 use tracelake_lake::store::{HOME, Unnamed};
 use tracelake_location::{Location, redacted};
 use tracelake_schema::render;
@@ -47,17 +46,31 @@ const DONE: u8 = 0;
 ///
 /// The binary `tracelake` is this function. It lives in the library so that another front end, such
 /// as a Python console script, can be the same program. It writes to stdout and stderr and installs
-/// signal handlers, so call it from nothing but a front end.
+/// signal handlers and a panic hook, so call it from nothing but a front end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    panics::keep();
+    // Nothing of what a command works with is used after its panic.
+    let code = catch_unwind(AssertUnwindSafe(|| run_command(&arguments)));
+    code.unwrap_or_else(|_| {
+        let error = panics::error();
+        match wants_json(&arguments) {
+            true => report::json_error(&error),
+            false => report::error(&error),
+        }
+        exit_code(error.kind())
+    })
+}
+
+fn run_command(arguments: &[OsString]) -> u8 {
     // Silent unless asked for: RUST_LOG=debug shows what the libraries say.
     let asked = std::env::var("RUST_LOG")
         .ok()
         .filter(|asked| !asked.is_empty());
     let filter: Option<Targets> = asked.and_then(|asked| asked.parse().ok());
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
     let warnings = report::LoggedWarnings {
-        in_json: wants_json(&arguments),
+        in_json: wants_json(arguments),
     };
     let logging = tracing_subscriber::registry()
         .with(lines.with_filter(filter.unwrap_or_default()))
@@ -67,18 +80,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         // Another logger of the same process stays in place.
         tracing::debug!("{error}");
     }
-    let cli = match parsed(&arguments) {
+    let cli = match parsed(arguments) {
         Ok(cli) => cli,
-        Err(answer) => return not_a_command(&answer, wants_json(&arguments)),
+        Err(answer) => return not_a_command(&answer, wants_json(arguments)),
     };
     let outcome = match cli.command {
-        Command::Convert(args) => Ok(convert(&args)),
-        Command::Commit(args) => Ok(commit(&args)),
-        Command::Verify(args) => Ok(verify(&args)),
-        Command::Release(args) => release(&args),
-        Command::Inspect(args) => inspect(&args),
-        Command::Schema(args) => schema(&args),
-        Command::Generate(args) => generate(&args),
+        Command::Convert(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
+            convert(&args, context, reporter)
+        }),
+        Command::Commit(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
+            commit(&args, context, reporter)
+        }),
+        Command::Verify(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
+            verify(&args, context, reporter)
+        }),
+        Command::Release(args) => carry_out(Reporter::silent(), |context, reporter| {
+            release(&args, context, reporter)
+        }),
+        Command::Inspect(args) => {
+            carry_out(Reporter::silent(), |context, _| inspect(&args, context))
+        }
+        Command::Schema(args) => carry_out(Reporter::silent(), |context, _| schema(&args, context)),
+        Command::Generate(args) => carry_out(Reporter::generating(), |context, reporter| {
+            generate(&args, context, reporter)
+        }),
         Command::Check(_) => Err(elsewhere("check", "check")),
         Command::Report(_) => Err(elsewhere("report", "report")),
         Command::Derive(_) => Err(elsewhere("derive", "check")),
@@ -126,6 +151,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
 }
 
 pub use crate::cli::keywords::{Keyword, keywords};
+pub use crate::panics::{error as panic_error, keep as keep_panics};
 
 /// The request of `tracelake convert` arguments, for a front end that carries it out itself.
 #[derive(Debug)]
@@ -140,8 +166,14 @@ pub struct Conversion {
 impl Conversion {
     /// How the run is carried out.
     #[must_use]
-    pub fn run_options<'a>(&self, stop: &'a Arc<AtomicUsize>) -> RunOptions<'a> {
-        self.arguments.run_options(stop)
+    pub fn run_options(&self) -> RunOptions {
+        self.arguments.run_options()
+    }
+
+    /// The context, limited to the threads that are asked for.
+    #[must_use]
+    pub fn within(&self, context: &Context) -> Context {
+        self.arguments.within(context)
     }
 }
 
@@ -168,12 +200,6 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
     })
 }
 
-/// The number of processors that this process may use: the default number of threads.
-#[must_use]
-pub fn all_threads() -> usize {
-    cli::all_threads()
-}
-
 /// Prints the help, the version or what is wrong with the arguments.
 fn not_a_command(answer: &clap::Error, wants_json: bool) -> u8 {
     if wants_json && answer.use_stderr() {
@@ -198,31 +224,39 @@ fn exit_code(kind: ErrorKind) -> u8 {
     u8::try_from(kind.exit_code()).expect("exit codes are below 256")
 }
 
-fn convert(args: &ConvertArgs) -> u8 {
-    let mut reporter = Reporter::new(args.progress);
-    convert_with(args, &mut reporter).unwrap_or_else(|error| {
+/// Carries out a command in a context that signals cancel. The reporter shows its events, and its error.
+fn carry_out(
+    reporter: Reporter,
+    work: impl FnOnce(&Context, &Reporter) -> Result<u8>,
+) -> Result<u8> {
+    let reporter = Arc::new(reporter);
+    let listener = Arc::clone(&reporter);
+    let context = Context::new().with_events(move |event| listener.show(event));
+    let done = stop_on_signals(&context).and_then(|()| work(&context, &reporter));
+    Ok(done.unwrap_or_else(|error| {
         reporter.error(&error);
         exit_code(error.kind())
-    })
+    }))
 }
 
-fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
+fn convert(args: &ConvertArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
+    let context = &args.within(context);
     let request = args.request()?;
     let out = args.out()?;
-    let plan = plan::plan(&request).map_err(|error| hint_swapped(error, &request.source, &out))?;
+    let plan = plan::plan(context, &request)
+        .map_err(|error| hint_swapped(error, &request.source, &out))?;
     discover::refuse_inside(&request.source, &out)?;
-    let stop = stop_on_signals()?;
-    let run_options = args.run_options(&stop);
+    let run_options = args.run_options();
     let plan_file = args
         .shard
         .map(|shard| plan.to_file(shard.of, args.max_rejects));
     let shared = plan_file.as_ref().zip(args.shard);
     if args.dry_run {
-        warn(&plan, reporter);
-        let found = run::preview(&plan, &out, run_options)?;
-        let room = Room::of(&plan, &found, &out, run_options);
+        warn(context, &plan);
+        let found = run::preview(context, &plan, &out, run_options)?;
+        let room = Room::of(context, &plan, &found, &out, run_options);
         let text =
-            report::plan_text(&plan, &found, shared) + &report::room_text(&room, &run_options);
+            report::plan_text(&plan, &found, shared) + &report::room_text(&room, context.threads());
         print(&text)?;
         if !args.ignore_disk_space {
             room.check(&out)?;
@@ -240,8 +274,8 @@ fn convert_with(args: &ConvertArgs, reporter: &mut Reporter) -> Result<u8> {
         bytes,
         shard: args.shard,
     });
-    warn(&plan, reporter);
-    let outcome = run::convert(&plan, &out, run_options, &|event| reporter.show(event))?;
+    warn(context, &plan);
+    let outcome = run::convert(context, &plan, &out, run_options)?;
     reporter.finish();
     report::print_conversion_summary(reporter, &plan, &out, &outcome);
     Ok(done(&outcome))
@@ -255,39 +289,31 @@ fn done(outcome: &Outcome) -> u8 {
     }
 }
 
-fn commit(args: &CommitArgs) -> u8 {
-    let mut reporter = Reporter::new(args.progress);
-    commit_with(args, &mut reporter).unwrap_or_else(|error| {
-        reporter.error(&error);
-        exit_code(error.kind())
-    })
-}
-
-fn commit_with(args: &CommitArgs, reporter: &mut Reporter) -> Result<u8> {
-    let stop = stop_on_signals()?;
-    let out = Location::parse(args.out.as_os_str())?.interrupted_by(&run::until_stopped(&stop));
-    let commit = Commit::open(&out, Duration::ZERO)?;
+fn commit(args: &CommitArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
+    let context = args.within(context);
+    let out = Location::parse(args.out.as_os_str())?;
+    let commit = Commit::open(&context, &out, Duration::ZERO)?;
     reporter.start(PlannedWork {
         command: "commit",
         parts: None,
         bytes: commit.bytes(),
         shard: None,
     });
-    let mut options = CommitOptions::new(args.threads(), &stop);
+    let mut options = CommitOptions::default();
     options.max_rejects = args.max_rejects;
     if args.remove_unnamed {
         options.unnamed = Unnamed::Remove;
     }
     options.verify_outputs = args.verify_outputs;
-    let outcome = commit.finish(options, &|event| reporter.show(event))?;
+    let outcome = commit.finish(options)?;
     reporter.finish();
     report::committed(reporter, &outcome);
     Ok(done(&outcome))
 }
 
-fn warn(plan: &Plan, reporter: &Reporter) {
+fn warn(context: &Context, plan: &Plan) {
     for warning in &plan.warnings {
-        reporter.show(Event::Warning(warning.clone()));
+        context.warn(warning.clone());
     }
 }
 
@@ -306,10 +332,9 @@ fn hint_swapped(error: Error, source: &Location, out: &Location) -> Error {
     ))
 }
 
-/// Lets SIGINT and SIGTERM ask for a stop; the second one ends the program at once. A signal that the
+/// Lets SIGINT and SIGTERM cancel a context; the second one ends the program at once. A signal that the
 /// caller ignores, as `nohup` and shells do for background jobs, stays ignored.
-fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
-    let stop = Arc::new(AtomicUsize::new(0));
+fn stop_on_signals(context: &Context) -> Result<()> {
     let deaf = |error| {
         Error::new(
             ErrorKind::Failed,
@@ -325,13 +350,13 @@ fn stop_on_signals() -> Result<Arc<AtomicUsize>> {
         let number = usize::try_from(signal).expect("signals have positive numbers");
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
             .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-            .and_then(|_| flag::register_usize(signal, Arc::clone(&stop), number))
+            .and_then(|_| flag::register_usize(signal, context.signal(), number))
             .map_err(deaf)?;
     }
     // Without a handler, a file size limit ends the program; with one, the write fails and the error says so.
     #[cfg(unix)]
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(deaf)?;
-    Ok(stop)
+    Ok(())
 }
 
 /// The signals that were ignored when the program started, as a mask whose lowest bit is signal 1. Linux
@@ -343,29 +368,21 @@ fn ignored_signals() -> u64 {
     mask.unwrap_or_default()
 }
 
-fn verify(args: &VerifyArgs) -> u8 {
-    let mut reporter = Reporter::new(args.progress);
-    verify_with(args, &mut reporter).unwrap_or_else(|error| {
-        reporter.error(&error);
-        exit_code(error.kind())
-    })
-}
-
-fn verify_with(args: &VerifyArgs, reporter: &mut Reporter) -> Result<u8> {
+fn verify(args: &VerifyArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let source = args
         .source
         .as_deref()
         .map(|source| Location::parse(source.as_os_str()))
         .transpose()?;
-    let verification =
-        Verification::open(&Location::parse(args.out.as_os_str())?, source.as_ref())?;
+    let lake = Location::parse(args.out.as_os_str())?;
+    let verification = Verification::open(context, &lake, source.as_ref())?;
     reporter.start(PlannedWork {
         command: "verify",
         parts: Some(verification.parts()),
         bytes: verification.bytes(),
         shard: None,
     });
-    let verdict = verification.run(cli::all_threads(), &|event| reporter.show(event))?;
+    let verdict = verification.run()?;
     reporter.finish();
     if args.json {
         print(&report::verdict_json(&verdict))?;
@@ -379,22 +396,17 @@ fn judged(verdict: &Verdict) -> u8 {
     verdict.kind().map_or(DONE, exit_code)
 }
 
-fn release(args: &ReleaseArgs) -> Result<u8> {
-    let reporter = Reporter::new(cli::ProgressArg::None);
-    let watch = |event| reporter.show(event);
-    let verdict = release::release(
-        &Location::parse(args.out.as_os_str())?,
-        args.allow(),
-        cli::all_threads(),
-        &watch,
-    )?;
+fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
+    let lake = Location::parse(args.out.as_os_str())?;
+    let verdict = release::release(context, &lake, args.allow())?;
     report::verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);
     Ok(judged(&verdict))
 }
 
-fn inspect(args: &InspectArgs) -> Result<u8> {
-    let inventory = inspect::inspect_as(Location::parse(args.path.as_os_str())?, args.trace()?)?;
+fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
+    let path = Location::parse(args.path.as_os_str())?;
+    let inventory = inspect::inspect_as(context, path, args.trace()?)?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
@@ -405,9 +417,9 @@ fn inspect(args: &InspectArgs) -> Result<u8> {
     Ok(DONE)
 }
 
-fn schema(args: &SchemaArgs) -> Result<u8> {
+fn schema(args: &SchemaArgs, context: &Context) -> Result<u8> {
     if let Some(sample) = &args.new {
-        print(&draft(&Location::parse(sample.as_os_str())?)?)?;
+        print(&draft(context, &Location::parse(sample.as_os_str())?)?)?;
         return Ok(DONE);
     }
     let text = match args.subject()? {
@@ -425,32 +437,11 @@ fn schema(args: &SchemaArgs) -> Result<u8> {
     Ok(DONE)
 }
 
-fn generate(args: &GenerateArgs) -> Result<u8> {
-    let reporter = Reporter::generating();
-    let begun = std::time::Instant::now();
-    let stop = stop_on_signals()?;
-    let watch = |table: &str, part, rows| {
-        reporter.generated(table, part, rows);
-        match stop.load(Ordering::Relaxed) {
-            0 => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
-    };
+fn generate(args: &GenerateArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let out = on_disk(args.out.as_os_str())?;
-    let made = generate_until(args.trace()?, &out, &args.options(), &watch);
+    let made = tracelake_generate::generate(context, args.trace()?, &out, &args.options())?;
     reporter.finish();
-    let made = made.map_err(|error| {
-        let signal = i32::try_from(stop.load(Ordering::Relaxed));
-        let signal = signal.expect("0 or the number of a signal");
-        let kind = match error {
-            GenerateError::Options(_) | GenerateError::Unsupported(_) => ErrorKind::Usage,
-            GenerateError::NotEmpty(_) | GenerateError::Unfinished(_) => ErrorKind::Refused,
-            GenerateError::Stopped(_) => ErrorKind::Stopped(signal),
-            _ => ErrorKind::Failed,
-        };
-        Error::new(kind, error.to_string()).because(error)
-    })?;
-    report::generated(&made, begun.elapsed());
+    report::generated(&made, reporter.elapsed());
     Ok(DONE)
 }
 

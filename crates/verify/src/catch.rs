@@ -1,34 +1,17 @@
 //! Panics of the Parquet crate as findings: a forged file with a recomputed digest may hold anything.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
 
 use tracelake_core::error::Result;
 
 use super::corrupt;
 
-thread_local! {
-    /// Whether this thread turns panics into findings, so that the panic hook stays silent.
-    static CATCHING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs `check`; a panic in it is an error that says what the panic said.
+/// Runs `check`; a panic in it is an error that says what the panic said. Whether the panic is printed as well is for
+/// the program to say, by its panic hook.
 pub(super) fn catch<T>(check: impl FnOnce() -> Result<T>) -> Result<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !CATCHING.get() {
-                before(info);
-            }
-        }));
-    });
-    let outer = CATCHING.replace(true);
     // Whatever `check` borrows is a reader of this part, or one that finds its place again.
     let caught = panic::catch_unwind(AssertUnwindSafe(check));
-    CATCHING.set(outer);
     caught.unwrap_or_else(|panic| {
         let reason = message(panic.as_ref());
         Err(corrupt(format!(

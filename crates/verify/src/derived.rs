@@ -3,6 +3,7 @@
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, cast::AsArray};
 use csv::ByteRecord;
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
@@ -16,13 +17,14 @@ type Edge = (Option<String>, Option<String>, i64, i64);
 
 /// Compares every value of a part of a derived table with the file of the lake it is derived from.
 pub(super) fn verify_derived(
+    context: &Context,
     root: &Location,
     derived: &'static Derived,
     part: &PartFacts,
     output: Output,
 ) -> Result<u64> {
     let Rule::Dag = derived.rule;
-    let input = Output::open(&verify_file(root, &part.source)?, output.format)?;
+    let input = Output::open(&verify_file(context, root, &part.source)?, output.format)?;
     let path = output.path.clone();
     let wrong = |reason: String| {
         Err(corrupt(reason)
@@ -40,6 +42,7 @@ pub(super) fn verify_derived(
     let (mut compared, mut rows_not_derived) = (0, 0);
     let mut difference = None;
     'rows: for batch in input.batches()? {
+        context.check()?;
         let batch = batch?;
         let (jobs, names) = (text(&batch, "job_name"), text(&batch, "task_name"));
         for (job, name) in jobs.into_iter().zip(names) {

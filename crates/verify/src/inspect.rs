@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan};
 use tracelake_convert::run::{Remaining, remaining};
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
@@ -120,7 +121,8 @@ pub struct TableInventory {
 /// use std::path::Path;
 ///
 /// # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
-/// let source = tracelake_verify::inspect::inspect(Path::new(sample))?;
+/// let context = tracelake_core::Context::new();
+/// let source = tracelake_verify::inspect::inspect(&context, Path::new(sample))?;
 /// assert_eq!(source.what, "source");
 /// assert!(source.tables.iter().all(|table| table.rows.is_none())); // not counted before they are read
 /// # Ok::<(), tracelake_core::Error>(())
@@ -128,16 +130,20 @@ pub struct TableInventory {
 ///
 /// # Errors
 /// When it is neither.
-pub fn inspect(path: impl Into<Location>) -> Result<Inventory> {
-    inspect_as(path, None)
+pub fn inspect(context: &Context, path: impl Into<Location>) -> Result<Inventory> {
+    inspect_as(context, path, None)
 }
 
 /// Looks at a lake or a source as [`inspect`] does; a source is of this trace, if one is given.
 ///
 /// # Errors
 /// When it is neither.
-pub fn inspect_as(path: impl Into<Location>, trace: Option<&'static Trace>) -> Result<Inventory> {
-    let location = path.into();
+pub fn inspect_as(
+    context: &Context,
+    path: impl Into<Location>,
+    trace: Option<&'static Trace>,
+) -> Result<Inventory> {
+    let location = path.into().within(context);
     let is_lake = match &location {
         Location::Disk(path) => path.join(HOME).is_dir(),
         Location::Url(url) if url.is_bucket() => {
@@ -147,7 +153,7 @@ pub fn inspect_as(path: impl Into<Location>, trace: Option<&'static Trace>) -> R
         Location::Url(_) => false,
     };
     if !is_lake {
-        return inspect_source(&location, trace);
+        return inspect_source(context, &location, trace);
     }
     let path = &location;
     let mut progress = progress(path)?;
@@ -365,12 +371,16 @@ fn time_unit(table: &Table) -> Option<&'static str> {
     unit.split_once(" since ").map(|(unit, _)| unit)
 }
 
-fn inspect_source(path: &Location, trace: Option<&'static Trace>) -> Result<Inventory> {
+fn inspect_source(
+    context: &Context,
+    path: &Location,
+    trace: Option<&'static Trace>,
+) -> Result<Inventory> {
     let mut request = Request::new(path);
     request.trace = trace;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
-    let plan = plan(&request)?;
+    let plan = plan(context, &request)?;
     let mut tables = Vec::new();
     for table in &plan.tables {
         let whole = plan.stream_of(table.rank);

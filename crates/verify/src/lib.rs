@@ -5,13 +5,13 @@
 //! [`inspect`](mod@inspect) lists what is in a lake or a source.
 //!
 //! ```
-//! use tracelake_core::ErrorKind;
+//! use tracelake_core::{Context, ErrorKind};
 //! use tracelake_location::Location;
 //! use tracelake_verify::verify;
 //!
 //! # let nowhere = std::env::temp_dir().join("tracelake-nothing-to-verify");
 //! let lake = Location::from(nowhere.as_path());
-//! assert_eq!(verify(&lake, None, 2, &|_| {}).unwrap_err().kind(), ErrorKind::Refused);
+//! assert_eq!(verify(&Context::new(), &lake, None).unwrap_err().kind(), ErrorKind::Refused);
 //! ```
 
 mod catch;
@@ -34,8 +34,9 @@ use rayon::prelude::*;
 use tracelake_convert::discover;
 use tracelake_convert::lake_file::count_lines;
 use tracelake_convert::plan::{ChecksumSource, Plan, Request, plan, table_names};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::event::{Event, EventSink};
+use tracelake_core::event::Event;
 use tracelake_core::options::Format;
 use tracelake_core::part_key::CELL;
 use tracelake_core::settings::Settings;
@@ -125,6 +126,7 @@ fn found_instead(root: &Location) -> Option<Error> {
 /// A lake that is about to be verified.
 #[derive(Debug)]
 pub struct Verification {
+    context: Context,
     root: Location,
     manifest: Manifest,
     trace: &'static Trace,
@@ -137,18 +139,20 @@ impl Verification {
     /// # Errors
     /// [`ErrorKind::Refused`] if `root` isn't a finished lake of a known trace;
     /// [`ErrorKind::Corrupt`] if its manifest is damaged; if there is no source.
-    pub fn open(root: &Location, source: Option<&Location>) -> Result<Self> {
+    pub fn open(context: &Context, root: &Location, source: Option<&Location>) -> Result<Self> {
+        let root = &root.within(context);
         let manifest = manifest_of(root)?;
         let trace = known_trace(root, &manifest)?;
         let plan = match source {
             None => None,
             Some(source) => {
-                let plan = source_plan(source, trace, &manifest.origin.options)?;
+                let plan = source_plan(context, source, trace, &manifest.origin.options)?;
                 fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
                 Some(plan)
             }
         };
         Ok(Self {
+            context: context.clone(),
             root: root.to_owned(),
             manifest,
             trace,
@@ -175,23 +179,25 @@ impl Verification {
     /// if it was released.
     ///
     /// # Errors
-    /// If threads can't be started or a directory can't be listed. What is wrong with the lake itself
-    /// is in [`Verdict::findings`].
+    /// If threads can't be started or a directory can't be listed; [`ErrorKind::Stopped`] once the context is
+    /// cancelled. What is wrong with the lake itself is in [`Verdict::findings`].
     ///
     /// # Memory
     /// The manifest, and for each thread a batch of rows, a row of the source and a page of a column.
-    pub fn run(self, threads: usize, watch: EventSink<'_>) -> Result<Verdict> {
+    pub fn run(self) -> Result<Verdict> {
         let Self {
+            context,
             root,
             manifest,
             trace,
             plan,
         } = self;
-        let mut verdict = verify_lake(&root, manifest, trace, plan.as_ref(), threads, watch)?;
-        match verify_release(&root, trace, &verdict.manifest) {
+        let mut verdict = verify_lake(&context, &root, manifest, trace, plan.as_ref())?;
+        match verify_release(&context, &root, trace, &verdict.manifest) {
             Ok(findings) => verdict.findings.extend(findings),
             Err(error) => verdict.findings.push(error),
         }
+        context.check()?;
         Ok(verdict)
     }
 }
@@ -200,13 +206,8 @@ impl Verification {
 ///
 /// # Errors
 /// Those of [`Verification::open`] and [`Verification::run`].
-pub fn verify(
-    root: &Location,
-    source: Option<&Location>,
-    threads: usize,
-    watch: EventSink<'_>,
-) -> Result<Verdict> {
-    Verification::open(root, source)?.run(threads, watch)
+pub fn verify(context: &Context, root: &Location, source: Option<&Location>) -> Result<Verdict> {
+    Verification::open(context, root, source)?.run()
 }
 
 /// The trace of a lake.
@@ -228,15 +229,15 @@ pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<&'stat
 /// Checks a lake against its manifest and the plan of its source, but not the files of its release.
 ///
 /// # Errors
-/// If threads can't be started or a directory can't be listed.
+/// If threads can't be started or a directory can't be listed; once the context is cancelled.
 pub(crate) fn verify_lake(
+    context: &Context,
     root: &Location,
     manifest: Manifest,
     trace: &'static Trace,
     plan: Option<&Plan>,
-    threads: usize,
-    watch: EventSink<'_>,
 ) -> Result<Verdict> {
+    let threads = context.threads();
     let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = built.map_err(|error| {
         let reason = format!("cannot start {threads} threads: {error}");
@@ -256,17 +257,19 @@ pub(crate) fn verify_lake(
     };
     let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
     let lake = LakeView {
+        context,
         root,
         trace,
         format: manifest.origin.options.format,
         manifest: &manifest,
         sources: plan.map(|plan| Sources::new(plan, &manifest)),
-        watch,
     };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
         let checked = groups.par_iter().map(|parts| lake.verify_parts(parts));
         checked.flatten_iter().collect()
     });
+    // What was stopped is no finding.
+    context.check()?;
     let sources = lake.sources.as_ref();
     let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
     let not_compared = sources.map_or(0, |sources| {
@@ -286,14 +289,19 @@ pub(crate) fn verify_lake(
 }
 
 /// Finds the files of a source, however few: the manifest says which ones are needed.
-fn source_plan(source: &Location, trace: &'static Trace, options: &Settings) -> Result<Plan> {
+fn source_plan(
+    context: &Context,
+    source: &Location,
+    trace: &'static Trace,
+    options: &Settings,
+) -> Result<Plan> {
     let mut request = Request::new(source);
     request.trace = Some(trace.whole.unwrap_or(trace));
     request.settings = options.selection();
     request.settings.accept = options.accept;
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
-    plan(&request)
+    plan(context, &request)
 }
 
 /// Refuses a source that has no cell of the lake, so that nothing could be compared.
@@ -390,12 +398,12 @@ fn corrupt(reason: impl Into<String>) -> Error {
 
 /// The lake to check every part against.
 struct LakeView<'a> {
+    context: &'a Context,
     root: &'a Location,
     trace: &'static Trace,
     format: Format,
     manifest: &'a Manifest,
     sources: Option<Sources<'a>>,
-    watch: EventSink<'a>,
 }
 
 impl<'a> LakeView<'a> {
@@ -407,7 +415,7 @@ impl<'a> LakeView<'a> {
         let mut checked = Vec::new();
         for (table, part) in parts {
             let found = self.verify_part(table, part, &facts, &mut source);
-            (self.watch)(Event::Read {
+            self.context.emit(Event::Read {
                 bytes: part.output.bytes,
             });
             checked.push(match found {
@@ -426,24 +434,25 @@ impl<'a> LakeView<'a> {
         of_source: &[&PartFacts],
         source: &mut Option<SourceFile>,
     ) -> Result<u64> {
+        self.context.check()?;
         let table = self.trace.table(table).ok_or_else(|| {
             let table = escape(table.as_bytes(), 80);
             corrupt(format!("the manifest names the unknown table '{table}'")).at(self.root)
         })?;
-        (self.watch)(Event::Started {
+        self.context.emit(Event::Started {
             table: table.name,
             part: part.key(),
         });
-        let path = verify_file(self.root, &part.output)?;
+        let path = verify_file(self.context, self.root, &part.output)?;
         let rejects = match &part.rejects {
-            Some(rejects) => Some(verify_file(self.root, rejects)?),
+            Some(rejects) => Some(verify_file(self.context, self.root, rejects)?),
             None => None,
         };
         verify_rejects(part, rejects.as_ref())?;
         let values =
             catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
                 .map_err(|error| error.or_at(path))?;
-        (self.watch)(Event::Verified {
+        self.context.emit(Event::Verified {
             table: table.name,
             part: part.key(),
             rows: part.rows_out,
@@ -487,14 +496,20 @@ impl<'a> LakeView<'a> {
         let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
             return Ok(0);
         };
-        output.check_statistics()?;
+        output.check_statistics(self.context)?;
         let mut derived = self.trace.derived.iter();
         if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
-            return verify_derived(self.root, derived, part, output);
+            return verify_derived(self.context, self.root, derived, part, output);
         }
         let source = match source {
             Some(source) => source,
-            None => source.insert(SourceFile::find(sources, self.manifest, table, of_source)?),
+            None => source.insert(SourceFile::find(
+                self.context,
+                sources,
+                self.manifest,
+                table,
+                of_source,
+            )?),
         };
         verify_values(source, table, part, output, rejects)
     }
@@ -520,9 +535,9 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
 const AGAIN: &str = "run convert again to restore it";
 
 /// Checks that a file has the bytes it was committed with.
-fn verify_file(root: &Location, facts: &FileFacts) -> Result<Location> {
+fn verify_file(context: &Context, root: &Location, facts: &FileFacts) -> Result<Location> {
     let path = inside(root, &facts.path)?;
-    let found = source::fingerprint(&path).map_err(|error| {
+    let found = source::fingerprint(context, &path).map_err(|error| {
         // A file that is missing is damage; one that exists and can't be read is a failure.
         let error = error.hint(AGAIN);
         if path.is_file() {

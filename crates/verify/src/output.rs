@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use tracelake_convert::lake_file::LakeFile;
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_core::options::Format;
 use tracelake_location::Location;
@@ -43,11 +44,11 @@ impl Output {
     }
 
     /// Compares statistics, page index and bloom filters with the values; an Arrow file has none.
-    pub(super) fn check_statistics(&self) -> Result<()> {
+    pub(super) fn check_statistics(&self, context: &Context) -> Result<()> {
         if self.format != Format::Parquet {
             return Ok(());
         }
-        check_statistics(&self.path)
+        check_statistics(context, &self.path)
     }
 
     /// The rows, in batches.

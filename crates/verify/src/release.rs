@@ -1,7 +1,7 @@
 //! Makes a finished lake publishable: verifies it and writes the files of a release.
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::event::EventSink;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_lake::store::{Lake, manifest_facts, read_manifest};
@@ -26,13 +26,10 @@ pub struct Allow {
 /// # Errors
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
 /// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
-/// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails.
-pub fn release(
-    root: &Location,
-    allow: Allow,
-    threads: usize,
-    watch: EventSink<'_>,
-) -> Result<Verdict> {
+/// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails;
+/// [`ErrorKind::Stopped`] once the context is cancelled.
+pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdict> {
+    let root = &root.within(context);
     manifest_of(root)?;
     let lake = Lake::open(root)?;
     if !lake.progress()?.complete {
@@ -41,7 +38,7 @@ pub fn release(
             .hint("run convert until it succeeds"));
     }
     // The manifest read before the lock may be another run's.
-    let manifest_file = manifest_facts(root)?;
+    let manifest_file = manifest_facts(context, root)?;
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
@@ -56,7 +53,7 @@ pub fn release(
             .hint("release it with that version, or convert again with this one"));
     }
     check_complete(root, &completeness(trace, &manifest), allow)?;
-    let verdict = verify_lake(root, manifest, trace, None, threads, watch)?;
+    let verdict = verify_lake(context, root, manifest, trace, None)?;
     if verdict.findings.is_empty() {
         let release = release_files(trace, &verdict.manifest, &manifest_file)?;
         lake.put_release(&release.sums, &release.files, &manifest_file.sha256)?;

@@ -1,6 +1,7 @@
 //! The files of a release against what would be written again.
 
 use sha2::{Digest, Sha256};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::seal::hex;
 use tracelake_lake::manifest::Manifest;
@@ -19,6 +20,7 @@ const AGAIN: &str = "run release again to restore it";
 /// # Errors
 /// When the manifest cannot be described, or the disk fails.
 pub(super) fn verify_release(
+    context: &Context,
     root: &Location,
     trace: &Trace,
     manifest: &Manifest,
@@ -31,7 +33,7 @@ pub(super) fn verify_release(
         }
         return Ok(Vec::new());
     };
-    let manifest_file = manifest_facts(root)?;
+    let manifest_file = manifest_facts(context, root)?;
     // Another version has other words for the same lake; there the checksums alone can be compared.
     let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
         Some(release_files(trace, manifest, &manifest_file)?)
@@ -41,7 +43,7 @@ pub(super) fn verify_release(
     let mut findings = Vec::new();
     let mut written = Vec::new();
     for name in RELEASE {
-        let file = match file_facts(root, name) {
+        let file = match file_facts(context, root, name) {
             Ok(file) => file,
             Err(error) => {
                 let is_file = root.join(name).is_file();

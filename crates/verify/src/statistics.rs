@@ -21,6 +21,7 @@ use parquet::file::reader::RowGroupReader;
 use parquet::file::serialized_reader::{SerializedPageReader, SerializedRowGroupReader};
 use parquet::file::statistics::Statistics;
 use tracelake_convert::lake_file::{CheckedFile, UncheckedFile, not_parquet};
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::{Location, RandomAccess};
 use tracelake_source::LINE_LIMIT;
@@ -58,7 +59,7 @@ fn claim(reason: impl Into<String>) -> Wrong {
 ///
 /// # Memory
 /// The footer with the page index, and a batch of one column's values.
-pub(super) fn check_statistics(path: &Location) -> Result<()> {
+pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()> {
     let file = RandomAccess::open(path)?;
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Optional)
@@ -88,6 +89,7 @@ pub(super) fn check_statistics(path: &Location) -> Result<()> {
         };
         check_sorting(&reader, group).map_err(|order| wrong(order, String::new()))?;
         for (at, chunk) in group.columns().iter().enumerate() {
+            context.check()?;
             check_chunk(&file, &reader, group, chunk, (at, &index))
                 .map_err(|chunks| wrong(chunks, format!("column {} of ", chunk.column_path())))?;
         }

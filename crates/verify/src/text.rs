@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use csv::{ByteRecord, Terminator};
 use flate2::bufread::GzDecoder;
 use serde::Deserialize;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_location::{Location, Reader, from_read};
@@ -51,20 +52,20 @@ pub(super) struct SourceText {
 
 impl SourceText {
     /// Opens the text of a table.
-    pub(super) fn open(path: &Location, order: &FieldOrder) -> Result<Self> {
+    pub(super) fn open(context: &Context, path: &Location, order: &FieldOrder) -> Result<Self> {
         let table = order.table;
         let name = path.name().unwrap_or_default().to_lowercase();
         let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
             let failed = |error| failed(path, error);
-            check_extensions(decoded(path)?, table).map_err(failed)?;
-            let member = member(decoded(path)?, table).map_err(failed)?;
+            check_extensions(decoded(context, path)?, table).map_err(failed)?;
+            let member = member(decoded(context, path)?, table).map_err(failed)?;
             let (before, size) =
                 member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
-            let mut text = decoded(path)?;
+            let mut text = decoded(context, path)?;
             io::copy(&mut text.by_ref().take(before), &mut io::sink()).map_err(failed)?;
             Box::new(text.take(size))
         } else {
-            decoded(path)?
+            decoded(context, path)?
         };
         let mut text = Self {
             path: path.clone(),
@@ -200,8 +201,12 @@ fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
 }
 
 /// The bytes of a file, inflated if its name says so.
-fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
-    let file = BufReader::with_capacity(1 << 17, path.open()?);
+fn decoded(context: &Context, path: &Location) -> Result<Box<dyn Read + Send>> {
+    let file = Cancellable {
+        context: context.clone(),
+        file: path.open()?,
+    };
+    let file = BufReader::with_capacity(1 << 17, file);
     let name = path.name().unwrap_or_default();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let is_gzip = extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz");
@@ -212,6 +217,20 @@ fn decoded(path: &Location) -> Result<Box<dyn Read + Send>> {
     } else {
         Box::new(file)
     })
+}
+
+/// A file whose reading ends once the context is cancelled.
+struct Cancellable {
+    context: Context,
+    file: Reader,
+}
+
+impl Read for Cancellable {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.context.check();
+        let read = read.and_then(|()| self.file.read_some(&self.context, into));
+        read.map_err(io::Error::other)
+    }
 }
 
 /// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
@@ -512,7 +531,7 @@ mod tests {
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let table = &tracelake_schema::TRACES[0].tables[0];
         let order = FieldOrder::built_in(table, "here");
-        let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
+        let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
         let mut rows =
             PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
         assert!(rows.advance().unwrap());
@@ -595,7 +614,8 @@ mod tests {
             ("x".repeat(LONGEST * 4), false),
         ] {
             std::fs::write(&path, text).unwrap();
-            let mut text = SourceText::open(&path.as_path().into(), &order).unwrap();
+            let mut text =
+                SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
             assert_eq!(text.next(&mut row).is_ok(), ends);
         }
     }

@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use csv::ByteRecord;
 use tracelake_convert::plan::{PartPlan, Plan};
+use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::part_key::{CellName, PartKey};
@@ -73,6 +74,7 @@ impl<'a> Sources<'a> {
 
 /// A source file that is being compared with the parts made from it, in their order.
 pub(super) struct SourceFile {
+    context: Context,
     order: FieldOrder,
     path: Location,
     /// Whether it is cut into parts.
@@ -88,6 +90,7 @@ pub(super) struct SourceFile {
 impl SourceFile {
     /// Finds the source of `parts`, which are of one table.
     pub(super) fn find(
+        context: &Context,
         sources: &Sources<'_>,
         manifest: &Manifest,
         table: &'static Table,
@@ -115,8 +118,9 @@ impl SourceFile {
         let path = plan.source.join(source);
         let is_cut = stream.is_some();
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
-        let fingerprints = source::fingerprints(&path, &lengths, None)?;
+        let fingerprints = source::fingerprints(context, &path, &lengths)?;
         Ok(Self {
+            context: context.clone(),
             order,
             path,
             is_cut,
@@ -164,14 +168,24 @@ pub(super) fn verify_values(
     let range = file.rows(part);
     let text = match &mut file.text {
         Some(text) => text,
-        None => file.text.insert(SourceText::open(&file.path, &file.order)?),
+        None => file
+            .text
+            .insert(SourceText::open(&file.context, &file.path, &file.order)?),
     };
     let mut rows = PartRows::new(text, &file.order, range, rejects)?;
-    compare_rows(&file.order, &file.path, part, output, &mut rows)
+    compare_rows(
+        &file.context,
+        &file.order,
+        &file.path,
+        part,
+        output,
+        &mut rows,
+    )
 }
 
 /// Compares the rows of a part with those of its source, at `path`.
 fn compare_rows(
+    context: &Context,
     order: &FieldOrder,
     path: &Location,
     part: &PartFacts,
@@ -204,6 +218,7 @@ fn compare_rows(
         Ok(false)
     };
     for batch in output.batches()? {
+        context.check()?;
         let batch = batch?;
         for row in 0..batch.num_rows() {
             if !advance(rows)? {
@@ -426,7 +441,7 @@ fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, r
 
 #[cfg(test)]
 mod tests {
-    use tracelake_convert::part::{TableText, convert_part};
+    use tracelake_convert::part::{ReadProgress, TableText, convert_part};
     use tracelake_core::options::Format;
     use tracelake_encode::cell::Cell;
     use tracelake_encode::cell::tests::{TABLE, json_object, mutations, quoted_line};
@@ -493,7 +508,7 @@ mod tests {
             let order = FieldOrder::built_in(table, "here");
             let path = directory.path().join("source");
             std::fs::write(&path, text).unwrap();
-            let mut source = Source::open(&path).unwrap();
+            let mut source = Source::open(&Context::new(), &path).unwrap();
             let mut rejects = Vec::new();
             let mut reading = TableText::new(&mut source, &order, None);
             assert!(reading.next_part().unwrap());
@@ -507,7 +522,7 @@ mod tests {
                     rejects.extend(bad.to_json()?);
                     Ok(())
                 },
-                &mut |_| Ok(()),
+                &mut ReadProgress::new(&Context::new()),
             )
             .unwrap();
             std::fs::write(directory.path().join("lake"), parquet).unwrap();
@@ -537,9 +552,10 @@ mod tests {
         fn verify(&mut self, text: &str) -> Result<u64> {
             let path = |name: &str| self.directory.path().join(name);
             std::fs::write(path("source"), text).unwrap();
-            let fingerprint = source::fingerprint(path("source")).unwrap();
+            let fingerprint = source::fingerprint(&Context::new(), path("source")).unwrap();
             self.part.source.sha256.clone_from(&fingerprint.sha256);
             let mut file = SourceFile {
+                context: Context::new(),
                 is_cut: false,
                 order: self.order.clone(),
                 path: path("source").into(),
@@ -548,7 +564,7 @@ mod tests {
                 text: None,
             };
             let output = Output::open(&path("lake").into(), Format::Parquet).unwrap();
-            output.check_statistics().unwrap();
+            output.check_statistics(&Context::new()).unwrap();
             let rejects = path("rejects");
             verify_values(
                 &mut file,

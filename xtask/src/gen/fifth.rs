@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use tracelake::{Request, RunOptions, convert, plan};
+use tracelake::{Context, Request, RunOptions, convert, plan};
 use tracelake_schema::description;
 
 const FIFTH: &str = r#"
@@ -151,10 +149,15 @@ fn a_fifth_trace_takes_one_description() {
     let mut request = Request::new(source.clone());
     request.trace = Some(trace);
     request.settings.part_rows = Some(2);
-    let plan = plan(&request).unwrap();
-    let stop = Arc::new(AtomicUsize::new(0));
-    let run_options = RunOptions::new(1, &stop);
-    let outcome = convert(&plan, &out.as_path().into(), run_options, &|_| {}).unwrap();
+    let context = Context::new().with_threads(1);
+    let plan = plan(&context, &request).unwrap();
+    let outcome = convert(
+        &context,
+        &plan,
+        &out.as_path().into(),
+        RunOptions::default(),
+    )
+    .unwrap();
     let tables = outcome.manifest.tables.iter();
     let counts: Vec<(&str, usize, u64)> = tables
         .map(|table| (&table.name[..], table.parts.len(), table.rows))

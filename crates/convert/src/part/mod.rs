@@ -2,6 +2,7 @@
 
 mod lines;
 mod read_ahead;
+mod read_progress;
 mod syntax;
 
 use std::borrow::Cow;
@@ -21,9 +22,10 @@ use read_ahead::ReadAhead;
 use syntax::Pushed;
 
 pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
+pub use read_progress::ReadProgress;
 
-/// Rejects that are written before the next tick: a chunk can have 131,072 of them.
-const REJECTS_BETWEEN_TICKS: usize = 1024;
+/// Rejects that are written before the next look at whether to stop: a chunk can have 131,072 of them.
+const REJECTS_BETWEEN_LOOKS: usize = 1024;
 
 /// The most chunks that are converted in a turn, which may be a turn of a thread that waits to go on with
 /// another part.
@@ -56,11 +58,11 @@ pub struct Converted {
 /// Idle threads read the next chunks, encode some of the columns, or write the previous row group; on one
 /// thread these steps follow each other. The output is the same either way.
 ///
-/// `on_bad_row` stops the conversion by returning an error, and so does `tick`. `tick` gets how many
-/// bytes of the file were read for the rows so far, often enough to stop within a moment.
+/// `on_bad_row` stops the conversion by returning an error. `progress` gets how many bytes of the file were read for
+/// the rows so far, often enough to stop within a moment once its context is cancelled.
 ///
 /// # Errors
-/// Those of the file and of the output, and of the two callbacks.
+/// Those of the file and of the output, and of `on_bad_row`; [`tracelake_core::ErrorKind::Stopped`].
 ///
 /// # Memory
 /// Five chunks of text, the row group being encoded and, on several threads, the one being written; not
@@ -72,11 +74,11 @@ pub fn convert_part<W: Write + Send>(
     encoding: Encoding,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
-    tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
+    progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
     let mut file = OutputFile::create(out, order.table, schema, encoding)?;
     let builder = syntax::block_builder(order, schema, &file, encoding);
-    let mut reader = BlockReader::new(text, builder, on_bad_row, tick);
+    let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     let mut block = reader.fill()?;
     while let Some(full) = block {
         let (written, filled) = rayon::join(|| file.write(full), || reader.fill());
@@ -101,10 +103,10 @@ pub(crate) fn read_batches(
     batch_rows: usize,
     on_batch: &mut dyn FnMut(RecordBatch) -> Result<()>,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
-    tick: &mut (dyn FnMut(u64) -> Result<()> + Send),
+    progress: &mut ReadProgress,
 ) -> Result<Converted> {
     let builder = BlockBuilder::batches(order.table, schema, batch_rows);
-    let mut reader = BlockReader::new(text, builder, on_bad_row, tick);
+    let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     while let Some(block) = reader.fill()? {
         on_batch(block.into_batch())?;
     }
@@ -155,15 +157,15 @@ impl<'a> TableText<'a> {
         Ok(is_first || self.current.has_lines())
     }
 
-    /// Skips the current part; `tick` is as in [`convert_part`].
+    /// Skips the current part.
     ///
     /// # Errors
-    /// Those of the file, and what `tick` returns.
-    pub fn pass_part(&mut self, tick: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    /// Those of the file; [`tracelake_core::ErrorKind::Stopped`] once the context of `progress` is cancelled.
+    pub fn pass_part(&mut self, progress: &mut ReadProgress) -> Result<()> {
         while self.current.has_lines() {
             self.position.pass(&self.current);
             self.lines.read(&mut self.current)?;
-            tick(self.current.position)?;
+            progress.advance(self.current.position)?;
         }
         Ok(())
     }
@@ -199,7 +201,7 @@ impl<'a, 'b> BlockReader<'a, 'b> {
         text: &'a mut TableText<'b>,
         builder: BlockBuilder,
         on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
-        tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
+        progress: &'a mut ReadProgress,
     ) -> Self {
         let order = text.lines.order();
         Self {
@@ -214,7 +216,7 @@ impl<'a, 'b> BlockReader<'a, 'b> {
                 rejected: 0,
                 not_selected: 0,
                 on_bad_row,
-                tick,
+                progress,
             },
         }
     }
@@ -265,7 +267,7 @@ struct ChunkConverter<'a> {
     rejected: u64,
     not_selected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
-    tick: &'a mut (dyn FnMut(u64) -> Result<()> + Send),
+    progress: &'a mut ReadProgress,
 }
 
 impl ChunkConverter<'_> {
@@ -304,15 +306,15 @@ impl ChunkConverter<'_> {
             bad: rejects.len() as u64,
             rows: records.count(),
         });
-        for rejects in rejects.chunks(REJECTS_BETWEEN_TICKS) {
+        for rejects in rejects.chunks(REJECTS_BETWEEN_LOOKS) {
             for reject in rejects {
                 (self.on_bad_row)(&self.position.of(lines, reject))?;
                 self.rejected += 1;
             }
-            (self.tick)(*position)?;
+            self.progress.advance(*position)?;
         }
         self.position.pass(split);
-        (self.tick)(*position)
+        self.progress.advance(*position)
     }
 }
 

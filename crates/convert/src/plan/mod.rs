@@ -13,6 +13,7 @@ mod table_index;
 use std::collections::BTreeSet;
 
 use arrow_schema::SchemaRef;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::origin::Origin;
@@ -211,7 +212,7 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
 /// use tracelake_convert::plan::{Request, plan};
 ///
 /// # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
-/// let plan = plan(&Request::new(Path::new(sample)))?;
+/// let plan = plan(&Context::new(), &Request::new(Path::new(sample)))?;
 /// for (table, part) in plan.parts() {
 ///     println!("{}: {} to {}", table.order.table.name, part.source, part.output);
 /// }
@@ -222,12 +223,16 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
 /// # Errors
 /// When the source is not a trace, is not whole (unless that is allowed), or is not what was
 /// asked for; nothing is written.
-pub fn plan(request: &Request) -> Result<Plan> {
-    plan_as_asked(request).map_err(|error| hint_fitting_trace(error, request))
+pub fn plan(context: &Context, request: &Request) -> Result<Plan> {
+    let request = &Request {
+        source: request.source.within(context),
+        ..request.clone()
+    };
+    plan_as_asked(context, request).map_err(|error| hint_fitting_trace(context, error, request))
 }
 
 /// Says which trace fits the source if another one was asked for.
-fn hint_fitting_trace(error: Error, request: &Request) -> Error {
+fn hint_fitting_trace(context: &Context, error: Error, request: &Request) -> Error {
     let Some(asked) = request.trace else {
         return error;
     };
@@ -240,7 +245,7 @@ fn hint_fitting_trace(error: Error, request: &Request) -> Error {
         tables: Vec::new(),
         ..request.clone()
     };
-    match Recognised::read(&any) {
+    match Recognised::read(context, &any) {
         Ok(Recognised { trace, .. }) if trace.family != asked.family => error.hint(format!(
             "this looks like {}: leave --trace out, or pass --trace {0}",
             trace.name
@@ -249,9 +254,9 @@ fn hint_fitting_trace(error: Error, request: &Request) -> Error {
     }
 }
 
-fn plan_as_asked(request: &Request) -> Result<Plan> {
+fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     let encoding = Encoding::of(&request.settings)?;
-    let source = Recognised::read(request)?;
+    let source = Recognised::read(context, request)?;
     let trace = source.trace;
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
@@ -260,7 +265,7 @@ fn plan_as_asked(request: &Request) -> Result<Plan> {
     selection.note(&mut settings);
     let derived = derived(request, selection.trace)?;
     selection.check_derived(&derived)?;
-    let checksums = read_checksums(request, &source.found)?;
+    let checksums = read_checksums(context, request, &source.found)?;
     let mut warnings = skipped(&source.found);
     let mut chosen = choose(request, &source, checksums.as_ref(), &mut warnings)?;
     if chosen.tables.is_empty() {
@@ -321,16 +326,16 @@ struct Recognised {
 }
 
 impl Recognised {
-    fn read(request: &Request) -> Result<Self> {
+    fn read(context: &Context, request: &Request) -> Result<Self> {
         let mut found = discover::discover(&request.source, request.trace)?;
         let schema_csv = match found.schema_csv {
             true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
             false => None,
         };
-        recognise::name_tables(request, &mut found)?;
+        recognise::name_tables(context, request, &mut found)?;
         let trace = match request.trace {
             Some(trace) => trace,
-            None => recognise::recognise(&found, schema_csv.as_ref())?,
+            None => recognise::recognise(context, &found, schema_csv.as_ref())?,
         };
         if let Some(schema_csv) = &schema_csv {
             schema_csv.check(trace)?;
@@ -604,7 +609,11 @@ impl TablePlan {
 }
 
 /// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
-fn read_checksums(request: &Request, found: &FoundSource) -> Result<Option<Checksums>> {
+fn read_checksums(
+    context: &Context,
+    request: &Request,
+    found: &FoundSource,
+) -> Result<Option<Checksums>> {
     let checksums = match &request.checksums {
         ChecksumSource::None => return Ok(None),
         ChecksumSource::Auto if found.checksums.is_empty() => return Ok(None),
@@ -627,7 +636,7 @@ fn read_checksums(request: &Request, found: &FoundSource) -> Result<Option<Check
         check_sha256(
             &schema_csv,
             expected,
-            &source::fingerprint(&schema_csv)?.sha256,
+            &source::fingerprint(context, &schema_csv)?.sha256,
         )?;
     }
     Ok(Some(checksums))

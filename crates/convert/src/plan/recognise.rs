@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::value;
@@ -21,19 +22,24 @@ use super::Request;
 ///
 /// # Errors
 /// When no table fits, or several do; the error lists them.
-pub(super) fn name_tables(request: &Request, found: &mut FoundSource) -> Result<()> {
+pub(super) fn name_tables(
+    context: &Context,
+    request: &Request,
+    found: &mut FoundSource,
+) -> Result<()> {
     let root = found.root.clone();
     for table in found.tables.iter_mut().filter(|table| table.name.is_none()) {
         if let [name] = &request.tables[..] {
             table.name = Some(name.clone());
             continue;
         }
-        table.name = Some(table_of_first_row(request, &root, table)?.to_owned());
+        table.name = Some(table_of_first_row(context, request, &root, table)?.to_owned());
     }
     Ok(())
 }
 
 fn table_of_first_row(
+    context: &Context,
     request: &Request,
     root: &Location,
     table: &FoundTable,
@@ -43,7 +49,7 @@ fn table_of_first_row(
             .at(&request.source)
             .hint("name the table with --tables, or put the file into a directory of its name")
     };
-    let Some(row) = first_row(root, table)? else {
+    let Some(row) = first_row(context, root, table)? else {
         return Err(failed(
             "the file has no row to recognise its table by".to_owned(),
         ));
@@ -102,6 +108,7 @@ fn table_of_first_row(
 /// # Errors
 /// When no trace has these tables, or several data sets do; the error lists them.
 pub(super) fn recognise(
+    context: &Context,
     found: &FoundSource,
     schema_csv: Option<&SchemaCsv>,
 ) -> Result<&'static Trace> {
@@ -133,7 +140,7 @@ pub(super) fn recognise(
         if !found.alone && candidates.iter().all(|trace| shape(trace) == one) {
             continue;
         }
-        let Some(row) = first_row(&found.root, table)? else {
+        let Some(row) = first_row(context, &found.root, table)? else {
             continue;
         };
         let listed = schema_csv.map(|schema_csv| schema_csv.fields(name));
@@ -359,9 +366,9 @@ fn has_values(table: &Table, row: &[u8]) -> bool {
 }
 
 /// The first row of a table's first part that has one, without its line ending.
-fn first_row(root: &Location, table: &FoundTable) -> Result<Option<Vec<u8>>> {
+fn first_row(context: &Context, root: &Location, table: &FoundTable) -> Result<Option<Vec<u8>>> {
     for part in &table.parts {
-        let mut source = Source::open(root.join(&part.file.path))?;
+        let mut source = Source::open(context, root.join(&part.file.path))?;
         let mut chunk = Chunk::default();
         if !source.is_archive() && source.next_chunk(&mut chunk)? {
             let line = chunk.lines().split(|&byte| byte == b'\n').next();

@@ -4,12 +4,12 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
@@ -17,7 +17,7 @@ use tracelake_schema::Trace;
 use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
-use crate::part::{Converted, TableText, read_batches};
+use crate::part::{Converted, ReadProgress, TableText, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 
 pub use tracelake_encode::batch::BATCH_ROWS;
@@ -42,8 +42,6 @@ pub struct ReadOptions {
     pub on_bad_row: Option<BadRowCallback>,
     /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
     pub batch_rows: usize,
-    /// Threads that read ahead, at least 1. The batches don't depend on it.
-    pub threads: usize,
     /// The rows and columns to read: `sample`, `sample_by`, `columns` and `time`. The other options are ignored.
     pub selection: Settings,
     /// The checksums that the file is compared with at its end. `Auto` compares nothing, because only
@@ -52,15 +50,13 @@ pub struct ReadOptions {
 }
 
 impl Default for ReadOptions {
-    /// Recognises trace and table, ends with the first bad row, uses all processors, and checks no
-    /// checksum.
+    /// Recognises trace and table, ends with the first bad row, and checks no checksum.
     fn default() -> Self {
         Self {
             trace: None,
             table: None,
             on_bad_row: None,
             batch_rows: BATCH_ROWS,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
             selection: Settings::default(),
             checksums: ChecksumSource::Auto,
         }
@@ -71,7 +67,8 @@ impl Default for ReadOptions {
 /// archive. It yields the same rows, values and rejects as [`crate::run::convert`], in batches of the
 /// table's Arrow schema.
 ///
-/// Other threads read at most two batches ahead. Dropping the reader stops them and waits for them.
+/// The threads of the context read at most two batches ahead; the batches don't depend on how many they are. Dropping
+/// the reader stops them and waits for them.
 ///
 /// Don't trust the rows before the iterator has ended without an error: a broken gzip stream or a wrong
 /// checksum is only noticed at the end of the file.
@@ -87,10 +84,11 @@ impl Default for ReadOptions {
 /// # Example
 /// ```
 /// use tracelake_convert::reader::{ReadOptions, read_part};
+/// use tracelake_core::Context;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample/job_events/part-00000-of-00002.csv.gz");
 /// let path = std::path::Path::new(path);
-/// let reader = read_part(path, ReadOptions::default())?;
+/// let reader = read_part(&Context::new(), path, ReadOptions::default())?;
 /// assert_eq!(reader.schema().field(0).name(), "time");
 /// let mut rows = 0;
 /// for batch in reader {
@@ -105,17 +103,20 @@ impl Default for ReadOptions {
 ///     eprintln!("line {}: {}", bad_row.line, bad_row.fault);
 ///     Ok(())
 /// }));
-/// assert!(read_part(path, options)?.all(|batch| batch.is_ok()));
+/// assert!(read_part(&Context::new(), path, options)?.all(|batch| batch.is_ok()));
 /// # Ok::<(), tracelake_core::error::Error>(())
 /// ```
-pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<PartReader> {
+pub fn read_part(
+    context: &Context,
+    path: impl Into<Location>,
+    options: ReadOptions,
+) -> Result<PartReader> {
     let path = path.into();
     let ReadOptions {
         trace,
         table,
         on_bad_row,
         batch_rows,
-        threads,
         selection,
         checksums,
     } = options;
@@ -124,24 +125,28 @@ pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<Part
             .at(&path)
             .hint("name one of its files"));
     }
-    let input = TableFile::find(&Request {
-        trace,
-        tables: table.into_iter().collect(),
-        settings: selection.selection(),
-        checksums,
-        ..Request::new(&path)
-    })?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
+    let input = TableFile::find(
+        context,
+        &Request {
+            trace,
+            tables: table.into_iter().collect(),
+            settings: selection.selection(),
+            checksums,
+            ..Request::new(&path)
+        },
+    )?;
+    let threads = context.threads();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let pool = pool.build().map_err(|error| no_threads(threads, error))?;
     let schema = input.schema();
     let (messages, received) = sync_channel(READ_AHEAD);
-    let stop = Arc::new(AtomicBool::new(false));
+    let context = context.for_parts();
     let producer = Producer {
         input,
         batch_rows,
         reports_bad_rows: on_bad_row.is_some(),
         messages,
-        stop: Arc::clone(&stop),
+        context: context.clone(),
     };
     let thread = std::thread::Builder::new().name("read_part".to_owned());
     let thread = thread.spawn(move || pool.install(|| producer.run()));
@@ -151,7 +156,7 @@ pub fn read_part(path: impl Into<Location>, options: ReadOptions) -> Result<Part
         on_bad_row,
         running: Some(Running {
             received,
-            stop,
+            context,
             thread: thread.map_err(|error| no_threads(threads, error))?,
         }),
         counts: None,
@@ -177,7 +182,7 @@ pub struct PartReader {
 
 struct Running {
     received: Receiver<Message>,
-    stop: Arc<AtomicBool>,
+    context: Context,
     thread: JoinHandle<()>,
 }
 
@@ -199,7 +204,7 @@ impl PartReader {
         let Some(running) = self.running.take() else {
             return true;
         };
-        running.stop.store(true, Ordering::Relaxed);
+        running.context.fail();
         // A thread that waits for room in the channel wakes up, because the receiver is gone.
         drop(running.received);
         running.thread.join().is_ok()
@@ -259,8 +264,8 @@ struct TableFile {
 
 impl TableFile {
     /// Finds the only table of a file.
-    fn find(request: &Request) -> Result<Self> {
-        let plan = plan(request)?;
+    fn find(context: &Context, request: &Request) -> Result<Self> {
+        let plan = plan(context, request)?;
         if plan.tables.len() != 1 {
             let names = plan.tables.iter().map(|table| table.order.table.name);
             let names: Vec<&str> = names.collect();
@@ -295,7 +300,7 @@ struct Producer {
     /// Otherwise the first one ends the reading.
     reports_bad_rows: bool,
     messages: SyncSender<Message>,
-    stop: Arc<AtomicBool>,
+    context: Context,
 }
 
 impl Producer {
@@ -307,12 +312,7 @@ impl Producer {
 
     fn read(&self) -> Result<Converted> {
         let path = &self.input.path;
-        let mut source = Source::open(path)?;
-        let stop = Arc::clone(&self.stop);
-        source.interrupt_with(Arc::new(move || match stop.load(Ordering::Relaxed) {
-            true => Err(stopped()),
-            false => Ok(()),
-        }));
+        let mut source = Source::open(&self.context, path)?;
         let counts = match self.input.plan.streams.first() {
             Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
             _ => self.read_text(path, &mut source)?,
@@ -371,7 +371,7 @@ impl Producer {
                     Err(bad_row.to_error(&PathBuf::from(path), &order))
                 }
             },
-            &mut |_| Ok(()),
+            &mut ReadProgress::new(&self.context),
         )
     }
 

@@ -108,7 +108,7 @@ fn by_parquet(
 ) -> (RecordBatch, Vec<String>, Converted) {
     let order = FieldOrder::built_in(table, trace.name);
     let schema = tracelake_schema::arrow::arrow_schema(table);
-    let mut source = Source::open(path).unwrap();
+    let mut source = Source::open(&Context::new(), path).unwrap();
     let mut text = TableText::new(&mut source, &order, None);
     text.next_part().unwrap();
     let mut rejects = Vec::new();
@@ -122,7 +122,7 @@ fn by_parquet(
             rejects.push(format!("{bad_row:?}"));
             Ok(())
         },
-        &mut |_| Ok(()),
+        &mut ReadProgress::new(&Context::new()),
     )
     .unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(parquet)).unwrap();
@@ -170,10 +170,10 @@ fn batches_equal_what_parquet_files_hold() {
             table: Some(table.name.to_owned()),
             on_bad_row: Some(reporting(&rejects)),
             batch_rows,
-            threads,
             ..ReadOptions::default()
         };
-        let mut reader = read_part(&path, options).unwrap();
+        let context = Context::new().with_threads(threads);
+        let mut reader = read_part(&context, &path, options).unwrap();
         let batches: Vec<RecordBatch> = reader.by_ref().map(Result::unwrap).collect();
         let full = batches.iter().rev().skip(1);
         prop_assert!(full.clone().all(|batch| batch.num_rows() == batch_rows));
@@ -205,18 +205,37 @@ fn a_reader_can_be_dropped_at_any_time() {
             batch_rows: 1,
             ..ReadOptions::default()
         };
-        let reader = read_part(sample(USAGE), options).unwrap();
-        let stop = Arc::clone(&reader.running.as_ref().unwrap().stop);
+        let ours = Arc::new(());
+        let listeners = Arc::clone(&ours);
+        let context =
+            Context::new().with_events(move |_| assert!(Arc::strong_count(&listeners) > 1));
+        let reader = read_part(&context, sample(USAGE), options).unwrap();
+        drop(context);
         assert_eq!(reader.take(taken).map(Result::unwrap).count(), taken);
-        // The producer held the second reference, so its thread is gone.
-        assert_eq!(Arc::strong_count(&stop), 1);
+        // The producer held the last clone of the context, so its thread is gone.
+        assert_eq!(Arc::strong_count(&ours), 1);
     }
+}
+
+#[test]
+fn a_cancelled_context_ends_the_rows_with_its_error() {
+    let options = ReadOptions {
+        batch_rows: 1,
+        ..ReadOptions::default()
+    };
+    let context = Context::new();
+    let mut reader = read_part(&context, sample(USAGE), options).unwrap();
+    reader.next().unwrap().unwrap();
+    context.cancel();
+    let error = reader.find_map(Result::err).unwrap();
+    assert_eq!(error.kind(), ErrorKind::Stopped(2));
+    assert!(reader.next().is_none());
 }
 
 #[test]
 fn a_reader_can_be_sent() {
     fn assert_send<T: Send + 'static>(_: &T) {}
-    let reader = read_part(sample(USAGE), ReadOptions::default()).unwrap();
+    let reader = read_part(&Context::new(), sample(USAGE), ReadOptions::default()).unwrap();
     assert_send(&reader);
     let rows = std::thread::spawn(|| reader.map(|batch| batch.unwrap().num_rows()).sum());
     assert!(rows.join().is_ok_and(|rows: usize| rows > 0));
@@ -238,7 +257,7 @@ fn with_a_bad_row(on_bad_row: Option<BadRowCallback>) -> (Vec<usize>, Option<Err
         ..ReadOptions::default()
     };
     let (mut rows, mut error) = (Vec::new(), None);
-    let mut reader = read_part(&path, options).unwrap();
+    let mut reader = read_part(&Context::new(), &path, options).unwrap();
     for item in reader.by_ref() {
         assert!(error.is_none(), "an error is the last item");
         match item {
@@ -282,7 +301,12 @@ fn what_is_wrong_with_a_file_is_the_last_item() {
     std::fs::create_dir(&table).unwrap();
     let path = table.join(name);
     std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-    let last = |options| read_part(&path, options).unwrap().last().unwrap();
+    let last = |options| {
+        read_part(&Context::new(), &path, options)
+            .unwrap()
+            .last()
+            .unwrap()
+    };
     let error = last(ReadOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
 
@@ -326,12 +350,14 @@ fn a_member_of_an_archive_is_read_by_its_name() {
         table: table.map(str::to_owned),
         ..ReadOptions::default()
     };
-    let reader = read_part(&path, options(Some("container_meta"))).unwrap();
+    let reader = read_part(&Context::new(), &path, options(Some("container_meta"))).unwrap();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
     assert_eq!(batches[0].num_rows(), 1);
-    let error = read_part(&path, options(None)).err().unwrap();
+    let error = read_part(&Context::new(), &path, options(None))
+        .err()
+        .unwrap();
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
-    let error = read_part(&path, options(Some("batch_task")))
+    let error = read_part(&Context::new(), &path, options(Some("batch_task")))
         .unwrap()
         .last();
     assert_eq!(error.unwrap().unwrap_err().kind(), ErrorKind::Misfit);

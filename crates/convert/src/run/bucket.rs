@@ -1,7 +1,6 @@
 //! How a run joins the others that work on a lake in a bucket, and how it ends.
 
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::Event;
 use tracelake_core::seal::sha256;
 use tracelake_core::words;
 use tracelake_lake::manifest::Manifest;
@@ -63,9 +62,9 @@ impl Run<'_> {
                 (None, Some(found)) => match &found.content {
                     Ok(manifest) => self.has_nothing_to_add(own, manifest),
                     Err(damaged) => {
-                        (self.watch)(Event::Warning(format!(
+                        self.context.warn(format!(
                             "{damaged}; parts that can't be checked are converted again"
-                        )));
+                        ));
                         Ok(false)
                     }
                 },

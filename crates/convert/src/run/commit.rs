@@ -1,12 +1,11 @@
 //! The last step of a lake: facts to a manifest, once everything that it names is there.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use rayon::prelude::*;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::{Event, EventSink};
+use tracelake_core::event::Event;
 use tracelake_core::origin::Origin;
 use tracelake_core::words::for_shell;
 use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
@@ -20,36 +19,28 @@ use super::bucket::{committed, two_lakes};
 use super::recheck::{Hints, Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::remaining::{has_all, incomplete, remaining_with};
-use super::{Outcome, Parts, Run, check_rejects, interrupt, last_of_each, threads};
+use super::{Outcome, Parts, Run, check_rejects, last_of_each, resumable, threads};
 use crate::plan::table_names;
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct CommitOptions<'a> {
-    /// Threads, at least 1.
-    pub threads: usize,
+pub struct CommitOptions {
     /// The most rows that may be rejected in the whole lake; `None` for what the shards were asked.
     pub max_rejects: Option<u64>,
     /// The policy for outputs that no shard noted.
     pub unnamed: Unnamed,
     /// Whether every output is read, even where a bucket lists it as it was noted.
     pub verify_outputs: bool,
-    /// Read often: the number of the signal that asks the commit to stop, or 0.
-    pub stop: &'a Arc<AtomicUsize>,
 }
 
-impl<'a> CommitOptions<'a> {
-    /// Commits on some threads with the limit on rejects that the shards were given; outputs that no shard noted are
-    /// refused.
-    #[must_use]
-    pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
+impl Default for CommitOptions {
+    /// Commits with the limit on rejects that the shards were given; outputs that no shard noted are refused.
+    fn default() -> Self {
         Self {
-            threads,
             max_rejects: None,
             unnamed: Unnamed::Refuse,
             verify_outputs: false,
-            stop,
         }
     }
 }
@@ -57,6 +48,7 @@ impl<'a> CommitOptions<'a> {
 /// A lake whose shards were converted, to be committed.
 #[derive(Debug)]
 pub struct Commit {
+    context: Context,
     lake: Lake,
     progress: LakeProgress,
 }
@@ -67,10 +59,14 @@ impl Commit {
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when there is no lake, or a process works on it; when the disk fails.
-    pub fn open(out: &Location, patience: Duration) -> Result<Self> {
-        let lake = Lake::existing(out, patience)?;
+    pub fn open(context: &Context, out: &Location, patience: Duration) -> Result<Self> {
+        let lake = Lake::existing(&out.within(context), patience)?;
         let progress = lake.progress()?;
-        Ok(Self { lake, progress })
+        Ok(Self {
+            context: context.clone(),
+            lake,
+            progress,
+        })
     }
 
     /// The size of the outputs to check, in bytes.
@@ -93,8 +89,8 @@ impl Commit {
     /// # Errors
     /// [`ErrorKind::Refused`] if a part is missing or damaged, a file is unknown, or another version
     /// converted the shards; [`ErrorKind::Misfit`] if too many rows are rejected; when the disk fails.
-    pub fn finish(self, options: CommitOptions<'_>, watch: EventSink<'_>) -> Result<Outcome> {
-        let finished = self.finish_unless_raced(options, watch);
+    pub fn finish(self, options: CommitOptions) -> Result<Outcome> {
+        let finished = self.finish_unless_raced(options).map_err(resumable);
         let (Err(error), Location::Url(root)) = (&finished, self.lake.root()) else {
             return finished;
         };
@@ -117,13 +113,9 @@ impl Commit {
         }
     }
 
-    fn finish_unless_raced(
-        &self,
-        options: CommitOptions<'_>,
-        watch: EventSink<'_>,
-    ) -> Result<Outcome> {
-        let pool = threads(options.threads)?;
-        super::report_leftovers(&self.lake, watch);
+    fn finish_unless_raced(&self, options: CommitOptions) -> Result<Outcome> {
+        let pool = threads(self.context.threads())?;
+        super::report_leftovers(&self.context, &self.lake);
         let root = self.lake.root();
         if let (Some(digest), Some(plan)) = (&self.progress.plan_digest, &self.progress.plan) {
             self.lake.work_by(digest, plan);
@@ -139,7 +131,7 @@ impl Commit {
                 let removed = self
                     .lake
                     .remove_unnamed(&manifest, &table_names(manifest.origin.find_trace()))?;
-                report_removed(&removed, watch);
+                report_removed(&self.context, &removed);
             }
             self.lake.tidy(&manifest)?;
             return Ok(Outcome {
@@ -154,7 +146,7 @@ impl Commit {
             Error::new(ErrorKind::Refused, "a lake of a trace that isn't known").at(root)
         })?;
         nothing_foreign(root, trace)?;
-        let parts = pool.install(|| self.believed(trace, plan, options, watch))?;
+        let parts = pool.install(|| self.believed(trace, plan, options))?;
         let missing = remaining_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {
             return Err(incomplete(root, &missing, plan.shards));
@@ -164,11 +156,11 @@ impl Commit {
         check_rejects(rejected, options.max_rejects.or(plan.max_rejects))
             .map_err(|error| error.at(root))?;
         let committer = Committer {
+            context: &self.context,
             lake: &self.lake,
             trace,
             origin: origin_of(origin, &parts),
             unnamed: options.unnamed,
-            watch,
         };
         let manifest = committer.publish(parts, false)?;
         Ok(Outcome {
@@ -220,21 +212,19 @@ impl Commit {
         &self,
         trace: &'static Trace,
         plan: &PlanFile,
-        options: CommitOptions<'_>,
-        watch: EventSink<'_>,
+        options: CommitOptions,
     ) -> Result<Parts> {
         let root = self.lake.root();
-        let interrupt = interrupt(Arc::clone(options.stop), Arc::new(AtomicBool::new(false)));
         let format = plan.origin.options.format;
         let hints = match options.verify_outputs {
             true => Hints::Ignored,
             false => Hints::Listed,
         };
-        let outputs = Outputs::new(root, format, &self.progress, hints, &interrupt)?;
+        let outputs = Outputs::new(&self.context, root, format, &self.progress, hints)?;
         let assignment = plan.assignment();
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {
-            interrupt()?;
+            self.context.check()?;
             let table = key.0.table(trace).name;
             if !is_planned_source(plan, &assignment, table, &facts) {
                 return Ok(None);
@@ -244,10 +234,10 @@ impl Commit {
                 false => Some("is damaged"),
             };
             if wrong.is_none() {
-                watch(Event::Read {
+                self.context.emit(Event::Read {
                     bytes: facts.output.bytes,
                 });
-                watch(Event::Verified {
+                self.context.emit(Event::Verified {
                     table,
                     part: key.1,
                     rows: facts.rows_out,
@@ -263,7 +253,7 @@ impl Commit {
                 .hint("make a new lake, or restore the file"));
             }
             let wrong = wrong.unwrap_or_default();
-            watch(Event::Warning(format!("{}: {wrong}", facts.output.path)));
+            self.context.warn(format!("{}: {wrong}", facts.output.path));
             Ok(None)
         });
         let checked = checked.collect::<Result<Vec<_>>>()?.into_iter().flatten();
@@ -298,33 +288,33 @@ fn origin_of(origin: &Origin, parts: &Parts) -> Origin {
     }
 }
 
-fn report_removed(removed: &[String], watch: EventSink<'_>) {
+fn report_removed(context: &Context, removed: &[String]) {
     for stray in removed {
-        watch(Event::Warning(format!(
+        context.warn(format!(
             "removed {stray}, which an earlier run left and no manifest names"
-        )));
+        ));
     }
 }
 
 /// Puts the parts of a lake together.
 pub(super) struct Committer<'a> {
+    context: &'a Context,
     lake: &'a Lake,
     trace: &'static Trace,
     origin: Origin,
     /// The policy for outputs that no facts name.
     unnamed: Unnamed,
-    watch: EventSink<'a>,
 }
 
 impl Run<'_> {
     /// Puts together what this run alone has made.
     pub(super) fn committer(&self) -> Committer<'_> {
         Committer {
+            context: &self.context,
             lake: self.lake,
             trace: self.plan.trace,
             origin: self.plan.origin.clone(),
             unnamed: Unnamed::Remove,
-            watch: self.watch,
         }
     }
 
@@ -358,7 +348,7 @@ impl Committer<'_> {
         let removed = self
             .lake
             .publish(&manifest, &table_names(Some(self.trace)), self.unnamed)?;
-        report_removed(&removed, self.watch);
+        report_removed(self.context, &removed);
         tracing::debug!(tables = manifest.tables.len(), "published");
         Ok(manifest)
     }

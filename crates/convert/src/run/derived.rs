@@ -35,14 +35,13 @@ impl Run<'_> {
     pub(super) fn derive_all(&self, shared: &Shared, parts: &Parts) -> Result<Parts> {
         let todo = self.underived(parts).into_par_iter();
         let done = todo.map(|(derived, key, other)| {
-            self.go_on()?;
+            self.context.check()?;
             let input = inside(self.lake.root(), &other.output.path)?;
             let (_, place) = other.output.path.split_once('/').unwrap_or_default();
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.lake.stage(&path)?;
-            let go_on = || self.go_on();
             let encoding = self.plan.encoding;
-            let (made, staging) = derive(derived, &input, encoding, staging, &go_on)
+            let (made, staging) = derive(&self.context, derived, &input, encoding, staging)
                 .map_err(|error| error.or_at(self.lake.root().join(&path)))?;
             let staged = staging.close()?;
             self.with_journal(shared, |_| Ok(()))?;

@@ -16,34 +16,8 @@ use tracelake_source::{Fingerprint, Source};
 use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
-use crate::part::{Converted, TableText, convert_part};
+use crate::part::{Converted, ReadProgress, TableText, convert_part};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
-
-/// Reports how far a file is read, and stops reading when the run should stop.
-pub(super) struct Ticks<'a> {
-    run: &'a Run<'a>,
-    /// Bytes of the file that were reported.
-    reported: u64,
-}
-
-impl<'a> Ticks<'a> {
-    pub(super) fn new(run: &'a Run<'a>) -> Self {
-        Self { run, reported: 0 }
-    }
-
-    pub(super) fn read_up_to(&mut self, position: u64) {
-        let bytes = position - self.reported;
-        self.reported = position;
-        if bytes > 0 {
-            (self.run.watch)(Event::Read { bytes });
-        }
-    }
-
-    pub(super) fn tick(&mut self, position: u64) -> Result<()> {
-        self.read_up_to(position);
-        self.run.go_on()
-    }
-}
 
 /// The files of a part, which are not on the disk yet.
 pub(super) struct Written {
@@ -77,7 +51,7 @@ impl Run<'_> {
         opened: Option<Source>,
     ) -> Result<StagedPart<'a>> {
         let path = self.plan.source.join(&part.source);
-        self.go_on()?;
+        self.context.check()?;
         let mut source = match opened {
             Some(source) => source,
             None => self.open(&path)?,
@@ -85,19 +59,19 @@ impl Run<'_> {
         let order = table.order.of_file(&part.source)?;
         let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;
-        let mut ticks = Ticks::new(self);
+        let mut progress = ReadProgress::new(&self.context);
         let written = self.stage(
             (table, &order),
             part,
             &PathBuf::from(&path),
             &mut text,
-            &mut ticks,
+            &mut progress,
         )?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;
         }
-        ticks.read_up_to(fingerprint.bytes);
+        progress.report(fingerprint.bytes);
         Ok(StagedPart {
             table,
             part,
@@ -114,10 +88,10 @@ impl Run<'_> {
         part: &PartPlan,
         path: &Path,
         text: &mut TableText<'_>,
-        ticks: &mut Ticks<'_>,
+        progress: &mut ReadProgress,
     ) -> Result<Written> {
         let schema = &table.schema;
-        (self.watch)(Event::Started {
+        self.context.emit(Event::Started {
             table: order.table.name,
             part: part.key,
         });
@@ -143,7 +117,7 @@ impl Run<'_> {
                     written.map_err(|error| self.rejects_failed(part, error))
                 }
             },
-            &mut |position| ticks.tick(position),
+            progress,
         )
         .map_err(|error| match error.kind() {
             ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output)),
@@ -175,7 +149,7 @@ impl Run<'_> {
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
         if doubted.insert(table.rank) {
             let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
-            (self.watch)(Event::Warning(format!("{path}: {doubt}")));
+            self.context.warn(format!("{path}: {doubt}"));
         }
     }
 
@@ -245,7 +219,7 @@ impl Run<'_> {
         steady(|| check_footer(root, format, table, facts))?;
         self.with_journal(shared, |journal| journal.note(table, facts, etags))?;
         tracing::debug!(output = facts.output.path, "committed");
-        (self.watch)(Event::Finished {
+        self.context.emit(Event::Finished {
             table,
             part: facts.key(),
             rows: facts.rows_out,

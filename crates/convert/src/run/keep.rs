@@ -1,7 +1,6 @@
 //! The parts that an earlier run finished: checked against the disk and the source, and kept or made again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -19,15 +18,15 @@ impl Run<'_> {
     /// Says what of the manifest and the journals isn't believed.
     pub(super) fn warn_of_damage(&self, progress: &LakeProgress) {
         if let Some(damaged) = &progress.damaged {
-            (self.watch)(Event::Warning(format!(
+            self.context.warn(format!(
                 "{damaged}; parts that can't be checked are converted again"
-            )));
+            ));
         }
         if progress.damaged_lines > 0 {
-            (self.watch)(Event::Warning(format!(
+            self.context.warn(format!(
                 "damaged lines in this lake's journals: {}; their parts are converted again",
                 progress.damaged_lines
-            )));
+            ));
         }
     }
 
@@ -56,9 +55,9 @@ impl Run<'_> {
             Some(_) => Hints::AskedFor,
             None => Hints::Listed,
         };
-        let outputs = Outputs::new(self.lake.root(), format, progress, hints, &self.interrupt)?;
+        let outputs = Outputs::new(&self.context, self.lake.root(), format, progress, hints)?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
-            self.go_on()?;
+            self.context.check()?;
             let mut whole = outputs.are_whole(&facts)?;
             let table = key.0.table(self.plan.trace);
             let is_misplaced = self.is_misplaced(&planned, key, &facts);
@@ -68,7 +67,7 @@ impl Run<'_> {
             };
             if whole && let Some(wrong) = wrong()? {
                 let path = &facts.output.path;
-                (self.watch)(Event::Warning(format!("{path}: {wrong}")));
+                self.context.warn(format!("{path}: {wrong}"));
                 whole = false;
             }
             let table = table.name;
@@ -95,9 +94,8 @@ impl Run<'_> {
             }
             if !whole {
                 let path = &facts.output.path;
-                (self.watch)(Event::Warning(format!(
-                    "{path} is damaged and is converted again"
-                )));
+                self.context
+                    .warn(format!("{path} is damaged and is converted again"));
                 return Ok(None);
             }
             if sources.contains_key(&key) {
@@ -107,7 +105,7 @@ impl Run<'_> {
                     (false, Some(parts)) => facts.source.bytes / u64::from(parts.max(1)),
                     (false, None) => 0,
                 };
-                (self.watch)(Event::Kept {
+                self.context.emit(Event::Kept {
                     table,
                     part: key.1,
                     rows: facts.rows_out,
@@ -164,10 +162,9 @@ impl Run<'_> {
             lengths.entry(source).or_default().insert(length);
         }
         let fingerprints = lengths.into_par_iter().map(|(source, lengths)| {
-            self.go_on()?;
-            let interrupt = Some(Arc::clone(&self.interrupt));
+            self.context.check()?;
             let path = self.plan.source.join(source);
-            let now = source::fingerprints(&path, &lengths, interrupt)?;
+            let now = source::fingerprints(&self.context, &path, &lengths)?;
             let keys = lengths.into_iter().map(move |length| (source, length));
             Ok(keys.zip(now).collect::<Vec<_>>())
         });

@@ -21,11 +21,11 @@ mod states;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::{Event, EventSink};
 use tracelake_core::part_key::PartKey;
 use tracelake_core::words::several;
 use tracelake_lake::manifest::{self, Manifest, PartFacts};
@@ -34,7 +34,7 @@ use tracelake_lake::store::{Journal, Lake, LakeProgress};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_source as source;
-use tracelake_source::{Fingerprint, Interrupt, Source};
+use tracelake_source::{Fingerprint, Source};
 
 use crate::plan::{Plan, Shard, TableIndex};
 use bucket::Joined;
@@ -79,24 +79,33 @@ fn parts_of(parts: &Parts, table: TableIndex) -> impl Iterator<Item = (PartKey, 
 /// # Errors
 /// The first one in the order of the plan; parts finished until then stay for the next run.
 pub fn convert(
+    context: &Context,
     plan: &Plan,
     out: &Location,
-    run_options: RunOptions<'_>,
-    watch: EventSink<'_>,
+    run_options: RunOptions,
 ) -> Result<Outcome> {
-    let pool = threads(run_options.threads)?;
-    let out = &out.interrupted_by(&until_stopped(run_options.stop));
+    let outcome = convert_within(context, plan, &out.within(context), run_options);
+    outcome.map_err(resumable)
+}
+
+fn convert_within(
+    context: &Context,
+    plan: &Plan,
+    out: &Location,
+    run_options: RunOptions,
+) -> Result<Outcome> {
+    let pool = threads(context.threads())?;
     let shards = run_options.shard.map_or(1, |shard| shard.of);
     let agreed = plan.to_file(shards, run_options.max_rejects);
     if let Location::Url(root) = out {
         let lake = Lake::open(out)?;
-        let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
+        let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
         return pool.install(|| run.convert_in_bucket(root, &agreed));
     }
     let Some(shard) = run_options.shard else {
         let lake = Lake::open(out)?;
-        report_leftovers(&lake, watch);
-        let run = Run::new(plan, &lake, run_options, None, watch);
+        report_leftovers(context, &lake);
+        let run = Run::new(context, plan, &lake, run_options, None);
         return match pool.install(|| run.convert()) {
             Ok(outcome) => Ok(outcome),
             Err(error) => {
@@ -105,8 +114,8 @@ pub fn convert(
             }
         };
     };
-    let lake = share::join(plan, &agreed, out, run_options, watch)?;
-    let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
+    let lake = share::join(context, plan, &agreed, out, run_options)?;
+    let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
     let outcome = pool.install(|| run.convert_shard(&agreed, shard));
     lake.leave();
     outcome
@@ -120,23 +129,32 @@ pub fn convert(
 /// # Errors
 /// As [`convert`], before it converts anything.
 pub fn prepare(
+    context: &Context,
     plan: &Plan,
     out: &Location,
-    run_options: RunOptions<'_>,
-    watch: EventSink<'_>,
+    run_options: RunOptions,
+) -> Result<Option<PlanFile>> {
+    let prepared = prepare_within(context, plan, &out.within(context), run_options);
+    prepared.map_err(resumable)
+}
+
+fn prepare_within(
+    context: &Context,
+    plan: &Plan,
+    out: &Location,
+    run_options: RunOptions,
 ) -> Result<Option<PlanFile>> {
     let shards = run_options.shard.map_or(1, |shard| shard.of);
     let agreed = plan.to_file(shards, run_options.max_rejects);
-    let out = &out.interrupted_by(&until_stopped(run_options.stop));
     if let Location::Url(root) = out {
         let lake = Lake::open(out)?;
-        let run = Run::new(plan, &lake, run_options, Some(&agreed), watch);
+        let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
         return Ok(match run.join_bucket(root, &agreed)? {
             Joined::Working(_) => Some(agreed),
             Joined::Finished(_) => None,
         });
     }
-    let lake = share::join(plan, &agreed, out, run_options, watch)?;
+    let lake = share::join(context, plan, &agreed, out, run_options)?;
     let complete = lake.progress()?.complete;
     lake.leave();
     Ok((!complete).then_some(agreed))
@@ -155,33 +173,30 @@ fn no_threads(threads: usize, error: impl std::error::Error + Send + Sync + 'sta
         .because(error)
 }
 
-fn report_leftovers(lake: &Lake, watch: EventSink<'_>) {
+fn report_leftovers(context: &Context, lake: &Lake) {
     if lake.left_behind() > 0 {
-        watch(Event::Warning(format!(
+        context.warn(format!(
             "removed {} that an interrupted run left unfinished",
             several(lake.left_behind() as u64, "file")
-        )));
+        ));
     }
 }
 
 /// The inputs of every step of a run.
 struct Run<'a> {
+    /// Cancelled by a signal, and by a part that failed.
+    context: Context,
     plan: &'a Plan,
     lake: &'a Lake,
-    run_options: RunOptions<'a>,
+    run_options: RunOptions,
     /// Which shard does what, if this run does the work of one.
     assignment: Option<Assignment<'a>>,
     /// Rows of the lake that were rejected so far.
     rejected: AtomicU64,
-    /// Whether a part failed, so that the others stop.
-    failed: Arc<AtomicBool>,
-    /// Fails once a signal arrived or a part failed; sources ask it too.
-    interrupt: Interrupt,
     /// The most bytes that the manifest takes with the parts so far.
     manifest_bytes: AtomicU64,
     /// Tables of which a file was said to be in doubt; once for each is enough.
     doubted: Mutex<BTreeSet<TableIndex>>,
-    watch: EventSink<'a>,
 }
 
 /// State shared by the threads of a run.
@@ -195,24 +210,21 @@ struct Shared {
 
 impl<'a> Run<'a> {
     fn new(
+        context: &Context,
         plan: &'a Plan,
         lake: &'a Lake,
-        run_options: RunOptions<'a>,
+        run_options: RunOptions,
         agreed: Option<&'a PlanFile>,
-        watch: EventSink<'a>,
     ) -> Self {
-        let failed = Arc::new(AtomicBool::new(false));
         Self {
+            context: context.for_parts(),
             plan,
             lake,
             run_options,
             assignment: agreed.map(PlanFile::assignment),
             rejected: AtomicU64::new(0),
-            interrupt: interrupt(Arc::clone(run_options.stop), Arc::clone(&failed)),
-            failed,
             manifest_bytes: AtomicU64::new(0),
             doubted: Mutex::default(),
-            watch,
         }
     }
 
@@ -354,21 +366,14 @@ impl<'a> Run<'a> {
         last_of_each(self.plan.trace, progress)
     }
 
-    /// Fails once a signal arrived or another part failed.
-    fn go_on(&self) -> Result<()> {
-        (self.interrupt)()
-    }
-
     /// Opens a source whose reading a signal ends.
     fn open(&self, path: &Location) -> Result<Source> {
-        let mut source = Source::open(path)?;
-        source.interrupt_with(Arc::clone(&self.interrupt));
-        Ok(source)
+        Source::open(&self.context, path)
     }
 
     /// The SHA-256 of a file.
     fn digest(&self, path: &Location) -> Result<String> {
-        digest(path, &self.interrupt)
+        digest(&self.context, path)
     }
 }
 
@@ -396,32 +401,19 @@ fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
 }
 
 /// The SHA-256 of a file; a signal ends it.
-fn digest(path: &Location, interrupt: &Interrupt) -> Result<String> {
+fn digest(context: &Context, path: &Location) -> Result<String> {
     let whole = BTreeSet::from([u64::MAX]);
-    let found = source::fingerprints(path, &whole, Some(Arc::clone(interrupt)))?;
+    let found = source::fingerprints(context, path, &whole)?;
     let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");
     Ok(found.sha256)
 }
 
-/// An interrupt that fails once a signal has arrived, whose number is then in `stop`, or a part failed.
-fn interrupt(stop: Arc<AtomicUsize>, failed: Arc<AtomicBool>) -> Interrupt {
-    Arc::new(move || match stop.load(Ordering::Relaxed) {
-        0 if failed.load(Ordering::Relaxed) => Err(stopped(0)),
-        0 => Ok(()),
-        signal => Err(stopped(signal)),
-    })
-}
-
-/// An interrupt that fails once a signal has arrived, whose number is then in `stop`: for a [`Location`] that
-/// work waits for.
-#[must_use]
-pub fn until_stopped(stop: &Arc<AtomicUsize>) -> Interrupt {
-    interrupt(Arc::clone(stop), Arc::default())
-}
-
-/// The end of work that a signal asked for, or, with 0, the failure of another part.
-fn stopped(signal: usize) -> Error {
-    let signal = i32::try_from(signal).unwrap_or_default();
-    Error::new(ErrorKind::Stopped(signal), "stopped")
-        .hint("finished parts are kept; run the same command again to resume")
+/// Says how to resume work that was stopped.
+fn resumable(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Stopped(_) => {
+            error.or_hint("finished parts are kept; run the same command again to resume")
+        }
+        _ => error,
+    }
 }

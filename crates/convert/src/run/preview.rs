@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_lake::store::{Lake, LakeProgress};
@@ -38,12 +39,17 @@ impl FinishedParts {
 ///
 /// # Errors
 /// Whatever [`super::convert`] would refuse before its work begins.
-pub fn preview(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Result<FinishedParts> {
-    let progress = match Lake::peek(out)? {
+pub fn preview(
+    context: &Context,
+    plan: &Plan,
+    out: &Location,
+    run_options: RunOptions,
+) -> Result<FinishedParts> {
+    let progress = match Lake::peek(&out.within(context))? {
         None => LakeProgress::default(),
         Some(lake) => {
             let progress = progress(&lake, run_options)?;
-            let run = Run::new(plan, &lake, run_options, None, &|_| {});
+            let run = Run::new(context, plan, &lake, run_options, None);
             run.refuse(&progress)?;
             if !progress.complete {
                 run.refuse_other_plan(&progress)?;
@@ -56,7 +62,7 @@ pub fn preview(plan: &Plan, out: &Location, run_options: RunOptions<'_>) -> Resu
 }
 
 /// The progress that counts for a run with these options, unless it is one of several workers.
-pub(super) fn progress(lake: &Lake, run_options: RunOptions<'_>) -> Result<LakeProgress> {
+pub(super) fn progress(lake: &Lake, run_options: RunOptions) -> Result<LakeProgress> {
     match run_options {
         RunOptions {
             overwrite: true, ..

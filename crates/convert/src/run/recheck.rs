@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_lake::manifest::{FileFacts, PartFacts, is_relative};
@@ -10,7 +11,6 @@ use tracelake_lake::store::{LakeProgress, inside};
 use tracelake_location::{Location, LocationKind};
 use tracelake_schema::Table;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
-use tracelake_source::Interrupt;
 
 use super::{Parts, digest};
 use crate::lake_file::{LakeFile, count_lines};
@@ -20,9 +20,9 @@ const READINGS: usize = 8;
 
 /// The outputs of a lake that runs have noted.
 pub(super) struct Outputs<'a> {
+    context: &'a Context,
     root: &'a Location,
     format: Format,
-    interrupt: &'a Interrupt,
     /// The sizes of those that still have the tag in a bucket that was noted when they were made. They needn't
     /// be read.
     untouched: BTreeMap<String, u64>,
@@ -45,11 +45,11 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// If the store fails.
     pub(super) fn new(
+        context: &'a Context,
         root: &'a Location,
         format: Format,
         progress: &LakeProgress,
         hints: Hints,
-        interrupt: &'a Interrupt,
     ) -> Result<Self> {
         let untouched = match root {
             Location::Url(url) if !progress.etags.is_empty() => {
@@ -68,9 +68,9 @@ impl<'a> Outputs<'a> {
             Location::Url(_) | Location::Disk(_) => BTreeMap::new(),
         };
         Ok(Self {
+            context,
             root,
             format,
-            interrupt,
             untouched,
         })
     }
@@ -78,7 +78,7 @@ impl<'a> Outputs<'a> {
     /// Whether all files of a part exist with the bytes that were committed.
     pub(super) fn are_whole(&self, facts: &PartFacts) -> Result<bool> {
         for file in files_of(facts) {
-            if !self.is_untouched(file) && !steady(|| is_whole(self.root, file, self.interrupt))? {
+            if !self.is_untouched(file) && !steady(|| is_whole(self.context, self.root, file))? {
                 return Ok(false);
             }
         }
@@ -123,13 +123,13 @@ pub(super) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
 }
 
 /// Whether an output exists with the bytes that were committed.
-fn is_whole(root: &Location, output: &FileFacts, interrupt: &Interrupt) -> Result<bool> {
+fn is_whole(context: &Context, root: &Location, output: &FileFacts) -> Result<bool> {
     let path = inside(root, &output.path)?;
     let bytes = output.bytes;
     if path.kind()? != Some(LocationKind::File { bytes }) {
         return Ok(false);
     }
-    Ok(digest(&path, interrupt)? == output.sha256)
+    Ok(digest(context, &path)? == output.sha256)
 }
 
 /// Reads the footer of a part back, and compares its row count with what was counted.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::words::group_digits;
 use tracelake_lake::store::LakeProgress;
@@ -30,10 +31,11 @@ impl Room {
     /// its files take.
     #[must_use]
     pub fn of(
+        context: &Context,
         plan: &Plan,
         found: &FinishedParts,
         out: &Location,
-        run_options: RunOptions<'_>,
+        run_options: RunOptions,
     ) -> Self {
         let shard = run_options.shard;
         let agreed = shard.map(|shard| plan.to_file(shard.of, run_options.max_rejects));
@@ -50,14 +52,15 @@ impl Room {
         let streams = plan.streams.iter();
         let streams = streams.filter(|stream| is_mine(&|of| of.shard_of_stream(&stream.source)));
         let todo: Vec<Work<'_>> = parts.chain(streams.map(Work::Stream)).collect();
-        Self::for_work(plan, &todo, out, run_options)
+        Self::for_work(context, plan, &todo, out, run_options)
     }
 
     fn for_work(
+        context: &Context,
         plan: &Plan,
         todo: &[Work<'_>],
         out: &Location,
-        run_options: RunOptions<'_>,
+        run_options: RunOptions,
     ) -> Self {
         let is_url = plan.source.as_path().is_none();
         let sizes = todo.iter().map(|work| {
@@ -76,14 +79,14 @@ impl Room {
                 is_whole: matches!(work, Work::Part(..)) || plan.selected.is_none(),
             }
         });
-        let estimate = Estimate::of(sizes, plan.encoding, run_options.threads);
+        let estimate = Estimate::of(sizes, plan.encoding, context.threads());
         let replaced = out.as_path().map_or(0, |lake| {
             let replaced = todo.iter().map(|work| replaced(plan, work, lake));
             replaced.fold(0, u64::saturating_add)
         });
         Self {
             estimate,
-            memory: run_options.most_memory(),
+            memory: run_options.most_memory(context.threads()),
             free: out.as_path().and_then(free),
             replaced,
         }
@@ -122,6 +125,7 @@ impl Run<'_> {
         }
         let out = self.lake.root();
         Room::of(
+            &self.context,
             self.plan,
             &FinishedParts::of(progress),
             out,
@@ -136,7 +140,7 @@ impl Run<'_> {
             return Ok(());
         }
         let out = self.lake.root();
-        Room::for_work(self.plan, todo, out, self.run_options).check(out)
+        Room::for_work(&self.context, self.plan, todo, out, self.run_options).check(out)
     }
 }
 
@@ -182,8 +186,6 @@ fn free(_: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
 
     use tracelake_schema::TRACES;
 
@@ -202,7 +204,7 @@ mod tests {
         }
         let mut request = Request::new(source);
         request.trace = Some(trace);
-        plan(&request).unwrap()
+        plan(&Context::new(), &request).unwrap()
     }
 
     #[test]
@@ -210,10 +212,10 @@ mod tests {
         let (source, lake) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let plan = planned(source.path());
         let out = Location::from(lake.path());
-        let stop = Arc::new(AtomicUsize::new(0));
-        let run_options = RunOptions::new(2, &stop);
+        let context = Context::new().with_threads(2);
+        let run_options = RunOptions::default();
         let mut found = FinishedParts::default();
-        let all = Room::of(&plan, &found, &out, run_options);
+        let all = Room::of(&context, &plan, &found, &out, run_options);
         let bytes = all.estimate.unwrap().bytes.0;
         assert_eq!(all.memory, 384_000_000);
         assert_eq!(all.replaced, 0);
@@ -221,6 +223,7 @@ mod tests {
         let shares = [0, 1].map(|index| {
             let shard = Some(Shard { index, of: 2 });
             let room = Room::of(
+                &context,
                 &plan,
                 &found,
                 &out,
@@ -236,11 +239,14 @@ mod tests {
         let place = lake.path().join(&part.output);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::write(place, [0; 100]).unwrap();
-        assert_eq!(Room::of(&plan, &found, &out, run_options).replaced, 100);
+        assert_eq!(
+            Room::of(&context, &plan, &found, &out, run_options).replaced,
+            100
+        );
         found
             .finished
             .insert((table.order.table.name.to_owned(), part.key));
-        let left = Room::of(&plan, &found, &out, run_options);
+        let left = Room::of(&context, &plan, &found, &out, run_options);
         assert_eq!(
             (left.estimate.unwrap().bytes.0, left.replaced),
             (shares[0], 0)

@@ -1,17 +1,12 @@
 //! How a run is carried out: what doesn't change a byte of the lake.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
 use crate::plan::Shard;
 
 /// How a run is carried out; nothing here changes a byte of the lake.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct RunOptions<'a> {
-    /// Threads, at least 1.
-    pub threads: usize,
-    /// Parts that are converted at a time, at least 1; see [`parts_within`].
+pub struct RunOptions {
+    /// The most parts that are converted at a time, at least 1, on as many threads; see [`parts_within`].
     pub parts_at_once: usize,
     /// Threads that wait for the disk or the bucket while others convert, at least 1; `None` for as many as the
     /// disk or the bucket needs.
@@ -27,30 +22,27 @@ pub struct RunOptions<'a> {
     pub shard: Option<Shard>,
     /// Whether the work begins on a disk that is clearly too small for it.
     pub ignore_disk_space: bool,
-    /// Read often: the number of the signal that asks the run to stop, or 0.
-    pub stop: &'a Arc<AtomicUsize>,
 }
 
-impl<'a> RunOptions<'a> {
-    /// Converts everything on some threads, a part on each, into a new lake or one to resume.
-    #[must_use]
-    pub fn new(threads: usize, stop: &'a Arc<AtomicUsize>) -> Self {
+impl Default for RunOptions {
+    /// Converts everything, a part on each thread, into a new lake or one to resume.
+    fn default() -> Self {
         Self {
-            threads,
-            parts_at_once: threads,
+            parts_at_once: usize::MAX,
             commits_at_once: None,
             overwrite: false,
             take_over: false,
             max_rejects: None,
             shard: None,
             ignore_disk_space: false,
-            stop,
         }
     }
+}
 
-    /// The most memory that the run takes, in bytes.
-    pub(super) fn most_memory(&self) -> u64 {
-        let parts = self.threads.min(self.parts_at_once) as u64;
+impl RunOptions {
+    /// The most memory that the run takes on some threads, in bytes.
+    pub(super) fn most_memory(&self, threads: usize) -> u64 {
+        let parts = threads.min(self.parts_at_once) as u64;
         MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
 }

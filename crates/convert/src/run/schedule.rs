@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -151,7 +150,7 @@ impl Run<'_> {
         shared: &Shared,
     ) -> Finished {
         let mut finished = Finished::default();
-        while !self.failed.load(Ordering::Relaxed) {
+        while !self.context.is_cancelled() {
             let Some((index, opened)) = self.next_file(todo, queue) else {
                 break;
             };
@@ -196,7 +195,7 @@ impl Run<'_> {
 
     /// Makes the other threads stop because of an error.
     fn failing(&self, error: Error) -> Error {
-        self.failed.store(true, Ordering::Relaxed);
+        self.context.fail();
         error
     }
 }

@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::EventSink;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{Lake, LakeProgress};
 use tracelake_location::Location;
@@ -36,17 +36,17 @@ enum LakeState {
 /// The first worker has the lake alone for a moment. It withdraws the manifest of a finished lake that
 /// lacks something of the plan, and writes the plan. Then it lets the others in.
 pub(super) fn join(
+    context: &Context,
     plan: &Plan,
     agreed: &PlanFile,
     out: &Location,
-    run_options: RunOptions<'_>,
-    watch: EventSink<'_>,
+    run_options: RunOptions,
 ) -> Result<Lake> {
     let begun = Instant::now();
     let mut lake = Lake::join(out)?;
-    super::report_leftovers(&lake, watch);
+    super::report_leftovers(context, &lake);
     loop {
-        let run = Run::new(plan, &lake, run_options, Some(agreed), watch);
+        let run = Run::new(context, plan, &lake, run_options, Some(agreed));
         let found = run.find(agreed);
         let prepared = found.and_then(|found| match found {
             LakeState::Agreed | LakeState::Finished if !lake.is_alone() => Ok(true),

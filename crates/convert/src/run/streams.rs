@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::event::Event;
 use tracelake_lake::store::CutFacts;
 use tracelake_source::Source;
 
-use super::files::{StagedPart, Ticks};
+use super::files::StagedPart;
 use super::remaining::{Cuts, missing_of};
 use super::{Parts, Run, Shared};
-use crate::part::TableText;
+use crate::part::{ReadProgress, TableText};
 use crate::plan::{StreamPlan, TableIndex, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
@@ -20,7 +19,7 @@ struct Cutting<'a> {
     parts: Parts,
     /// How many parts each of its tables has so far.
     counts: BTreeMap<TableIndex, u32>,
-    ticks: Ticks<'a>,
+    progress: ReadProgress,
 }
 
 impl Run<'_> {
@@ -37,7 +36,7 @@ impl Run<'_> {
     /// Converts a file that is cut into parts, those that stay left out.
     pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<Parts> {
         let path = self.plan.source.join(&stream.source);
-        self.go_on()?;
+        self.context.check()?;
         if let Some(expected) = &stream.sha256 {
             // Its first parts are committed before its last byte is read.
             check_sha256(&path, expected, &self.digest(&path)?)?;
@@ -48,7 +47,7 @@ impl Run<'_> {
             stream,
             parts: Parts::new(),
             counts: BTreeMap::new(),
-            ticks: Ticks::new(self),
+            progress: ReadProgress::new(&self.context),
         };
         let mut ended = true;
         if source.is_archive() {
@@ -58,11 +57,11 @@ impl Run<'_> {
                     if member.path.ends_with('/') {
                         continue;
                     }
-                    (self.watch)(Event::Warning(format!(
+                    self.context.warn(format!(
                         "{} is skipped: it is not a table of {}",
                         path.display(),
                         self.plan.trace.name
-                    )));
+                    ));
                     continue;
                 };
                 if cutting.counts.contains_key(&table.rank) {
@@ -92,12 +91,12 @@ impl Run<'_> {
         let Cutting {
             mut parts,
             counts,
-            mut ticks,
+            mut progress,
             ..
         } = cutting;
         let whole = ended.then(|| source.fingerprint());
         if let Some(whole) = &whole {
-            ticks.read_up_to(whole.bytes);
+            progress.report(whole.bytes);
             for ((table, _), facts) in &mut parts {
                 facts.source.bytes = whole.bytes;
                 facts.source.sha256.clone_from(&whole.sha256);
@@ -131,18 +130,19 @@ impl Run<'_> {
             stream,
             parts,
             counts,
-            ticks,
+            progress,
         } = cutting;
         let mut text = TableText::new(source, &table.order, Some(stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
             let key = (table.rank, number.into());
             if let Some(facts) = shared.kept.get(&key) {
-                text.pass_part(&mut |position| ticks.tick(position))?;
+                text.pass_part(progress)?;
                 parts.insert(key, facts.clone());
             } else if self.plan.selects(number) {
                 let part = self.plan.cut(stream, table, number);
-                let written = self.stage((table, &table.order), &part, path, &mut text, ticks)?;
+                let written =
+                    self.stage((table, &table.order), &part, path, &mut text, progress)?;
                 text.confirm()?;
                 let staged = StagedPart {
                     table,
@@ -154,7 +154,7 @@ impl Run<'_> {
                 let facts = self.commit(shared, staged)?;
                 parts.insert(key, facts);
             } else {
-                text.pass_part(&mut |position| ticks.tick(position))?;
+                text.pass_part(progress)?;
             }
             number += 1;
             counts.insert(table.rank, number);

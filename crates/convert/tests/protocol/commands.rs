@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tracelake_convert::plan::{Plan, Request, Shard, plan};
 use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::Location;
 use tracelake_schema::TRACES;
@@ -95,18 +94,18 @@ static PLANS: LazyLock<[Plan; 3]> = LazyLock::new(|| {
         request.trace = trace;
         request.allow_missing = true;
         request.parts = parts.map(|parts| parts.parse().unwrap());
-        plan(&request).unwrap()
+        plan(&Context::new(), &request).unwrap()
     })
 });
 
 impl Command {
     /// Carries the command out.
     pub(crate) fn run(&self, lake: &Location) -> Result<Outcome> {
-        let stop = Arc::new(AtomicUsize::new(0));
+        let context = Context::new().with_threads(1);
         match self {
             Self::Commit => {
-                let commit = Commit::open(lake, Duration::ZERO)?;
-                commit.finish(CommitOptions::new(1, &stop), &|_| {})
+                let commit = Commit::open(&context, lake, Duration::ZERO)?;
+                commit.finish(CommitOptions::default())
             }
             Self::Convert {
                 part,
@@ -114,11 +113,11 @@ impl Command {
                 take_over,
             } => {
                 let plan = &PLANS[part.map_or(0, |part| part as usize + 1)];
-                let mut options = RunOptions::new(1, &stop);
+                let mut options = RunOptions::default();
                 options.commits_at_once = Some(1);
                 options.take_over = *take_over;
                 options.shard = shard.map(|index| Shard { index, of: 2 });
-                convert(plan, lake, options, &|_| {})
+                convert(&context, plan, lake, options)
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use std::fs;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::seal::sha256;
 use tracelake_location::Location;
@@ -41,16 +42,16 @@ pub fn sums_line(sha256: &str, path: &str) -> String {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn manifest_facts(root: &Location) -> Result<FileFacts> {
-    file_facts(root, &format!("{HOME}/{MANIFEST}"))
+pub fn manifest_facts(context: &Context, root: &Location) -> Result<FileFacts> {
+    file_facts(context, root, &format!("{HOME}/{MANIFEST}"))
 }
 
 /// The path, size and digest of a file of a lake on the disk.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn file_facts(root: &Location, path: &str) -> Result<FileFacts> {
-    let found = fingerprint(root.join(path))?;
+pub fn file_facts(context: &Context, root: &Location, path: &str) -> Result<FileFacts> {
+    let found = fingerprint(context, root.join(path))?;
     Ok(FileFacts {
         path: path.to_owned(),
         bytes: found.bytes,

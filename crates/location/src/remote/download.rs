@@ -11,9 +11,10 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use tokio::sync::Mutex;
+use tracelake_core::Context;
 use tracelake_core::error::Result;
 
-use super::super::{Interrupt, Url};
+use super::super::Url;
 use super::client::UNKNOWN;
 use super::explain::Failure;
 use super::pace::{Judgement, LIMITS, Limits, Pace};
@@ -92,33 +93,33 @@ impl Download {
     pub(in super::super) fn read(
         &mut self,
         into: &mut [u8],
-        interrupt: Option<&Interrupt>,
+        context: Option<&Context>,
     ) -> Result<usize> {
-        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
+        let context = context.or(self.url.context.0.as_ref());
         loop {
             self.state = match &mut self.state {
                 State::New => State::Opening(Opened::begin(&self.url, 0)?),
-                State::Opening(opening) => match opening.wait(interrupt) {
+                State::Opening(opening) => match opening.wait(context) {
                     Ok(opened) => State::Opened(opened),
                     Err(error) => {
                         self.state = State::New;
                         return Err(error);
                     }
                 },
-                State::Opened(opened) => return opened.read(into, interrupt),
+                State::Opened(opened) => return opened.read(into, context),
             };
         }
     }
 
     /// Fails if the object isn't the one any more that was read so far.
-    pub(in super::super) fn confirm(&self, interrupt: Option<&Interrupt>) -> Result<()> {
+    pub(in super::super) fn confirm(&self, context: Option<&Context>) -> Result<()> {
         let State::Opened(opened) = &self.state else {
             return Ok(());
         };
-        let interrupt = interrupt.or(self.url.interrupt.0.as_ref());
+        let context = context.or(self.url.context.0.as_ref());
         let transfer = Arc::clone(&opened.transfer);
         let work = async move { transfer.confirm().await };
-        Pending::start(&opened.network, work).wait(interrupt)
+        Pending::start(&opened.network, work).wait(context)
     }
 }
 
@@ -146,7 +147,7 @@ impl Opened {
         }))
     }
 
-    fn read(&mut self, into: &mut [u8], interrupt: Option<&Interrupt>) -> Result<usize> {
+    fn read(&mut self, into: &mut [u8], context: Option<&Context>) -> Result<usize> {
         while self.read == self.block.len() {
             self.ask_ahead();
             let Some(next) = self.ahead.front() else {
@@ -155,7 +156,7 @@ impl Opened {
                 self.read = 0;
                 return Ok(0);
             };
-            self.block = next.wait(interrupt)?;
+            self.block = next.wait(context)?;
             self.read = 0;
             self.ahead.pop_front();
             if self.size == UNKNOWN && (self.block.len() as u64) < BLOCK {

@@ -21,9 +21,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Interrupt, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
 use store::Stores;
 
 pub(super) use download::Download;
@@ -105,10 +106,10 @@ impl<T: Send + 'static> Pending<T> {
         }
     }
 
-    fn wait(&self, interrupt: Option<&Interrupt>) -> Result<T> {
+    fn wait(&self, context: Option<&Context>) -> Result<T> {
         loop {
-            if let Some(interrupt) = interrupt {
-                interrupt()?;
+            if let Some(context) = context {
+                context.check()?;
             }
             match self.answer.recv_timeout(POLL) {
                 Ok(answer) => return answer,
@@ -130,13 +131,13 @@ impl<T> Drop for Pending<T> {
 }
 
 /// Has the network's thread do some work, and waits for it.
-fn ask<T, W>(interrupt: Option<&Interrupt>, work: impl FnOnce(Arc<Network>) -> W) -> Result<T>
+fn ask<T, W>(context: Option<&Context>, work: impl FnOnce(Arc<Network>) -> W) -> Result<T>
 where
     T: Send + 'static,
     W: Future<Output = Result<T>> + Send + 'static,
 {
     let network = network()?;
-    Pending::start(&network, work(Arc::clone(&network))).wait(interrupt)
+    Pending::start(&network, work(Arc::clone(&network))).wait(context)
 }
 
 /// Like [`ask`], for one URL.
@@ -145,8 +146,8 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T>> + Send + 'static,
 {
-    let interrupt = url.interrupt.0.as_ref();
-    ask(interrupt, |network| work(network, url.clone()))
+    let context = url.context.0.as_ref();
+    ask(context, |network| work(network, url.clone()))
 }
 
 /// Like [`ask_for`], for several URLs, [`AT_A_TIME`] at a time; the answers are in their order.
@@ -158,8 +159,8 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T>> + Send + 'static,
 {
-    let interrupt = urls.first().and_then(|url| url.interrupt.0.clone());
-    ask(interrupt.as_ref(), |network| async move {
+    let context = urls.first().and_then(|url| url.context.0.clone());
+    ask(context.as_ref(), |network| async move {
         let answers = futures_util::stream::iter(urls);
         let answers = answers.map(|url| work(Arc::clone(&network), url));
         let answers: Vec<Result<T>> = answers.buffered(AT_A_TIME).collect().await;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::super::Url;
-use super::super::url::UrlInterrupt;
+use super::super::url::UrlContext;
 use super::download::Transfer;
 use super::{Network, Pending, network};
 
@@ -18,7 +18,7 @@ const AROUND: u64 = 256 << 10;
 pub(crate) struct RemoteFile {
     network: Arc<Network>,
     transfer: Arc<Transfer>,
-    interrupt: UrlInterrupt,
+    context: UrlContext,
     /// The bytes read last, and where they start.
     last: Mutex<(u64, Bytes)>,
 }
@@ -32,8 +32,8 @@ impl RemoteFile {
             Transfer::find(object).await
         });
         Ok(Self {
-            transfer: Arc::new(found.wait(url.interrupt.0.as_ref())?),
-            interrupt: url.interrupt.clone(),
+            transfer: Arc::new(found.wait(url.context.0.as_ref())?),
+            context: url.context.clone(),
             network,
             last: Mutex::default(),
         })
@@ -47,11 +47,11 @@ impl RemoteFile {
             let object = stores.stores.open(&at).await?;
             Transfer::end(object, size, AROUND).await
         });
-        let (transfer, end) = found.wait(url.interrupt.0.as_ref())?;
+        let (transfer, end) = found.wait(url.context.0.as_ref())?;
         let start = transfer.size() - end.len() as u64;
         Ok(Self {
             transfer: Arc::new(transfer),
-            interrupt: url.interrupt.clone(),
+            context: url.context.clone(),
             network,
             last: Mutex::new((start, end.into())),
         })
@@ -79,7 +79,7 @@ impl RemoteFile {
             let transfer = Arc::clone(&self.transfer);
             let at = range.start;
             let block = Pending::start(&self.network, async move { transfer.block(range).await });
-            *last = (at, block.wait(self.interrupt.0.as_ref())?.into());
+            *last = (at, block.wait(self.context.0.as_ref())?.into());
         }
         let from = usize::try_from(start - last.0).expect("within a block");
         let length = usize::try_from(length).expect("within a block");

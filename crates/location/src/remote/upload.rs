@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tracelake_core::error::Result;
 
 use super::super::Url;
-use super::super::url::UrlInterrupt;
+use super::super::url::UrlContext;
 use super::store::Object;
 use super::{Network, Pending, ask, ask_for, network};
 
@@ -30,7 +30,7 @@ const ABORT: Duration = Duration::from_secs(1);
 pub(in super::super) struct Upload {
     network: Arc<Network>,
     object: Object,
-    interrupt: UrlInterrupt,
+    context: UrlContext,
     buffer: Vec<u8>,
     /// Begun with the first full part; gone once the object is complete. Only one task at a time uses it.
     parts: Option<Arc<Mutex<Box<dyn MultipartUpload>>>>,
@@ -45,7 +45,7 @@ impl Upload {
         Ok(Self {
             network: network()?,
             object,
-            interrupt: url.interrupt.clone(),
+            context: url.context.clone(),
             buffer: Vec::new(),
             parts: None,
             sending: VecDeque::new(),
@@ -89,7 +89,7 @@ impl Upload {
 
     fn wait_for_one(&mut self) -> Result<()> {
         if let Some(sending) = self.sending.front() {
-            sending.wait(self.interrupt.0.as_ref())?;
+            sending.wait(self.context.0.as_ref())?;
         }
         self.sending.pop_front();
         Ok(())
@@ -128,7 +128,7 @@ impl Upload {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        ask(self.interrupt.0.as_ref(), |_| work)
+        ask(self.context.0.as_ref(), |_| work)
     }
 }
 

@@ -3,7 +3,6 @@
 //! objects; what it raises are the classes of `tracelake._errors`.
 
 mod error;
-mod panics;
 mod schema;
 mod stream;
 mod work;
@@ -14,12 +13,10 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use serde_json::json;
 use tracelake::program;
-use tracelake::program::Conversion;
 use tracelake_convert::plan::Shard;
 use tracelake_convert::run::{Commit, CommitOptions};
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
-use tracelake_core::event::Event;
 use tracelake_lake::plan_file::MOST_SHARDS;
 use tracelake_lake::store::{RELEASE, SUMS, progress, read_manifest};
 use tracelake_location::Location;
@@ -27,7 +24,7 @@ use tracelake_verify::Verdict;
 use tracelake_verify::release::Allow;
 use tracelake_verify::{self as verify, inspect, release};
 
-use self::work::{Interrupted, Progress, work};
+use self::work::work;
 
 /// The native functions of the package `tracelake`, which wraps them.
 #[pymodule]
@@ -46,7 +43,7 @@ mod _tracelake {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::panics::keep();
+        super::program::keep_panics();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -54,7 +51,6 @@ mod _tracelake {
 /// Runs the program with these arguments and returns its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    panics::print();
     py.detach(|| program::run(arguments))
 }
 
@@ -65,27 +61,17 @@ fn convert(
     arguments: Vec<OsString>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
-        let asked = conversion(arguments, progress)?;
-        let plan = plan::plan(&asked.request)?;
-        progress.begin(plan.bytes());
+    work(py, watch.as_ref(), None, move |work| {
+        let asked = program::conversion(arguments)?;
+        let context = asked.within(&work.context);
+        let plan = plan::plan(&context, &asked.request)?;
+        work.begin(plan.bytes());
         for warning in &plan.warnings {
-            progress.show(Event::Warning(warning.clone()));
+            context.warn(warning.clone());
         }
-        let run_options = asked.run_options(progress.stop_flag());
-        let outcome = run::convert(&plan, &asked.out, run_options, &|event| {
-            progress.show(event)
-        })?;
+        let outcome = run::convert(&context, &plan, &asked.out, asked.run_options())?;
         text(outcome.manifest.to_json()?)
     })
-}
-
-/// Parses arguments of `convert`; waiting for the server of SRC ends with the work.
-fn conversion(arguments: Vec<OsString>, progress: &Progress) -> Result<Conversion, Error> {
-    let mut asked = program::conversion(arguments)?;
-    let stopped = run::until_stopped(progress.stop_flag());
-    asked.request.source = asked.request.source.interrupted_by(&stopped);
-    Ok(asked)
 }
 
 /// Plans what the arguments of `tracelake convert` name, and prepares the lake for `shards` workers; by
@@ -98,11 +84,12 @@ fn prepare(
     shards: Option<u32>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
-        let asked = conversion(arguments, progress)?;
-        let plan = plan::plan(&asked.request)?;
+    work(py, watch.as_ref(), None, move |work| {
+        let asked = program::conversion(arguments)?;
+        let context = asked.within(&work.context);
+        let plan = plan::plan(&context, &asked.request)?;
         for warning in &plan.warnings {
-            progress.show(Event::Warning(warning.clone()));
+            context.warn(warning.clone());
         }
         let files = plan.parts().count() + plan.streams.len();
         let of =
@@ -111,10 +98,9 @@ fn prepare(
             let reason = format!("shards: {of} is not from 1 to {MOST_SHARDS}");
             return Err(Error::new(ErrorKind::Usage, reason));
         }
-        let mut run_options = asked.run_options(progress.stop_flag());
+        let mut run_options = asked.run_options();
         run_options.shard = Some(Shard { index: 0, of });
-        let watch = |event| progress.show(event);
-        let agreed = run::prepare(&plan, &asked.out, run_options, &watch)?;
+        let agreed = run::prepare(&context, &plan, &asked.out, run_options)?;
         let answer = agreed.map(|_| json!({"shards": of, "bytes": plan.bytes()}));
         Ok(json!(answer).to_string())
     })
@@ -130,15 +116,12 @@ fn commit(
     max_rejects: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    work(py, None, Interrupted::Wait, move |progress| {
-        let threads = threads.unwrap_or_else(program::all_threads);
-        let mut options = CommitOptions::new(threads, progress.stop_flag());
+    work(py, None, threads, move |work| {
+        let mut options = CommitOptions::default();
         options.max_rejects = max_rejects;
         let patience = Duration::from_secs(patience.into());
-        let stopped = run::until_stopped(progress.stop_flag());
-        let lake = Location::parse(&lake)?.interrupted_by(&stopped);
-        let commit = Commit::open(&lake, patience)?;
-        let outcome = commit.finish(options, &|event| progress.show(event))?;
+        let commit = Commit::open(&work.context, &Location::parse(&lake)?, patience)?;
+        let outcome = commit.finish(options)?;
         text(outcome.manifest.to_json()?)
     })
 }
@@ -146,8 +129,8 @@ fn commit(
 /// The finished parts of an unfinished lake, as noted by its workers so far, as JSON.
 #[pyfunction]
 fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
-    work(py, None, Interrupted::Leave, move |_| {
-        let parts = progress(&Location::parse(&lake)?)?.parts;
+    work(py, None, None, move |work| {
+        let parts = progress(&Location::parse(&lake)?.within(&work.context))?.parts;
         let parts: Vec<_> = parts
             .iter()
             .map(|(table, facts)| {
@@ -165,8 +148,9 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
 /// Reads the manifest of a finished lake, as JSON.
 #[pyfunction]
 fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
-    work(py, None, Interrupted::Leave, move |_| {
-        text(read_manifest(&Location::parse(&lake)?)?.to_json()?)
+    work(py, None, None, move |work| {
+        let lake = Location::parse(&lake)?.within(&work.context);
+        text(read_manifest(&lake)?.to_json()?)
     })
 }
 
@@ -174,8 +158,8 @@ fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
 #[pyfunction]
 fn inspect_path(py: Python<'_>, path: OsString, trace: Option<&str>) -> PyResult<String> {
     let trace = trace.map(|name| schema::find_trace(py, name)).transpose()?;
-    work(py, None, Interrupted::Leave, move |_| {
-        let inventory = inspect::inspect_as(Location::parse(&path)?, trace)?;
+    work(py, None, None, move |work| {
+        let inventory = inspect::inspect_as(&work.context, Location::parse(&path)?, trace)?;
         serde_json::to_string(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     })
@@ -184,7 +168,7 @@ fn inspect_path(py: Python<'_>, path: OsString, trace: Option<&str>) -> PyResult
 /// The result of a verification: its totals as JSON, and one exception for each finding.
 type Found = (String, Vec<Py<PyAny>>);
 
-/// Verifies a lake. If it's interrupted, it doesn't wait for the file that is being read.
+/// Verifies a lake.
 #[pyfunction]
 fn verify_lake(
     py: Python<'_>,
@@ -193,11 +177,9 @@ fn verify_lake(
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Found> {
-    let threads = threads.unwrap_or_else(program::all_threads);
-    let verdict = work(py, watch.as_ref(), Interrupted::Leave, move |progress| {
-        let watch = |event| progress.show_or_end(event);
+    let verdict = work(py, watch.as_ref(), threads, move |work| {
         let source = source.as_deref().map(Location::parse).transpose()?;
-        verify::verify(&Location::parse(&lake)?, source.as_ref(), threads, &watch)
+        verify::verify(&work.context, &Location::parse(&lake)?, source.as_ref())
     })?;
     found(py, &verdict)
 }
@@ -211,13 +193,10 @@ fn release_lake(
     allow_rejects: bool,
     threads: Option<usize>,
 ) -> PyResult<Found> {
-    let threads = threads.unwrap_or_else(program::all_threads);
     let mut allow = Allow::default();
     (allow.rejects, allow.missing) = (allow_rejects, allow_missing);
-    let verdict = work(py, None, Interrupted::Wait, move |progress| {
-        release::release(&Location::parse(&lake)?, allow, threads, &|event| {
-            progress.show_or_end(event)
-        })
+    let verdict = work(py, None, threads, move |work| {
+        release::release(&work.context, &Location::parse(&lake)?, allow)
     })?;
     found(py, &verdict)
 }
@@ -248,17 +227,8 @@ fn generate(
     let trace = schema::find_trace(py, trace)?;
     let out = program::on_disk(&out).map_err(|error| error::raised(py, &error))?;
     let options = tracelake_generate::Options { parts, rows, seed };
-    work(py, watch.as_ref(), Interrupted::Wait, move |progress| {
-        let watch = |table: &str, part, rows| progress.generated(table, part, rows);
-        let made = tracelake_generate::generate(trace, &out, &options, &watch);
-        let made = made.map_err(|error| {
-            let kind = match error {
-                tracelake_generate::Error::Options(_) => ErrorKind::Usage,
-                tracelake_generate::Error::NotEmpty(_) => ErrorKind::Refused,
-                _ => ErrorKind::Failed,
-            };
-            Error::new(kind, error.to_string()).because(error)
-        })?;
+    work(py, watch.as_ref(), None, move |work| {
+        let made = tracelake_generate::generate(&work.context, trace, &out, &options)?;
         let tables = made.tables.iter().map(|table| {
             json!({"name": table.name, "parts": table.parts, "rows": table.rows, "bytes": table.bytes})
         });
@@ -270,7 +240,7 @@ fn generate(
 #[pyfunction]
 #[expect(clippy::panic, reason = "what the function is for")]
 fn panic(py: Python<'_>) -> PyResult<()> {
-    work(py, None, Interrupted::Wait, |_: &Progress| {
+    work(py, None, None, |_| -> Result<(), Error> {
         panic!("asked for")
     })
 }

@@ -12,7 +12,6 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tracelake::program;
 use tracelake_convert::reader::{PartReader, ReadOptions};
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::settings::Settings;
@@ -20,7 +19,7 @@ use tracelake_location::Location;
 
 use super::error::{exception, raised};
 use super::schema::{SCHEMA, find_trace};
-use super::work::{Interrupted, work};
+use super::work::work;
 
 /// The name that the Arrow PyCapsule interface gives to a capsule of a stream.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -65,9 +64,8 @@ pub(crate) fn read_part(
             Ok(())
         }));
     }
-    options.threads = threads.unwrap_or_else(program::all_threads);
-    let reader = work(py, None, Interrupted::Leave, move |_| {
-        tracelake_convert::reader::read_part(Location::parse(&path)?, options)
+    let reader = work(py, None, threads, move |work| {
+        tracelake_convert::reader::read_part(&work.context, Location::parse(&path)?, options)
     })?;
     Ok(Reader {
         schema: reader.schema(),

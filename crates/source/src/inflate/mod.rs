@@ -382,7 +382,8 @@ mod tests {
     fn decoded(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(stream).unwrap();
-        let mut input = Input::new(Raw::open(&file.path().into()).unwrap());
+        let mut input =
+            Input::new(Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap());
         let mut inflate = Inflate::new();
         let (mut text, mut buffer) = (Vec::new(), vec![0; piece]);
         loop {
@@ -530,7 +531,9 @@ mod tests {
             let stream = [&deflate(b"before", 9)[..], &reaches_back, &[0; 12][..rest]].concat();
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(&stream).unwrap();
-            let mut input = Input::new(Raw::open(&file.path().into()).unwrap());
+            let mut input = Input::new(
+                Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap(),
+            );
             let (mut inflate, mut text) = (Inflate::new(), [0; 16]);
             let mut read = || inflate.read(&mut input, &mut text);
             assert!(matches!((read(), read()), (Ok(6), Ok(0))));

@@ -7,9 +7,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,7 +22,7 @@ use tracelake_verify::release::{Allow, release};
 use tracelake_verify::verify;
 
 use super::lakes::copy;
-use super::{directory, options, trace};
+use super::{context, directory, options, trace};
 
 /// Tries one input on `plan.json`.
 pub fn plan_file(data: &[u8]) {
@@ -69,32 +67,30 @@ pub fn manifest(data: &[u8]) {
         let json = without_digest(&fs::read(&path).unwrap());
         let json = changed(json.to_string().as_bytes(), data);
         fs::write(path, sealed(&json)).unwrap();
-        drop(inspect(root));
-        drop(verify(&root.into(), None, 1, &|_| {}));
+        drop(inspect(&context(), root));
+        drop(verify(&context(), &root.into(), None));
         let mut allow = Allow::default();
         (allow.rejects, allow.missing) = (true, true);
-        drop(release(&root.into(), allow, 1, &|_| {}));
-        let stop = Arc::new(AtomicUsize::new(0));
+        drop(release(&context(), &root.into(), allow));
         drop(convert(
+            &context(),
             &planned(),
             &root.into(),
-            RunOptions::new(1, &stop),
-            &|_| {},
+            RunOptions::default(),
         ));
     });
 }
 
 /// Everything that reads an unfinished lake. Whatever it says is right.
 fn use_unfinished(root: &Path) {
-    drop(inspect(root));
-    let stop = Arc::new(AtomicUsize::new(0));
-    let mut run_options = RunOptions::new(1, &stop);
+    drop(inspect(&context(), root));
+    let mut run_options = RunOptions::default();
     run_options.shard = Some(Shard { index: 1, of: 2 });
-    drop(convert(&planned(), &root.into(), run_options, &|_| {}));
-    let mut options = CommitOptions::new(1, &stop);
+    drop(convert(&context(), &planned(), &root.into(), run_options));
+    let mut options = CommitOptions::default();
     options.verify_outputs = true;
-    if let Ok(commit) = Commit::open(&root.into(), Duration::ZERO) {
-        drop(commit.finish(options, &|_| {}));
+    if let Ok(commit) = Commit::open(&context(), &root.into(), Duration::ZERO) {
+        drop(commit.finish(options));
     }
 }
 
@@ -174,15 +170,14 @@ fn lakes() -> &'static TempDir {
             fs::write(source.join(format!("part-0000{number}-of-00002.csv")), &row).unwrap();
         }
         let plan = plan_of(&directory.path().join("source"));
-        let stop = Arc::new(AtomicUsize::new(0));
-        let mut run_options = RunOptions::new(1, &stop);
+        let mut run_options = RunOptions::default();
         for (name, shard) in [
             ("finished", None),
             ("shards", Some(Shard { index: 0, of: 2 })),
         ] {
             run_options.shard = shard;
             let out = directory.path().join(name);
-            convert(&plan, &(&out).into(), run_options, &|_| {}).unwrap();
+            convert(&context(), &plan, &(&out).into(), run_options).unwrap();
         }
         directory
     })
@@ -195,5 +190,5 @@ fn planned() -> Plan {
 fn plan_of(source: &Path) -> Plan {
     let mut request = Request::new(source);
     request.trace = Some(trace());
-    plan(&request).unwrap()
+    plan(&context(), &request).unwrap()
 }

@@ -6,8 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -18,7 +17,7 @@ use tracelake_lake::store::read_manifest;
 use tracelake_schema::Syntax;
 use tracelake_verify::verify;
 
-use super::{directory, options, trace};
+use super::{context, directory, options, trace};
 
 /// Rows of each table of the small lake.
 const ROWS: usize = 40;
@@ -49,12 +48,8 @@ pub fn run(data: &[u8]) {
     let source = lake().path().join("source");
     for source in [None, Some(source.as_path())] {
         // Whatever it finds is right; a file can also stay what it was.
-        drop(verify(
-            &root.into(),
-            source.map(Into::into).as_ref(),
-            1,
-            &|_| {},
-        ));
+        let source = source.map(Into::into);
+        drop(verify(&context(), &root.into(), source.as_ref()));
     }
 }
 
@@ -101,13 +96,12 @@ fn lake() -> &'static TempDir {
         let mut request = Request::new(source);
         request.trace = Some(trace);
         request.allow_missing = true;
-        let stop = Arc::new(AtomicUsize::new(0));
-        let run_options = RunOptions::new(1, &stop);
+        let run_options = RunOptions::default();
         convert(
-            &plan(&request).unwrap(),
+            &context(),
+            &plan(&context(), &request).unwrap(),
             &(&out).into(),
             run_options,
-            &|_| {},
         )
         .unwrap();
         directory

@@ -13,6 +13,7 @@ pub mod value;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tracelake_core::Context;
 use tracelake_schema::{TRACES, Trace};
 
 /// The name of a target, which is that of its seeds too, and the target.
@@ -58,6 +59,11 @@ pub fn directory() -> TempDir {
     builder()
         .tempdir()
         .expect("a directory for temporary files")
+}
+
+/// A context of one thread, so that an input does the same each time.
+pub(crate) fn context() -> Context {
+    Context::new().with_threads(1)
 }
 
 /// The first `N` bytes, which choose what is done, and the rest, which it is done to. Options that

@@ -15,7 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use tracelake_convert::part::{TableText, convert_part};
+use tracelake_convert::part::{ReadProgress, TableText, convert_part};
+use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::Encoding;
@@ -156,7 +157,7 @@ struct Reject {
 
 fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(&Context::new(), path)?;
     let mut text = TableText::new(&mut source, &order, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
@@ -183,7 +184,7 @@ fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result
                 });
                 Ok(())
             },
-            &mut |_| Ok(()),
+            &mut ReadProgress::new(&Context::new()),
         )?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(parquet)).unwrap();
         let schema = reader.schema().clone();

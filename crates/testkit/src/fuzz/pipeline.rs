@@ -8,10 +8,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
-use super::{directory, options, trace};
+use super::{context, directory, options, trace};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, cast::AsArray};
 use base64::Engine;
@@ -58,14 +56,10 @@ pub fn run(data: &[u8]) {
     if choices & 128 > 0 {
         request.settings.layout = Layout::Flat;
     }
-    let stop = Arc::new(AtomicUsize::new(0));
-    let run_options = |threads| {
-        let mut options = RunOptions::new(threads, &stop);
-        options.parts_at_once = 1;
-        options
-    };
-    let lenient = plan(&request).unwrap();
-    let outcome = convert(&lenient, &(&out).into(), run_options(1), &|_| {}).unwrap();
+    let mut run_options = RunOptions::default();
+    run_options.parts_at_once = 1;
+    let lenient = plan(&context(), &request).unwrap();
+    let outcome = convert(&context(), &lenient, &(&out).into(), run_options).unwrap();
     outcome.manifest.check_counts().unwrap();
     let part = &outcome.manifest.tables[0].parts[0];
 
@@ -80,16 +74,17 @@ pub fn run(data: &[u8]) {
         None => assert!(plain.bad.is_empty()),
     }
 
-    let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
+    let verdict = verify(&context(), &(&out).into(), Some(&source.into())).unwrap();
     let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert_eq!(verdict.values, part.rows_out * table.columns.len() as u64);
     assert_eq!((verdict.parts, verdict.not_converted), (1, 0));
 
     request.settings.on_bad_row = OnBadRow::Fail;
-    let strict = plan(&request).unwrap();
+    let strict = plan(&context(), &request).unwrap();
     let strictly = directory.path().join("strict");
-    match convert(&strict, &(&strictly).into(), run_options(2), &|_| {}) {
+    let two = context().with_threads(2);
+    match convert(&two, &strict, &(&strictly).into(), run_options) {
         Ok(strict) => {
             assert_eq!(part.rows_rejected, 0);
             // Digests included: the bytes do not depend on the threads either.

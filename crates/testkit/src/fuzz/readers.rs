@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
-use super::{directory, options, trace};
+use super::{context, directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
 use tracelake_convert::discover::schema_csv::SchemaCsv;
 use tracelake_convert::plan::{Request, plan};
@@ -195,10 +193,9 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     fs::write(&beside, "").unwrap();
     let mut request = Request::new(source.clone());
     request.trace = Some(trace());
-    let plan = plan(&request).unwrap();
-    let stop = Arc::new(AtomicUsize::new(0));
-    let run_options = RunOptions::new(1, &stop);
-    let before = convert(&plan, &(&out).into(), run_options, &|_| {})
+    let plan = plan(&context(), &request).unwrap();
+    let run_options = RunOptions::default();
+    let before = convert(&context(), &plan, &(&out).into(), run_options)
         .unwrap()
         .manifest;
     let home = out.join("_tracelake");
@@ -224,7 +221,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     if name != "manifest.json" {
         fs::remove_file(home.join("manifest.json")).unwrap();
     }
-    let outcome = convert(&plan, &(&out).into(), run_options, &|_| {});
+    let outcome = convert(&context(), &plan, &(&out).into(), run_options);
     assert_eq!(fs::read(&beside).unwrap(), b"");
     assert!(source.join(&part.source.path).is_file());
     let Ok(outcome) = outcome else {
@@ -232,7 +229,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     };
     assert_eq!(read_manifest(&(&out).into()).unwrap(), outcome.manifest);
     outcome.manifest.check_counts().unwrap();
-    let verdict = verify(&(&out).into(), Some(&source.into()), 1, &|_| {}).unwrap();
+    let verdict = verify(&context(), &(&out).into(), Some(&source.into())).unwrap();
     // A forger can change the digest of an output too, and then only verify notices.
     if outcome.converted > 0 {
         let wrong: Vec<_> = verdict.findings.iter().map(ToString::to_string).collect();

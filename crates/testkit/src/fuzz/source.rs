@@ -10,6 +10,7 @@ use super::{directory, options};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
 use sha2::{Digest, Sha256};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::seal::hex;
 use tracelake_source::{Chunk, Fingerprint, LINE_LIMIT, Source};
@@ -33,7 +34,7 @@ pub fn run(data: &[u8]) {
     let directory = directory();
     let path = directory.path().join(name);
     std::fs::write(&path, &bytes).unwrap();
-    let ours = Source::open(&path).and_then(ours);
+    let ours = Source::open(&Context::new(), &path).and_then(ours);
     let (mut text, whole) = match mode {
         1 => (bytes.clone(), true),
         _ => plain(&bytes),

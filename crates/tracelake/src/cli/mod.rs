@@ -4,13 +4,12 @@ pub(crate) mod keywords;
 mod values;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
 use tracelake_convert::run::{RunOptions, parts_within};
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::{OnBadRow, find_trace};
 use tracelake_core::settings::Settings;
@@ -186,8 +185,9 @@ pub(crate) struct CommitArgs {
 }
 
 impl CommitArgs {
-    pub(crate) fn threads(&self) -> usize {
-        self.threads.map_or_else(all_threads, usize::from)
+    /// The context, limited to the threads that are asked for.
+    pub(crate) fn within(&self, context: &Context) -> Context {
+        limited(context, self.threads)
     }
 }
 
@@ -358,10 +358,14 @@ fn known_traces() -> String {
 }
 
 impl ConvertArgs {
+    /// The context, limited to the threads that are asked for.
+    pub(crate) fn within(&self, context: &Context) -> Context {
+        limited(context, self.threads)
+    }
+
     /// How the run is carried out.
-    pub(crate) fn run_options<'a>(&self, stop: &'a Arc<AtomicUsize>) -> RunOptions<'a> {
-        let threads = self.threads.map_or_else(all_threads, usize::from);
-        let mut options = RunOptions::new(threads, stop);
+    pub(crate) fn run_options(&self) -> RunOptions {
+        let mut options = RunOptions::default();
         options.parts_at_once = self.memory.map_or(usize::MAX, |memory| {
             parts_within(memory).expect("a size that is enough for one part")
         });
@@ -428,9 +432,13 @@ impl ReleaseArgs {
     }
 }
 
-/// The number of processors that this process may use.
-pub(crate) fn all_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// A context limited to some threads; to as many as before without a number.
+fn limited(context: &Context, threads: Option<u16>) -> Context {
+    let context = context.clone();
+    match threads {
+        Some(threads) => context.with_threads(threads.into()),
+        None => context,
+    }
 }
 
 impl SchemaArgs {

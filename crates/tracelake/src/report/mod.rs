@@ -11,7 +11,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 use tracelake_convert::plan::{PartPlan, Plan, Shard, StreamPlan};
-use tracelake_convert::run::{FinishedParts, Room, RunOptions};
+use tracelake_convert::run::{FinishedParts, Room};
 use tracelake_core::error::{Error, escape};
 use tracelake_core::part_key::{listed, of_cell};
 use tracelake_core::words::{group_digits, numbers, several};
@@ -182,7 +182,7 @@ pub(crate) fn plan_text(
 }
 
 /// The cost of the work: disk, memory and time.
-pub(crate) fn room_text(room: &Room, run_options: &RunOptions<'_>) -> String {
+pub(crate) fn room_text(room: &Room, threads: usize) -> String {
     let Some(estimate) = room.estimate else {
         return "no estimate: a server doesn't say how large its files are\n".to_owned();
     };
@@ -198,7 +198,7 @@ pub(crate) fn room_text(room: &Room, run_options: &RunOptions<'_>) -> String {
         "estimate: {disk} on disk{free}, at most {} of memory, {} on {}\n",
         HumanBytes(room.memory),
         range((time(low), time(high))),
-        several(run_options.threads as u64, "thread")
+        several(threads as u64, "thread")
     )
 }
 

@@ -3,7 +3,7 @@
 //! The JSON lines are part of the interface; `docs/exit-codes.md` describes each.
 
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -17,6 +17,9 @@ use tracelake_core::words::{group_digits, several};
 use super::{say, shown};
 use crate::cli::ProgressArg;
 
+/// The time between two pictures of a bar.
+const REDRAW: Duration = Duration::from_millis(200);
+
 /// The time between two JSON lines about bytes read, at least.
 const BETWEEN: Duration = Duration::from_millis(500);
 
@@ -29,14 +32,13 @@ const PART_LINES_PER_SECOND: u64 = 4;
 pub(crate) struct Reporter {
     how: How,
     begun: Instant,
-    planned: PlannedWork,
+    planned: OnceLock<PlannedWork>,
     tally: Mutex<Tally>,
 }
 
 enum How {
-    /// A bar is asked for, and appears with the work.
-    Terminal,
-    Bar(ProgressBar),
+    /// A bar, which appears with the work.
+    Terminal(OnceLock<ProgressBar>),
     Plain,
     Json,
     /// Warnings, errors and the summary only.
@@ -147,7 +149,7 @@ impl Reporter {
     /// Prepares for work that isn't known yet.
     pub(crate) fn new(progress: ProgressArg) -> Self {
         let how = match progress {
-            ProgressArg::Auto if io::stderr().is_terminal() => How::Terminal,
+            ProgressArg::Auto if io::stderr().is_terminal() => How::Terminal(OnceLock::new()),
             ProgressArg::Auto => How::Quiet,
             ProgressArg::None => How::Silent,
             ProgressArg::Plain => How::Plain,
@@ -156,50 +158,66 @@ impl Reporter {
         Self {
             how,
             begun: Instant::now(),
-            planned: PlannedWork::default(),
+            planned: OnceLock::new(),
             tally: Mutex::default(),
         }
     }
 
+    /// Shows warnings and errors only.
+    pub(crate) fn silent() -> Self {
+        Self::new(ProgressArg::None)
+    }
+
     /// Begins the work.
-    pub(crate) fn start(&mut self, planned: PlannedWork) {
-        if let How::Terminal = self.how {
-            self.how = How::Bar(bar(&planned));
+    pub(crate) fn start(&self, planned: PlannedWork) {
+        let planned = self.planned.get_or_init(|| planned);
+        match &self.how {
+            How::Terminal(shown) => drop(shown.set(bar(planned))),
+            How::Json => self.json(&ProgressLine::Start {
+                command: planned.command,
+                parts: planned.parts,
+                bytes_total: planned.bytes,
+                shard: planned.shard.map(|shard| shard.index),
+                shards: planned.shard.map(|shard| shard.of),
+            }),
+            How::Plain | How::Quiet | How::Silent => {}
         }
-        self.planned = planned;
-        if let How::Json = self.how {
-            self.json(&ProgressLine::Start {
-                command: self.planned.command,
-                parts: self.planned.parts,
-                bytes_total: self.planned.bytes,
-                shard: self.planned.shard.map(|shard| shard.index),
-                shards: self.planned.shard.map(|shard| shard.of),
-            });
+    }
+
+    /// The planned work; none before it is known.
+    fn planned(&self) -> &PlannedWork {
+        const NONE: &PlannedWork = &PlannedWork {
+            command: "",
+            parts: None,
+            bytes: 0,
+            shard: None,
+        };
+        self.planned.get().unwrap_or(NONE)
+    }
+
+    /// The bar, once the work has begun.
+    fn bar(&self) -> Option<&ProgressBar> {
+        match &self.how {
+            How::Terminal(bar) => bar.get(),
+            _ => None,
         }
     }
 
     /// The shard that is converted.
     pub(crate) fn shard(&self) -> Option<Shard> {
-        self.planned.shard
+        self.planned().shard
     }
 
     /// Prepares for generating, whose bytes aren't known beforehand.
     pub(crate) fn generating() -> Self {
-        let mut reporter = Self::new(ProgressArg::Auto);
-        if let How::Terminal = reporter.how {
+        let reporter = Self::new(ProgressArg::Auto);
+        if let How::Terminal(shown) = &reporter.how {
             let bar = ProgressBar::new_spinner();
             bar.set_style(style("{spinner} {elapsed} {msg}"));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            reporter.how = How::Bar(bar);
+            bar.enable_steady_tick(REDRAW);
+            drop(shown.set(bar));
         }
         reporter
-    }
-
-    /// Shows how far generating is.
-    pub(crate) fn generated(&self, table: &str, part: u32, rows: u64) {
-        if let How::Bar(bar) = &self.how {
-            bar.set_message(format!("{table} {part}: {}", several(rows, "row")));
-        }
     }
 
     /// Shows one event; from any thread.
@@ -208,22 +226,25 @@ impl Reporter {
             return self.warn(text);
         }
         match &self.how {
-            How::Bar(bar) => self.advance(bar, &event),
+            How::Terminal(bar) => {
+                if let Some(bar) = bar.get() {
+                    self.advance(bar, &event);
+                }
+            }
             How::Plain => {
                 if let Some(text) = plain(&event) {
                     self.line(&text);
                 }
             }
             How::Json => self.report(&event),
-            How::Terminal | How::Quiet | How::Silent => {}
+            How::Quiet | How::Silent => {}
         }
     }
 
     fn warn(&self, text: &str) {
-        match &self.how {
-            How::Json => warning(text, true),
-            How::Bar(bar) => bar.suspend(|| warning(text, false)),
-            _ => warning(text, false),
+        match self.bar() {
+            Some(bar) => bar.suspend(|| warning(text, false)),
+            None => warning(text, self.is_json()),
         }
     }
 
@@ -239,7 +260,11 @@ impl Reporter {
     /// Ends the bar, or the JSON lines about progress.
     pub(crate) fn finish(&self) {
         match &self.how {
-            How::Bar(bar) => bar.finish_and_clear(),
+            How::Terminal(bar) => {
+                if let Some(bar) = bar.get() {
+                    bar.finish_and_clear();
+                }
+            }
             How::Json => {
                 let mut tally = self.tally();
                 if tally.unreported > 0 {
@@ -282,15 +307,18 @@ impl Reporter {
             Event::Finished { .. } | Event::Verified { .. } => (0, 1),
             _ => (0, 0),
         };
-        tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned.bytes);
+        tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned().bytes);
         tally.parts += parts;
     }
 
     fn advance(&self, bar: &ProgressBar, event: &Event) {
+        if let Event::Generated { table, part, rows } = event {
+            return bar.set_message(format!("{table} {part}: {}", several(*rows, "row")));
+        }
         let mut tally = self.tally();
         self.count(&mut tally, event);
         bar.set_position(tally.bytes);
-        bar.set_message(parts(tally.parts, self.planned.parts));
+        bar.set_message(parts(tally.parts, self.planned().parts));
         if let Event::Kept { .. } = event {
             // Kept parts say nothing about the speed of the rest.
             bar.reset_eta();
@@ -364,16 +392,16 @@ impl Reporter {
         Far {
             seconds: self.elapsed().as_secs_f64(),
             parts_done: tally.parts,
-            parts: self.planned.parts,
+            parts: self.planned().parts,
             bytes_done: tally.bytes,
-            bytes_total: self.planned.bytes,
+            bytes_total: self.planned().bytes,
         }
     }
 
     fn line(&self, text: &str) {
-        match &self.how {
-            How::Bar(bar) => bar.suspend(|| say(text)),
-            _ => say(text),
+        match self.bar() {
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 }
@@ -419,7 +447,7 @@ fn bar(planned: &PlannedWork) -> ProgressBar {
     );
     bar.set_style(style(&template).progress_chars("=> "));
     bar.set_message(parts(0, planned.parts));
-    bar.enable_steady_tick(Duration::from_millis(200));
+    bar.enable_steady_tick(REDRAW);
     bar
 }
 
@@ -475,7 +503,7 @@ mod tests {
 
     #[test]
     fn no_more_is_done_than_there_is() {
-        let mut reporter = Reporter::new(ProgressArg::None);
+        let reporter = Reporter::new(ProgressArg::None);
         reporter.start(PlannedWork {
             bytes: 10,
             ..PlannedWork::default()
