@@ -150,7 +150,7 @@ impl Location {
     pub fn within(&self, context: &Context) -> Self {
         let mut location = self.clone();
         if let Self::Url(url) = &mut location {
-            url.context.0 = Some(context.clone());
+            url.context.0 = Some(Box::new(context.clone()));
         }
         location
     }

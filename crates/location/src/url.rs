@@ -53,7 +53,7 @@ pub struct Url {
 
 /// The context in which the server of a URL is waited for. It's no part of what the URL names, so any two are equal.
 #[derive(Clone, Default)]
-pub(super) struct UrlContext(pub(super) Option<Context>);
+pub(super) struct UrlContext(pub(super) Option<Box<Context>>);
 
 impl PartialEq for UrlContext {
     fn eq(&self, _: &Self) -> bool {

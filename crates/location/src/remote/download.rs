@@ -95,7 +95,7 @@ impl Download {
         into: &mut [u8],
         context: Option<&Context>,
     ) -> Result<usize> {
-        let context = context.or(self.url.context.0.as_ref());
+        let context = context.or(self.url.context.0.as_deref());
         loop {
             self.state = match &mut self.state {
                 State::New => State::Opening(Opened::begin(&self.url, 0)?),
@@ -116,7 +116,7 @@ impl Download {
         let State::Opened(opened) = &self.state else {
             return Ok(());
         };
-        let context = context.or(self.url.context.0.as_ref());
+        let context = context.or(self.url.context.0.as_deref());
         let transfer = Arc::clone(&opened.transfer);
         let work = async move { transfer.confirm().await };
         Pending::start(&opened.network, work).wait(context)

@@ -146,7 +146,7 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T>> + Send + 'static,
 {
-    let context = url.context.0.as_ref();
+    let context = url.context.0.as_deref();
     ask(context, |network| work(network, url.clone()))
 }
 
@@ -160,7 +160,7 @@ where
     W: Future<Output = Result<T>> + Send + 'static,
 {
     let context = urls.first().and_then(|url| url.context.0.clone());
-    ask(context.as_ref(), |network| async move {
+    ask(context.as_deref(), |network| async move {
         let answers = futures_util::stream::iter(urls);
         let answers = answers.map(|url| work(Arc::clone(&network), url));
         let answers: Vec<Result<T>> = answers.buffered(AT_A_TIME).collect().await;

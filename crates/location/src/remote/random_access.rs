@@ -32,7 +32,7 @@ impl RemoteFile {
             Transfer::find(object).await
         });
         Ok(Self {
-            transfer: Arc::new(found.wait(url.context.0.as_ref())?),
+            transfer: Arc::new(found.wait(url.context.0.as_deref())?),
             context: url.context.clone(),
             network,
             last: Mutex::default(),
@@ -47,7 +47,7 @@ impl RemoteFile {
             let object = stores.stores.open(&at).await?;
             Transfer::end(object, size, AROUND).await
         });
-        let (transfer, end) = found.wait(url.context.0.as_ref())?;
+        let (transfer, end) = found.wait(url.context.0.as_deref())?;
         let start = transfer.size() - end.len() as u64;
         Ok(Self {
             transfer: Arc::new(transfer),
@@ -79,7 +79,7 @@ impl RemoteFile {
             let transfer = Arc::clone(&self.transfer);
             let at = range.start;
             let block = Pending::start(&self.network, async move { transfer.block(range).await });
-            *last = (at, block.wait(self.context.0.as_ref())?.into());
+            *last = (at, block.wait(self.context.0.as_deref())?.into());
         }
         let from = usize::try_from(start - last.0).expect("within a block");
         let length = usize::try_from(length).expect("within a block");

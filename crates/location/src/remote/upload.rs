@@ -89,7 +89,7 @@ impl Upload {
 
     fn wait_for_one(&mut self) -> Result<()> {
         if let Some(sending) = self.sending.front() {
-            sending.wait(self.context.0.as_ref())?;
+            sending.wait(self.context.0.as_deref())?;
         }
         self.sending.pop_front();
         Ok(())
@@ -128,7 +128,7 @@ impl Upload {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        ask(self.context.0.as_ref(), |_| work)
+        ask(self.context.0.as_deref(), |_| work)
     }
 }
 
