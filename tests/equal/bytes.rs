@@ -70,7 +70,7 @@ fn any_number_of_threads_with_uneven_parts() {
 /// threads that have nothing else to do take columns of it, and read ahead.
 #[test]
 fn any_number_of_threads_with_row_groups_and_rejects() {
-    // More than the 1,048,576 rows of a row group, and more users and times than a dictionary holds.
+    // More than the 524,288 rows of a row group, and more users and times than a dictionary holds.
     let rows = 1_300_000_u64;
     let (mut text, mut bad) = (String::new(), 0);
     let mut dice = Dice::new(7);
@@ -363,7 +363,7 @@ fn row_groups_have_limits() {
     convert(
         &scratch.src(),
         &scratch.out(),
-        &["--row-group-rows", "1048576"],
+        &["--row-group-rows", "524288"],
     )
     .well();
     assert_same_tree(&tree(&scratch.out()), &usual, "the default");

@@ -33,8 +33,8 @@ type Result<T> = std::result::Result<T, String>;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// The most rows of a row group.
-const ROW_GROUP_ROWS: i64 = 1 << 20;
+/// The most rows of a row group, unless more are asked for.
+const ROW_GROUP_ROWS: i64 = 1 << 19;
 
 /// The most bytes of a row group, without compression.
 const ROW_GROUP_BYTES: i64 = 128 << 20;

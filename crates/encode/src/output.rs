@@ -61,10 +61,10 @@ impl Encoding {
         })
     }
 
-    /// The most rows in a row group, if fewer than usual were asked for.
+    /// The most rows in a row group, if it isn't the default.
     #[must_use]
     pub fn row_group_rows(self) -> Option<u64> {
-        (self.row_group_rows < ROW_GROUP_ROWS).then_some(self.row_group_rows as u64)
+        (self.row_group_rows != ROW_GROUP_ROWS).then_some(self.row_group_rows as u64)
     }
 
     /// The format.
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn only_smaller_row_groups_are_noted() {
+    fn only_other_row_groups_than_usual_are_noted() {
         let rows_of = |rows: Option<u64>| {
             let mut settings = Settings::default();
             settings.row_group_rows = rows;
@@ -358,7 +358,9 @@ mod tests {
         };
         assert_eq!(rows_of(None).unwrap(), None);
         assert_eq!(rows_of(Some(ROW_GROUP_ROWS as u64)).unwrap(), None);
-        assert_eq!(rows_of(Some(1 << 16)).unwrap(), Some(1 << 16));
+        for rows in [1 << 16, 1 << 20] {
+            assert_eq!(rows_of(Some(rows)).unwrap(), Some(rows));
+        }
         assert!(rows_of(Some(1)).is_err());
     }
 }

@@ -22,7 +22,7 @@ use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 
 use crate::column::{
-    EncodedChunk, ID_PAGE_ROWS, PAGE_ROWS, compression, is_id, lower_bound, upper_bound,
+    CHOOSING_PAGE_ROWS, EncodedChunk, ID_PAGE_ROWS, compression, is_id, lower_bound, upper_bound,
 };
 use crate::parquet_footer::amend;
 
@@ -244,7 +244,7 @@ fn properties(table: &'static Table, schema: &SchemaDescriptor, codec: Codec) ->
         .set_key_value_metadata(Some(vec![spark]))
         .set_sorting_columns(sorting)
         .set_compression(compression(codec))
-        .set_data_page_row_count_limit(PAGE_ROWS);
+        .set_data_page_row_count_limit(CHOOSING_PAGE_ROWS);
     for column in table.columns.iter().filter(|column| is_id(column)) {
         let path = ColumnPath::from(column.name);
         builder = builder.set_column_data_page_row_count_limit(path, ID_PAGE_ROWS);

@@ -15,6 +15,10 @@ use crate::split::Records;
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
+/// A row group ends after the chunk of text that brings its times to this many bytes: 131,072 rows that all have
+/// different ones. Such tables are of events, whose other columns take few bytes, and readers skip whole row groups.
+pub const ROW_GROUP_TIME_BYTES: usize = 1 << 20;
+
 /// The most bytes that a chunk of text adds to them. A chunk can be one line of 1 MiB. An empty field, one byte
 /// with its comma, takes eight in an Arrow array; a digit, two bytes, takes twelve with its index.
 pub(crate) const CHUNK_BYTES: usize = 8 << 20;
@@ -81,8 +85,11 @@ impl RowGroupBuilder {
     /// Whether a row group should end before `records` more rows are pushed.
     pub(crate) fn is_full(&self, records: usize) -> bool {
         let bytes: usize = self.columns.iter().map(|column| column.bytes()).sum();
+        let time_bytes = self.time.map_or(0, |time| self.columns[time].bytes());
         self.rows > 0
-            && (self.rows + records > self.most_rows || bytes + CHUNK_BYTES > ROW_GROUP_BYTES)
+            && (self.rows + records > self.most_rows
+                || bytes + CHUNK_BYTES > ROW_GROUP_BYTES
+                || time_bytes >= ROW_GROUP_TIME_BYTES)
     }
 
     /// Takes the well-formed records of a chunk and returns the rejects among all of its records,

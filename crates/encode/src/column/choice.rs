@@ -32,6 +32,19 @@ pub const TELLING_BYTES: usize = 4 << 10;
 /// Shorter ones have parts in common, which a codec finds.
 pub const LONG_TEXT: usize = 32;
 
+/// PLAIN isn't tried for ids that repeat more often than this on average: it would save little, and readers group and
+/// filter faster by the indices of a dictionary.
+pub const TRY_PLAIN_IDS_BELOW_REPEATS: usize = 3;
+
+/// PLAIN is tried for a page whose values repeat fewer times than this on average.
+pub(super) fn try_plain_below_repeats<K: PhysicalKind>(is_id: bool) -> usize {
+    if is_id {
+        TRY_PLAIN_IDS_BELOW_REPEATS
+    } else {
+        K::TRY_PLAIN_BELOW_REPEATS
+    }
+}
+
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkEncoding {
@@ -206,7 +219,7 @@ pub(super) fn smallest<K: PhysicalKind>(
             codec,
         )?),
     };
-    if (values - known) * K::TRY_PLAIN_BELOW_REPEATS < indices.len() {
+    if (values - known) * try_plain_below_repeats::<K>(is_id) < indices.len() {
         return Ok(best);
     }
     let mut plain = Vec::new();

@@ -15,7 +15,7 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::PageBuffer;
-use super::{Origin, Result, Spelled, is_id, page_rows};
+use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ROWS, Result, Spelled, is_id};
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
@@ -143,6 +143,18 @@ impl<K: PhysicalKind> Encoder<K> {
             && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
     }
 
+    /// The rows of the page so far when it is full. A page of booleans ends earlier, unless many are NULL:
+    /// [`PLAIN_PAGE_BYTES`] is 32 KiB of bits.
+    fn page_rows(&self) -> usize {
+        if is_id(self.column) || self.column.kind == Kind::Boolean {
+            ID_PAGE_ROWS
+        } else if self.encoding == ChunkEncoding::Undecided {
+            CHOOSING_PAGE_ROWS
+        } else {
+            PAGE_ROWS
+        }
+    }
+
     /// Ends what is full after a chunk of text.
     pub(super) fn end_what_is_full(&mut self) -> Result<()> {
         if self.is_unrepeated() {
@@ -151,8 +163,8 @@ impl<K: PhysicalKind> Encoder<K> {
             self.start_plain();
         }
         let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
-        let is_page_full = self.page.rows() >= page_rows(self.column)
-            || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
+        let is_page_full =
+            self.page.rows() >= self.page_rows() || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
         // NULLs alone take no room, and say nothing about how to encode what follows them.
         if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
             self.end_page()?;
@@ -240,7 +252,7 @@ impl<K: PhysicalKind> Encoder<K> {
     /// now on, as for the times after those of the rows that open a file.
     fn is_mostly_new(&self) -> bool {
         let new = self.dictionary.len() - self.indexed_values;
-        new * K::TRY_PLAIN_BELOW_REPEATS >= self.page.values()
+        new * choice::try_plain_below_repeats::<K>(is_id(self.column)) >= self.page.values()
     }
 
     /// The page in the smallest encoding.

@@ -30,7 +30,7 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// Whether its values may go into a dictionary.
     const HAS_DICTIONARY: bool = true;
 
-    /// PLAIN is tried for a column chunk whose values repeat fewer times than this on average.
+    /// PLAIN is tried for a column chunk whose values repeat fewer times than this on average, unless they are ids.
     /// Above it, the dictionary was the smaller one on every column of the traces.
     const TRY_PLAIN_BELOW_REPEATS: usize = 8;
 

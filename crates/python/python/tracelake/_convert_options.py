@@ -35,7 +35,7 @@ class ConvertOptions(TypedDict, total=False):
     part_rows: int | None
     """Rows per part, for tables that are published in one file [default: 16777216]"""
     row_group_rows: int | None
-    """The most rows in a row group of a Parquet file, from 65536 [default: 1048576]"""
+    """The most rows in a row group of a Parquet file, from 65536 [default: 524288]"""
     accept: str | None
     """Read files that aren't as published: header skips a first line with the names of the columns, integral-floats reads 5.0 as the integer 5; for example header,integral-floats"""
     sample: str | None

@@ -7,10 +7,10 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use tracelake_core::options::Codec;
 use tracelake_core::settings::ROW_GROUP_ROWS;
 
-use super::super::PAGE_ROWS;
 use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
+use super::super::{CHOOSING_PAGE_ROWS, PAGE_ROWS};
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups, encode};
-use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES};
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_TIME_BYTES};
 
 /// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others
 /// are empty, but for the mandatory time.
@@ -109,7 +109,10 @@ fn a_measured_integer_that_never_repeats_has_no_dictionary() {
     }
     // One repetition in the first rows, and the whole first page is looked at.
     let time = |row: usize| (row.max(1) * 1000).to_string();
-    let footer = check(&chunks_of(TIME, 3 * PAGE_ROWS, time), Codec::DEFAULT);
+    let footer = check(
+        &chunks_of(TIME, 3 * CHOOSING_PAGE_ROWS, time),
+        Codec::DEFAULT,
+    );
     assert!(!has_dictionary(&footer, TIME));
 }
 
@@ -119,6 +122,12 @@ fn the_smaller_encoding_is_taken() {
     let twice = |row: usize| (scattered(row / 2) % 1_000_000).to_string();
     let footer = check(&chunks_of(ID, 4000, twice), Codec::DEFAULT);
     assert!(!has_dictionary(&footer, ID));
+    // Four times: PLAIN is smaller here, too, but ids keep the dictionary.
+    let four_times = |row: usize| (scattered(row / 4) % 1_000_000).to_string();
+    for (column, expected) in [(ID, true), (CODE, false)] {
+        let footer = check(&chunks_of(column, 4000, four_times), Codec::DEFAULT);
+        assert_eq!(has_dictionary(&footer, column), expected, "{column}");
+    }
     // A few values over and over, in no order.
     let few = |row: usize| (scattered(row) % 100).to_string();
     let footer = check(&chunks_of(ID, 4000, few), Codec::DEFAULT);
@@ -131,8 +140,11 @@ fn the_smaller_encoding_is_taken() {
 
 #[test]
 fn a_first_page_of_one_value_decides_nothing() {
-    let later = |row: usize| (row.saturating_sub(2 * PAGE_ROWS) * 1000).to_string();
-    let footer = check(&chunks_of(TIME, 4 * PAGE_ROWS, later), Codec::DEFAULT);
+    let later = |row: usize| (row.saturating_sub(2 * CHOOSING_PAGE_ROWS) * 1000).to_string();
+    let footer = check(
+        &chunks_of(TIME, 4 * CHOOSING_PAGE_ROWS, later),
+        Codec::DEFAULT,
+    );
     let time = chunk(&footer, TIME);
     let encodings: Vec<Encoding> = time.encodings().collect();
     assert!(encodings.contains(&Encoding::RLE_DICTIONARY) && encodings.contains(&Encoding::PLAIN));
@@ -175,15 +187,28 @@ fn a_page_ends_after_the_chunk_that_fills_it() {
     let few = |row: usize| (scattered(row) % 100).to_string();
     for (column, expected) in [(CODE, 2), (ID, 1)] {
         // The last row of the page is in the middle of a chunk of 1,000.
-        let footer = check(&chunks_of(column, PAGE_ROWS + 2000, few), Codec::DEFAULT);
+        let footer = check(
+            &chunks_of(column, CHOOSING_PAGE_ROWS + 2000, few),
+            Codec::DEFAULT,
+        );
         assert_eq!(pages(&footer, column), expected);
         let index = footer.page_index().unwrap();
         let last = index.offset_index(0, column).unwrap().page_locations();
         let first_row = last.last().unwrap().first_row_index;
         assert_eq!(first_row, if expected == 2 { 66_000 } else { 0 });
     }
+    // The pages after the one that chose the encoding are smaller.
+    let footer = check(&chunks_of(CODE, 66_000 + 2 * 33_000, few), Codec::DEFAULT);
+    let index = footer.page_index().unwrap();
+    let pages_of_code = index.offset_index(0, CODE).unwrap().page_locations();
+    let first_rows: Vec<i64> = pages_of_code
+        .iter()
+        .map(|page| page.first_row_index)
+        .collect();
+    assert_eq!(first_rows, [0, 66_000, 99_000]);
+    assert_eq!(PAGE_ROWS.next_multiple_of(1000), 33_000);
     // One row short, and no row more.
-    for (rows, expected) in [(PAGE_ROWS - 1, 1), (PAGE_ROWS, 1)] {
+    for (rows, expected) in [(CHOOSING_PAGE_ROWS - 1, 1), (CHOOSING_PAGE_ROWS, 1)] {
         let footer = check(&chunks_of(MEASURE, rows, few), Codec::DEFAULT);
         assert_eq!(pages(&footer, MEASURE), expected);
     }
@@ -203,41 +228,50 @@ fn a_page_ends_after_the_chunk_that_fills_it() {
 #[test]
 fn decimals_are_found_in_later_pages_and_row_groups() {
     let decimal = |row: usize| format!("0.{:04}", scattered(row) % 10_000);
-    let chunks = chunks_of(MEASURE, 3 * PAGE_ROWS, decimal);
+    let chunks = chunks_of(MEASURE, 3 * CHOOSING_PAGE_ROWS, decimal);
     let footer = check_row_groups(&chunks, Codec::DEFAULT, |number| number == 100);
     assert_eq!(footer.num_row_groups(), 2);
-    assert!(has_dictionary(&footer, MEASURE) && pages(&footer, MEASURE) == 2);
+    assert!(has_dictionary(&footer, MEASURE) && pages(&footer, MEASURE) == 3);
 }
 
 #[test]
 fn floats_that_all_differ_have_bounds_that_hold() {
     let float = |row: usize| format!("{}.5", scattered(row) % 1_000_000 * 1_000_000 + row);
-    let footer = check(&chunks_of(MEASURE, 2 * PAGE_ROWS, float), Codec::DEFAULT);
+    let footer = check(
+        &chunks_of(MEASURE, 2 * CHOOSING_PAGE_ROWS, float),
+        Codec::DEFAULT,
+    );
     assert!(pages(&footer, MEASURE) > 1);
 }
 
 #[test]
 fn values_may_begin_after_pages_of_null() {
     for column in [ID, CODE, MEASURE, FLAG, TEXT] {
-        let late = |row: usize| match row.checked_sub(2 * PAGE_ROWS) {
+        let late = |row: usize| match row.checked_sub(2 * CHOOSING_PAGE_ROWS) {
             Some(row) => (row % 2).to_string(),
             None => String::new(),
         };
-        let footer = check(&chunks_of(column, 3 * PAGE_ROWS, late), Codec::DEFAULT);
+        let footer = check(
+            &chunks_of(column, 3 * CHOOSING_PAGE_ROWS, late),
+            Codec::DEFAULT,
+        );
         let nulls = chunk(&footer, column)
             .statistics()
             .unwrap()
             .null_count_opt();
-        assert_eq!(nulls, Some(2 * PAGE_ROWS as u64));
+        assert_eq!(nulls, Some(2 * CHOOSING_PAGE_ROWS as u64));
     }
 }
 
 #[test]
 fn a_page_of_new_values_chooses_again() {
     // The first page, and the rest of its last chunk.
-    let repeats = PAGE_ROWS.next_multiple_of(1000);
+    let repeats = CHOOSING_PAGE_ROWS.next_multiple_of(1000);
     let code = |row: usize| if row < repeats { row % 100 } else { row }.to_string();
-    let footer = check(&chunks_of(CODE, 3 * PAGE_ROWS, code), Codec::DEFAULT);
+    let footer = check(
+        &chunks_of(CODE, 3 * CHOOSING_PAGE_ROWS, code),
+        Codec::DEFAULT,
+    );
     let codes = chunk(&footer, CODE);
     let encodings: Vec<Encoding> = codes.encodings().collect();
     assert!(encodings.contains(&Encoding::RLE_DICTIONARY) && encodings.contains(&Encoding::PLAIN));
@@ -290,6 +324,21 @@ fn a_row_group_ends_before_it_is_too_large() {
                 .dictionary_page_offset()
                 .is_some()
     );
+}
+
+#[test]
+fn a_row_group_ends_when_its_times_take_too_many_bytes() {
+    let groups_of = |time: &dyn Fn(usize) -> usize| {
+        let chunks = chunks_of(TIME, 300_000, |row| time(row).to_string());
+        let footer = check(&chunks, Codec::DEFAULT);
+        let groups = footer.row_groups().iter();
+        groups.map(|group| group.num_rows()).collect::<Vec<_>>()
+    };
+    let full = ROW_GROUP_TIME_BYTES.div_ceil(8).next_multiple_of(1000);
+    assert_eq!(full, 132_000);
+    assert_eq!(groups_of(&|row| row), [132_000, 132_000, 36_000]);
+    // Times that come again and again take few bytes.
+    assert_eq!(groups_of(&|row| row / 1000), [300_000]);
 }
 
 /// Texts so long that bytes end a row group, long before its rows do.
