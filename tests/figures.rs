@@ -94,6 +94,32 @@ fn figures_are_those_of_the_constants() {
         ),
         (LIMITS, format!("about {} rows", digits(limits::PAGE_ROWS))),
         (
+            DESIGN,
+            format!("pages of {} rows", digits(limits::PAGE_ROWS)),
+        ),
+        (
+            LIMITS,
+            format!(
+                "chooses the encoding {}",
+                digits(limits::CHOOSING_PAGE_ROWS)
+            ),
+        ),
+        (
+            LIMITS,
+            format!(
+                "once its times have {} MiB, which is {} rows",
+                mib(limits::ROW_GROUP_TIME_BYTES),
+                digits(limits::ROW_GROUP_TIME_BYTES / 8)
+            ),
+        ),
+        (
+            LIMITS,
+            format!(
+                "more than {} times on average keep the dictionary",
+                limits::TRY_PLAIN_IDS_BELOW_REPEATS
+            ),
+        ),
+        (
             LIMITS,
             format!(
                 "where values are PLAIN, {} KiB",
