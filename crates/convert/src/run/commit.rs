@@ -10,13 +10,13 @@ use tracelake_core::origin::Origin;
 use tracelake_core::words::for_shell;
 use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
 use tracelake_lake::plan_file::{Assignment, PlanFile};
-use tracelake_lake::store::{Lake, LakeProgress, Unnamed, read_manifest};
+use tracelake_lake::store::{Hints, Lake, LakeProgress, Unnamed, read_manifest};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
-use super::bucket::{committed, two_lakes};
-use super::recheck::{Hints, Outputs, no_file_twice};
+use super::by_plan::{committed, two_lakes};
+use super::recheck::{Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::remaining::{has_all, incomplete, remaining_with};
 use super::{Outcome, Parts, Run, check_rejects, last_of_each, resumable, threads};
@@ -91,7 +91,7 @@ impl Commit {
     /// converted the shards; [`ErrorKind::Misfit`] if too many rows are rejected; when the disk fails.
     pub fn finish(self, options: CommitOptions) -> Result<Outcome> {
         let finished = self.finish_unless_raced(options).map_err(resumable);
-        let (Err(error), Location::Url(root)) = (&finished, self.lake.root()) else {
+        let Err(error) = &finished else {
             return finished;
         };
         // Another process on this plan may have been faster.
@@ -99,7 +99,7 @@ impl Commit {
         let trace = trace.and_then(Origin::find_trace);
         let raced = match (trace, &self.progress.plan) {
             (Some(trace), Some(plan)) if error.kind() == ErrorKind::Refused => {
-                committed(root, trace, plan)?
+                committed(&self.lake, trace, plan)?
             }
             _ => None,
         };
@@ -220,7 +220,7 @@ impl Commit {
             true => Hints::Ignored,
             false => Hints::Listed,
         };
-        let outputs = Outputs::new(&self.context, root, format, &self.progress, hints)?;
+        let outputs = Outputs::new(&self.context, &self.lake, format, &self.progress, hints)?;
         let assignment = plan.assignment();
         let checked = last_of_each(trace, &self.progress).into_par_iter();
         let checked = checked.map(|(key, facts)| {

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
 use tracelake_lake::manifest::PartFacts;
-use tracelake_lake::store::LakeProgress;
+use tracelake_lake::store::{Hints, LakeProgress};
 use tracelake_source as source;
 use tracelake_source::Fingerprint;
 
-use super::recheck::{Hints, Outputs, no_file_twice};
+use super::recheck::{Outputs, no_file_twice};
 use super::{Parts, Run, TablePart};
 use crate::plan::{PartPlan, StreamPlan};
 
@@ -55,7 +55,7 @@ impl Run<'_> {
             Some(_) => Hints::AskedFor,
             None => Hints::Listed,
         };
-        let outputs = Outputs::new(&self.context, self.lake.root(), format, progress, hints)?;
+        let outputs = Outputs::new(&self.context, self.lake, format, progress, hints)?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.context.check()?;
             let mut whole = outputs.are_whole(&facts)?;

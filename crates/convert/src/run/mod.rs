@@ -4,7 +4,7 @@
 //! everything, has the lake alone and commits at the end; a shard is given its share, works beside
 //! others, and leaves the commit to [`Commit`].
 
-mod bucket;
+mod by_plan;
 mod commit;
 mod derived;
 mod files;
@@ -22,7 +22,7 @@ mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -30,14 +30,14 @@ use tracelake_core::part_key::PartKey;
 use tracelake_core::words::several;
 use tracelake_lake::manifest::{self, Manifest, PartFacts};
 use tracelake_lake::plan_file::{Assignment, PlanFile};
-use tracelake_lake::store::{Journal, Lake, LakeProgress};
+use tracelake_lake::store::{Agreement, Journal, Lake, LakeProgress};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_source as source;
 use tracelake_source::{Fingerprint, Source};
 
 use crate::plan::{Plan, Shard, TableIndex};
-use bucket::Joined;
+use by_plan::Joined;
 use remaining::Cuts;
 use schedule::Work;
 
@@ -96,28 +96,27 @@ fn convert_within(
 ) -> Result<Outcome> {
     let pool = threads(context.threads())?;
     let shards = run_options.shard.map_or(1, |shard| shard.of);
-    let agreed = plan.to_file(shards, run_options.max_rejects);
-    if let Location::Url(root) = out {
-        let lake = Lake::open(out)?;
-        let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
-        return pool.install(|| run.convert_in_bucket(root, &agreed));
-    }
-    let Some(shard) = run_options.shard else {
-        let lake = Lake::open(out)?;
-        report_leftovers(context, &lake);
-        let run = Run::new(context, plan, &lake, run_options, None);
-        return match pool.install(|| run.convert()) {
-            Ok(outcome) => Ok(outcome),
-            Err(error) => {
-                lake.abandon();
-                Err(error)
-            }
-        };
+    // A run that has the lake alone needs none, and that of many parts is large.
+    let agreed = LazyLock::new(|| plan.to_file(shards, run_options.max_rejects));
+    let lake = match run_options.shard {
+        Some(_) => share::join(context, plan, &agreed, out, run_options)?,
+        None => {
+            let lake = Lake::open(out)?;
+            report_leftovers(context, &lake);
+            lake
+        }
     };
-    let lake = share::join(context, plan, &agreed, out, run_options)?;
-    let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
-    let outcome = pool.install(|| run.convert_shard(&agreed, shard));
-    lake.leave();
+    let assignment = run_options.shard.map(|_| agreed.assignment());
+    let run = Run::new(context, plan, &lake, run_options, assignment);
+    let outcome = pool.install(|| match (lake.agreement(), run_options.shard) {
+        (Agreement::Plan, _) => run.convert_by_plan(&agreed),
+        (Agreement::Lock, Some(shard)) => run.convert_shard(&agreed, shard),
+        (Agreement::Lock, None) => run.convert(),
+    });
+    match outcome {
+        Ok(_) => lake.leave(),
+        Err(_) => lake.abandon(),
+    }
     outcome
 }
 
@@ -146,18 +145,17 @@ fn prepare_within(
 ) -> Result<Option<PlanFile>> {
     let shards = run_options.shard.map_or(1, |shard| shard.of);
     let agreed = plan.to_file(shards, run_options.max_rejects);
-    if let Location::Url(root) = out {
-        let lake = Lake::open(out)?;
-        let run = Run::new(context, plan, &lake, run_options, Some(&agreed));
-        return Ok(match run.join_bucket(root, &agreed)? {
-            Joined::Working(_) => Some(agreed),
-            Joined::Finished(_) => None,
-        });
-    }
     let lake = share::join(context, plan, &agreed, out, run_options)?;
-    let complete = lake.progress()?.complete;
+    let is_finished = match lake.agreement() {
+        Agreement::Lock => lake.progress()?.complete,
+        Agreement::Plan => {
+            let assignment = Some(agreed.assignment());
+            let run = Run::new(context, plan, &lake, run_options, assignment);
+            matches!(run.join_plan(&agreed)?, Joined::Finished(_))
+        }
+    };
     lake.leave();
-    Ok((!complete).then_some(agreed))
+    Ok((!is_finished).then_some(agreed))
 }
 
 /// A pool of this many threads.
@@ -214,14 +212,14 @@ impl<'a> Run<'a> {
         plan: &'a Plan,
         lake: &'a Lake,
         run_options: RunOptions,
-        agreed: Option<&'a PlanFile>,
+        assignment: Option<Assignment<'a>>,
     ) -> Self {
         Self {
             context: context.for_parts(),
             plan,
             lake,
             run_options,
-            assignment: agreed.map(PlanFile::assignment),
+            assignment,
             rejected: AtomicU64::new(0),
             manifest_bytes: AtomicU64::new(0),
             doubted: Mutex::default(),

@@ -7,7 +7,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_lake::manifest::{FileFacts, PartFacts, is_relative};
-use tracelake_lake::store::{LakeProgress, inside};
+use tracelake_lake::store::{Hints, Lake, LakeProgress, inside};
 use tracelake_location::{Location, LocationKind};
 use tracelake_schema::Table;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
@@ -28,17 +28,6 @@ pub(super) struct Outputs<'a> {
     untouched: BTreeMap<String, u64>,
 }
 
-/// The current tags to compare with those that were noted when outputs were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hints {
-    /// Nothing: every output is read.
-    Ignored,
-    /// A listing of the lake.
-    Listed,
-    /// The outputs themselves, one by one: for a shard, which has few of them.
-    AskedFor,
-}
-
 impl<'a> Outputs<'a> {
     /// The outputs of `progress`.
     ///
@@ -46,32 +35,16 @@ impl<'a> Outputs<'a> {
     /// If the store fails.
     pub(super) fn new(
         context: &'a Context,
-        root: &'a Location,
+        lake: &'a Lake,
         format: Format,
         progress: &LakeProgress,
         hints: Hints,
     ) -> Result<Self> {
-        let untouched = match root {
-            Location::Url(url) if !progress.etags.is_empty() => {
-                let mut listed = match hints {
-                    Hints::Ignored => Vec::new(),
-                    Hints::Listed => url.list_all()?,
-                    Hints::AskedFor => url.look_up(progress.etags.keys().cloned().collect())?,
-                };
-                listed.retain(|object| {
-                    object.etag.is_some()
-                        && object.etag.as_ref() == progress.etags.get(&object.path)
-                });
-                let listed = listed.into_iter();
-                listed.map(|object| (object.path, object.bytes)).collect()
-            }
-            Location::Url(_) | Location::Disk(_) => BTreeMap::new(),
-        };
         Ok(Self {
             context,
-            root,
+            root: lake.root(),
             format,
-            untouched,
+            untouched: lake.untouched(&progress.etags, hints)?,
         })
     }
 

@@ -27,12 +27,9 @@ impl Run<'_> {
         self.same_cells(progress)
     }
 
-    /// Where else the lake could go, for a hint. In a bucket nothing is ever overwritten.
+    /// Where else the lake could go, for a hint.
     pub(super) fn elsewhere(&self) -> &'static str {
-        match self.lake.root() {
-            Location::Disk(_) => "another directory or --overwrite",
-            Location::Url(_) => "a new prefix",
-        }
+        self.lake.elsewhere()
     }
 
     /// Refuses to mix a lake with what other options would make.

@@ -47,14 +47,6 @@ impl RunOptions {
     }
 }
 
-/// How many threads wait for the disk while others convert, if not asked otherwise. A file system syncs several files
-/// in little more time than one, and many disks take longer to sync a small part than it takes to convert.
-pub(super) const COMMITS_ON_DISK: usize = 4;
-
-/// How many threads wait for the bucket for each part that is converted, if not asked otherwise. A commit waits for
-/// five answers, and takes half a second where each takes 100 ms; a part of 5 MB is converted in a seventh of that.
-pub(super) const COMMITS_IN_BUCKET: usize = 7;
-
 /// How many files are read ahead for each part that is converted, if a server has them. The first answer says how
 /// large a file is, and the next ones give the rest: twice 100 ms, in which three parts of 5 MB are converted.
 pub(super) const FILES_AHEAD: usize = 3;

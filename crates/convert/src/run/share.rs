@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::plan_file::PlanFile;
-use tracelake_lake::store::{Lake, LakeProgress};
+use tracelake_lake::store::{Agreement, Lake, LakeProgress};
 use tracelake_location::Location;
 
 use super::refuse::same_plan;
@@ -44,9 +44,14 @@ pub(super) fn join(
 ) -> Result<Lake> {
     let begun = Instant::now();
     let mut lake = Lake::join(out)?;
+    if lake.agreement() == Agreement::Plan {
+        // Whoever puts the plan prepares it.
+        return Ok(lake);
+    }
     super::report_leftovers(context, &lake);
     loop {
-        let run = Run::new(context, plan, &lake, run_options, Some(agreed));
+        let assignment = Some(agreed.assignment());
+        let run = Run::new(context, plan, &lake, run_options, assignment);
         let found = run.find(agreed);
         let prepared = found.and_then(|found| match found {
             LakeState::Agreed | LakeState::Finished if !lake.is_alone() => Ok(true),

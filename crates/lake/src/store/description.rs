@@ -5,11 +5,10 @@
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::Origin;
 use tracelake_core::seal::sha256;
-use tracelake_location::Location;
 use tracelake_schema::description::{MAX_BYTES, intern};
 
-use super::disk::remove_file;
-use super::{DESCRIPTION, HOME, Lake, bucket};
+use super::Lake;
+use super::backend::Backend;
 
 /// The path of the copy, relative to the lake.
 pub const DESCRIPTION_PATH: &str = "_tracelake/trace.toml";
@@ -18,17 +17,17 @@ pub const DESCRIPTION_PATH: &str = "_tracelake/trace.toml";
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] if it is missing or has another digest; [`ErrorKind::Refused`] if this version can't read it.
-pub(super) fn read_description(root: &Location, origin: &Origin) -> Result<()> {
+pub(super) fn read_description(backend: &dyn Backend, origin: &Origin) -> Result<()> {
     let Some(named) = &origin.description else {
         return Ok(());
     };
-    let place = root.join(HOME).join(DESCRIPTION);
+    let place = backend.root().join(DESCRIPTION_PATH);
     let corrupt = |reason: String| {
         Error::new(ErrorKind::Corrupt, reason)
             .at(&place)
             .hint("run convert again with the description that the lake was made by")
     };
-    let Some(bytes) = bucket::read_if_there(&place)? else {
+    let Some((bytes, _)) = backend.read(DESCRIPTION_PATH)? else {
         let reason = "the description of the lake's trace is missing";
         return Err(corrupt(reason.to_owned()));
     };
@@ -56,10 +55,10 @@ pub(super) fn read_description(root: &Location, origin: &Origin) -> Result<()> {
 
 /// Reads the description as [`read_description`] does, unless the process has it already: a run that was given it puts
 /// a missing copy back.
-pub(super) fn know_description(root: &Location, origin: &Origin) -> Result<()> {
+pub(super) fn know_description(backend: &dyn Backend, origin: &Origin) -> Result<()> {
     match origin.find_trace() {
         Some(_) => Ok(()),
-        None => read_description(root, origin),
+        None => read_description(backend, origin),
     }
 }
 
@@ -71,14 +70,14 @@ impl Lake {
     /// If the disk or the store fails.
     pub fn put_description(&self, origin: &Origin) -> Result<()> {
         let given = origin.find_trace().and_then(|trace| trace.description);
-        let place = self.root().join(HOME).join(DESCRIPTION);
         let Some(description) = given else {
-            return match (&self.root, &origin.description) {
-                (Location::Disk(_), None) => remove_file(&self.home(DESCRIPTION)),
+            return match &origin.description {
+                None if self.is_alone() => self.backend.remove(&[DESCRIPTION_PATH.to_owned()]),
                 _ => Ok(()),
             };
         };
-        if bucket::read_if_there(&place)?.as_deref() == Some(description.text.as_bytes()) {
+        let found = self.backend.read(DESCRIPTION_PATH)?.map(|(bytes, _)| bytes);
+        if found.as_deref() == Some(description.text.as_bytes()) {
             return Ok(());
         }
         self.write_whole(DESCRIPTION_PATH, description.text.as_bytes())

@@ -6,27 +6,20 @@
 //! of its content, and the output has the digest that it names.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind as Io, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::seal;
-use tracelake_location::{Location, Url};
+use tracelake_location::Location;
 use tracelake_source::Fingerprint;
 
-use super::bucket::{self, FACTS, LakeState, cut_name, facts_name};
+use super::backend::{Agreement, Backend, Notes, backend};
 use super::description::know_description;
-use super::disk::{names, read_if_there, refuse_symlink, remove_file, sync_directory};
-use super::{HOME, Lake, MANIFEST, PLAN, manifest_at};
-use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
+use super::planned::{LakeState, base_parts, cut_name, facts_name, journals_of};
+use super::{JOURNAL, Lake, MANIFEST, PLAN, manifest_of};
+use crate::manifest::{Manifest, PartFacts};
 use crate::plan_file::{self, PlanFile};
-
-/// The journal of a run that has the lake alone; those of shards have a number before the dot.
-const JOURNAL: &str = "journal.ndjson";
 
 /// The progress of a lake.
 #[derive(Debug, Default)]
@@ -117,7 +110,7 @@ impl Lake {
     /// # Errors
     /// As the function [`progress`].
     pub fn progress(&self) -> Result<LakeProgress> {
-        progress(self.root())
+        progress_in(&*self.backend, Err)
     }
 
     /// Reads the progress of one shard's work; on disk, that of the whole lake.
@@ -125,13 +118,14 @@ impl Lake {
     /// # Errors
     /// As the function [`progress`].
     pub fn progress_of(&self, plan: &PlanFile, shard: u32) -> Result<LakeProgress> {
-        let Location::Url(url) = self.root() else {
-            return self.progress();
-        };
-        let progress = progress_in_bucket(self.root(), url, Err, |base| {
-            bucket::journals_of(url, plan, shard, base)
-        })?;
-        completed(self.root(), progress)
+        let backend = &*self.backend;
+        match self.agreement() {
+            Agreement::Lock => self.progress(),
+            Agreement::Plan => {
+                let journals = |base: &[_]| journals_of(backend, plan, shard, base);
+                completed(backend, progress_by_plan(backend, Err, journals)?)
+            }
+        }
     }
 
     /// Reads the progress for a run that replaces the plan: a plan that can't be read counts as none.
@@ -139,7 +133,7 @@ impl Lake {
     /// # Errors
     /// As the function [`progress`], but for the plan.
     pub fn progress_to_take_over(&self) -> Result<LakeProgress> {
-        progress_unless_plan(self.root(), |_| Ok(None))
+        progress_in(&*self.backend, |_| Ok(None))
     }
 
     /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
@@ -170,20 +164,13 @@ impl Lake {
                 etags: BTreeMap::new(),
             })?);
         }
-        self.write_whole(&format!("{HOME}/{JOURNAL}"), &lines)?;
-        for (number, name) in journals(&self.home(""))? {
-            if number > 0 {
-                remove_file(&self.home(&name))?;
-            }
-        }
-        remove_file(&self.home(MANIFEST))?;
+        self.write_whole(JOURNAL, &lines)?;
+        let mut replaced = self.backend.journals()?;
+        replaced.retain(|journal| journal != JOURNAL);
+        replaced.push(MANIFEST.to_owned());
+        self.backend.remove(&replaced)?;
         self.put_description(origin)?;
-        sync_directory(&self.home(""))?;
-        let path = self.home(JOURNAL);
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(|error| Error::io("open", &path, error))?;
-        let file = Mutex::new(file);
-        Ok(Journal(Entries::Disk { path, file }))
+        Ok(Journal(self.backend.append_to(JOURNAL)?))
     }
 
     /// Starts a journal beside those of other workers.
@@ -191,24 +178,8 @@ impl Lake {
     /// # Errors
     /// When the disk fails.
     pub fn join_in(&self, origin: &Origin) -> Result<Journal> {
-        if let Location::Url(root) = self.root() {
-            return Journal::in_bucket(root, origin);
-        }
-        let mut number = 1_u64;
-        loop {
-            let path = self.home(&format!("journal-{number}.ndjson"));
-            let file = OpenOptions::new().append(true).create_new(true).open(&path);
-            match file {
-                Ok(file) => {
-                    let file = Mutex::new(file);
-                    let journal = Journal(Entries::Disk { path, file });
-                    journal.write(&JournalLine::Origin(origin.clone()))?;
-                    return Ok(journal);
-                }
-                Err(error) if error.kind() == Io::AlreadyExists => number += 1,
-                Err(error) => return Err(Error::io("make", &path, error)),
-            }
-        }
+        let head = line(&JournalLine::Origin(origin.clone()))?;
+        Ok(Journal(self.backend.join_in(head)?))
     }
 
     /// Writes the plan that the shards of a lake on disk have in common. Only for a process that has the lake
@@ -218,25 +189,15 @@ impl Lake {
     /// When the disk fails; [`ErrorKind::Refused`] if the plan would be too large to be read back.
     pub fn put_plan(&self, plan: &PlanFile) -> Result<()> {
         self.put_description(&plan.origin)?;
-        self.write_whole(&format!("{HOME}/{PLAN}"), &plan_bytes(plan, self.root())?)
+        self.write_whole(PLAN, &plan_bytes(plan, self.root())?)
     }
 
-    /// Removes the plan of the shards of a lake on disk.
+    /// Removes the plan of a lake.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk or the store fails.
     pub fn remove_plan(&self) -> Result<()> {
-        remove_file(&self.home(PLAN))
-    }
-
-    /// Removes all facts on disk and then the plan, which a finished lake doesn't need.
-    pub(super) fn remove_facts(&self) -> Result<()> {
-        for (_, name) in journals(&self.home(""))? {
-            refuse_symlink(&self.home(&name))?;
-            remove_file(&self.home(&name))?;
-        }
-        refuse_symlink(&self.home(PLAN))?;
-        self.remove_plan()
+        self.backend.remove(&[PLAN.to_owned()])
     }
 }
 
@@ -255,60 +216,64 @@ pub fn plan_bytes(plan: &PlanFile, root: &Location) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`Lake::progress`].
 pub fn progress(root: &Location) -> Result<LakeProgress> {
-    progress_unless_plan(root, Err)
-}
-
-/// Reads the progress; a plan that can't be read is replaced by the answer to its error.
-fn progress_unless_plan(root: &Location, damaged: DamagedPlan) -> Result<LakeProgress> {
-    let progress = match root {
-        Location::Disk(directory) => progress_on_disk(root, &directory.join(HOME), damaged),
-        Location::Url(url) => progress_in_bucket(root, url, damaged, |_| bucket::journals(url)),
-    };
-    completed(root, progress?)
-}
-
-fn completed(root: &Location, mut progress: LakeProgress) -> Result<LakeProgress> {
-    if let Some(origin) = &progress.origin {
-        know_description(root, origin)?;
-    }
-    complete(&progress.cut, &mut progress.parts);
-    Ok(progress)
+    progress_in(&*backend(root), Err)
 }
 
 /// Returns the replacement for a plan that can't be read.
 type DamagedPlan = fn(Error) -> Result<Option<PlanFile>>;
 
-fn progress_on_disk(root: &Location, home: &Path, damaged: DamagedPlan) -> Result<LakeProgress> {
+/// Reads the progress; a plan that can't be read is replaced by the answer to its error.
+fn progress_in(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeProgress> {
+    let progress = match backend.agreement() {
+        Agreement::Lock => progress_by_lock(backend, damaged),
+        Agreement::Plan => {
+            progress_by_plan(backend, damaged, |_| backend.read_all(backend.journals()?))
+        }
+    };
+    completed(backend, progress?)
+}
+
+fn completed(backend: &dyn Backend, mut progress: LakeProgress) -> Result<LakeProgress> {
+    if let Some(origin) = &progress.origin {
+        know_description(backend, origin)?;
+    }
+    complete(&progress.cut, &mut progress.parts);
+    Ok(progress)
+}
+
+/// Reads the progress of a lake that no other run changes at the same time. A manifest is newer than all else.
+fn progress_by_lock(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeProgress> {
     let mut progress = LakeProgress::default();
-    match manifest_at(&Location::from(&home.join(MANIFEST)))? {
+    match manifest_of(backend)? {
         None => {}
         Some(Ok(manifest)) => return Ok(LakeProgress::finished(manifest)),
         Some(Err(error)) => progress.damaged = Some(error),
     }
-    let place = home.join(PLAN);
-    if let Some(json) = read_if_there(&place)? {
-        let plan = PlanFile::from_json(&json).map_err(|error| error.at(place));
+    if let Some((json, _)) = backend.read(PLAN)? {
+        let plan = PlanFile::from_json(&json);
+        let plan = plan.map_err(|error| error.at(backend.root().join(PLAN)));
         progress.plan = plan.map(Some).or_else(damaged)?;
         progress.origin = progress.plan.as_ref().map(|plan| plan.origin.clone());
     }
-    for (_, name) in journals(home)? {
-        if let Some(journal) = read_if_there(&home.join(name))? {
-            let read = read_journal(&journal, &mut progress);
-            let hint = "use the version of tracelake that began it, or convert with --overwrite";
-            read.map_err(|error| error.at(root).hint(hint))?;
-        }
+    let hint = || {
+        let elsewhere = backend.elsewhere();
+        format!("use the version of tracelake that began it, or {elsewhere}")
+    };
+    for journal in backend.read_all(backend.journals()?)? {
+        let read = read_journal(&journal, &mut progress);
+        read.map_err(|error| error.at(backend.root()).hint(hint()))?;
     }
     Ok(progress)
 }
 
-/// Reads the progress of a lake in a bucket. The journals are read once the parts are known that the plan adds to.
-fn progress_in_bucket(
-    root: &Location,
-    url: &Url,
+/// Reads the progress of a lake that other runs may change at the same time. The journals are read once the parts are
+/// known that the plan adds to.
+fn progress_by_plan(
+    backend: &dyn Backend,
     damaged: DamagedPlan,
     journals: impl Fn(&[(String, PartFacts)]) -> Result<Vec<Vec<u8>>>,
 ) -> Result<LakeProgress> {
-    let state = LakeState::of(url)?;
+    let state = LakeState::of(backend)?;
     let mut progress = LakeProgress::default();
     if let Some(finished) = state.finished() {
         match &finished.content {
@@ -325,10 +290,11 @@ fn progress_in_bucket(
     }
     if let Some(plan) = &progress.plan {
         progress.origin = Some(plan.origin.clone());
-        progress.parts = bucket::base_parts(url, plan)?;
+        progress.parts = base_parts(backend, plan)?;
     }
     for journal in journals(&progress.parts)? {
-        read_journal(&journal, &mut progress).map_err(|error| error.at(root))?;
+        let read = read_journal(&journal, &mut progress);
+        read.map_err(|error| error.at(backend.root()))?;
     }
     Ok(progress)
 }
@@ -346,18 +312,6 @@ impl LakeProgress {
             ..Self::default()
         }
     }
-}
-
-/// The journals by their number; 0 is that of a run that has the lake alone.
-fn journals(home: &Path) -> Result<BTreeMap<u64, String>> {
-    let journals = names(home)?.into_iter().filter_map(|name| {
-        if name == JOURNAL {
-            return Some((0, name));
-        }
-        let number = name.strip_prefix("journal-")?.strip_suffix(".ndjson")?;
-        Some((number.parse().ok().filter(|&number| number > 0)?, name))
-    });
-    Ok(journals.collect())
 }
 
 /// Adds a journal to what is known. A line without the digest of its content is skipped, and without a first
@@ -411,24 +365,9 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
 
 /// The list of the parts that one process has finished.
 #[derive(Debug)]
-pub struct Journal(Entries);
-
-#[derive(Debug)]
-enum Entries {
-    /// Lines of a file.
-    Disk { path: PathBuf, file: Mutex<File> },
-    /// An object for each.
-    Bucket { facts: Url, origin: Vec<u8> },
-}
+pub struct Journal(Box<dyn Notes>);
 
 impl Journal {
-    fn in_bucket(root: &Url, origin: &Origin) -> Result<Self> {
-        Ok(Self(Entries::Bucket {
-            facts: root.join(HOME).join(FACTS),
-            origin: line(&JournalLine::Origin(origin.clone()))?,
-        }))
-    }
-
     /// Notes a finished part, with what the store names the content of its outputs by.
     ///
     /// # Errors
@@ -439,11 +378,13 @@ impl Journal {
         facts: &PartFacts,
         etags: BTreeMap<String, String>,
     ) -> Result<()> {
-        self.write(&JournalLine::Part {
+        let name = facts_name(table, facts.key());
+        let part = JournalLine::Part {
             table: table.to_owned(),
             facts: Box::new(facts.clone()),
             etags,
-        })
+        };
+        self.0.note(&name, &line(&part)?)
     }
 
     /// Notes a file that was cut into parts.
@@ -451,36 +392,8 @@ impl Journal {
     /// # Errors
     /// When the disk fails.
     pub fn note_cut(&self, facts: CutFacts) -> Result<()> {
-        self.write(&JournalLine::Cut(facts))
-    }
-
-    fn write(&self, one: &JournalLine) -> Result<()> {
-        let line = line(one)?;
-        match &self.0 {
-            Entries::Disk { path, file } => {
-                // A thread that panicked while it held the file has not torn a line.
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                let written = file.write_all(&line);
-                written.map_err(|error| Error::io("write", path, error))
-            }
-            Entries::Bucket { facts, origin } => {
-                let name = match one {
-                    JournalLine::Origin(_) | JournalLine::Asked(_) => return Ok(()),
-                    JournalLine::Part { table, facts, .. } => facts_name(table, facts.key()),
-                    JournalLine::Cut(cut) => cut_name(&cut.source),
-                };
-                let place = facts.join(&name);
-                let journal = [&origin[..], &line].concat();
-                if place.put_new(journal.clone())? {
-                    return Ok(());
-                }
-                // Facts that aren't the same are damaged, or of a run with other settings whose plan is gone.
-                match place.read_if_there(MOST_BYTES)? {
-                    Some(found) if found == journal => Ok(()),
-                    _ => place.put(journal),
-                }
-            }
-        }
+        let name = cut_name(&facts.source);
+        self.0.note(&name, &line(&JournalLine::Cut(facts))?)
     }
 }
 

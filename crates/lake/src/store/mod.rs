@@ -1,4 +1,4 @@
-//! The lake: on disk, stage, fsync, rename, lock; in a bucket, put. The only module that changes either.
+//! The lake. The only module that changes a disk or a bucket: by its [`backend`].
 //!
 //! ```text
 //! OUT/<table>/file_number=17/part-00017-of-00500.parquet    appears whole, by a rename
@@ -13,56 +13,49 @@
 //! OUT/SHA256SUMS and its like                               of a release; gone when the lake changes
 //! ```
 
-mod bucket;
+mod backend;
 mod description;
-mod disk;
 mod facts;
 mod outputs;
-mod peek;
+mod planned;
 mod release;
 mod staging;
 mod strays;
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::Location;
-use tracelake_location::directory;
 
 use crate::manifest::Manifest;
-use bucket::OwnPlan;
-use disk::{
-    Access, lock, make_all, make_directory, open_if_there, refuse_symlink, remove_all,
-    sync_directory,
-};
+use backend::{Access, Backend, backend};
+use planned::OwnPlan;
 use strays::unnamed_outputs;
 
-pub use bucket::{Found, LakeState, Withdrawal, finished_by_another, orphaned_base};
+pub use backend::{Agreement, Commits, WRITE_BEHIND};
 pub use description::DESCRIPTION_PATH;
-pub use disk::inside;
 pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
 pub use outputs::is_skipped;
+pub use planned::{Found, LakeState, Withdrawal, finished_by_another};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, SUMS, file_facts, manifest_facts, release_sums,
     sums_line,
 };
-pub use staging::WRITE_BEHIND;
 pub use staging::{Committed, Staged, Staging};
 pub use strays::{files, foreign_files};
 
 /// The directory of everything in a lake that is not a table.
 pub const HOME: &str = "_tracelake";
-const MANIFEST: &str = "manifest.json";
-const PLAN: &str = "plan.json";
-/// The copy of the description of a trace that isn't built in.
-const DESCRIPTION: &str = "trace.toml";
-const STAGING: &str = "staging";
-const LOCK: &str = "lock";
+const MANIFEST: &str = "_tracelake/manifest.json";
+const PLAN: &str = "_tracelake/plan.json";
+/// The journal of a run that has the lake alone.
+const JOURNAL: &str = "_tracelake/journal.ndjson";
+/// In a bucket, the directory of the facts of parts.
+const FACTS: &str = "_tracelake/facts";
 
 /// How long a worker waits for another one to prepare the lake for all of them.
 const PREPARED_WITHIN: Duration = Duration::from_secs(10);
@@ -79,23 +72,26 @@ pub enum Unnamed {
     Remove,
 }
 
+/// The current tags to compare with those that were noted when outputs were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hints {
+    /// Nothing: every output is read.
+    Ignored,
+    /// A listing of the lake.
+    Listed,
+    /// The outputs themselves, one by one: for a shard, which has few of them.
+    AskedFor,
+}
+
 /// A lake that no process changes in another way than this one, until it is dropped.
 #[derive(Debug)]
 pub struct Lake {
-    root: Location,
-    /// In a bucket, the plan that this process works by.
-    own_plan: Mutex<Option<OwnPlan>>,
-    /// Holds the lock, on disk.
-    lock: Option<File>,
+    backend: Box<dyn Backend>,
     access: Access,
-    /// Directories that were made to open the lake, outermost first.
-    created_dirs: Vec<PathBuf>,
+    /// The plan that this process works by, if it doesn't have the lake alone.
+    own_plan: Mutex<Option<OwnPlan>>,
     /// How many staged files were there when it was opened.
     left_behind: usize,
-    /// The directory for the staged files of this process, once it has one.
-    staging: Mutex<Option<PathBuf>>,
-    /// Directories of which this process knows that their names are on the disk.
-    synced: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// Reads the manifest of a lake.
@@ -104,8 +100,8 @@ pub struct Lake {
 /// [`ErrorKind::Refused`] if there is none, or the file isn't one; [`ErrorKind::Corrupt`] if it is
 /// damaged, or the description that it names.
 pub fn read_manifest(root: &Location) -> Result<Manifest> {
-    let found = manifest_at(&root.join(HOME).join(MANIFEST))?;
-    let manifest = found.unwrap_or_else(|| {
+    let backend = backend(root);
+    let manifest = manifest_of(&*backend)?.unwrap_or_else(|| {
         Err(Error::new(
             ErrorKind::Refused,
             "not a finished lake: it has no manifest",
@@ -113,72 +109,54 @@ pub fn read_manifest(root: &Location) -> Result<Manifest> {
         .at(root)
         .hint("run convert until it succeeds"))
     })?;
-    description::read_description(root, &manifest.origin)?;
+    description::read_description(&*backend, &manifest.origin)?;
     Ok(manifest)
 }
 
-/// The manifest at `path`, or how it is damaged; `None` if there is no such file.
-fn manifest_at(path: &Location) -> Result<Option<Result<Manifest>>> {
-    let read = match path {
-        Location::Disk(path) => open_if_there(path)?.map(Manifest::read),
-        Location::Url(_) => {
-            let json = bucket::read_if_there(path)?;
-            json.map(|json| Manifest::read(std::io::Cursor::new(json)))
-        }
-    };
-    let Some(read) = read else {
-        return Ok(None);
-    };
-    match read.map_err(|error| error.at(path)) {
+/// The manifest, or how it is damaged; `None` if there is none.
+fn manifest_of(backend: &dyn Backend) -> Result<Option<Result<Manifest>>> {
+    let file = backend.open(MANIFEST)?;
+    file.map(|file| manifest_in(backend, file, MANIFEST))
+        .transpose()
+}
+
+/// The manifest in the file of this path, or how it is damaged.
+fn manifest_in(
+    backend: &dyn Backend,
+    file: impl Read + Seek,
+    path: &str,
+) -> Result<Result<Manifest>> {
+    match Manifest::read(file).map_err(|error| error.at(backend.root().join(path))) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            Ok(Some(Err(error.hint("run convert again to write it again"))))
+            Ok(Err(error.hint("run convert again to write it again")))
         }
-        Err(error) if error.kind() == ErrorKind::Refused && path.as_path().is_some() => {
-            let hint = "use the version of tracelake that made it, or convert with --overwrite";
-            Err(error.hint(hint))
-        }
-        read => read.map(|manifest| Some(Ok(manifest))),
+        Err(error) if error.kind() == ErrorKind::Refused => Err(error.hint(format!(
+            "use the version of tracelake that made it, or {}",
+            backend.elsewhere()
+        ))),
+        read => read.map(Ok),
     }
+}
+
+/// The place of a path that a lake names for one of its files; a manifest may come from strangers,
+/// so a path or a link that leads out of the lake is refused.
+///
+/// # Errors
+/// [`ErrorKind::Refused`].
+pub fn inside(root: &Location, path: &str) -> Result<Location> {
+    backend(root).inside(path)
 }
 
 impl Lake {
     /// Opens or makes the lake at `root` for this process alone; what a killed run left unfinished is
-    /// removed.
+    /// removed. In a bucket, others may work on it at any time.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when `root` is something else or another process works on it.
     pub fn open(root: &Location) -> Result<Self> {
-        let Some(path) = root.as_path() else {
-            return Self::in_bucket(root);
-        };
-        let made = make_home(path)?;
-        match Self::locked(path, Access::Alone)? {
-            Some(lake) => Ok(Self {
-                created_dirs: made,
-                ..lake
-            }),
-            None => Err(busy(root)),
-        }
-    }
-
-    /// The lake in a bucket. There is no lock, so others may work on it at any time.
-    fn in_bucket(root: &Location) -> Result<Self> {
-        bucket::look(root)?;
-        Ok(Self {
-            root: root.clone(),
-            own_plan: Mutex::default(),
-            lock: None,
-            access: Access::Shared,
-            created_dirs: Vec::new(),
-            left_behind: 0,
-            staging: Mutex::default(),
-            synced: Mutex::default(),
-        })
-    }
-
-    /// The directory of a lake on disk.
-    fn directory(&self) -> &Path {
-        self.root.as_path().expect("a lake on disk")
+        let backend = backend(root);
+        backend.prepare()?;
+        Self::take(backend, &[Access::Alone], Duration::ZERO)
     }
 
     /// Opens or makes the lake at `root` for one of several workers: alone if no other is there, so
@@ -187,26 +165,10 @@ impl Lake {
     /// # Errors
     /// As [`Lake::open`]; another worker may be at work, but no run that needs the lake alone.
     pub fn join(root: &Location) -> Result<Self> {
-        let Some(path) = root.as_path() else {
-            return Self::in_bucket(root);
-        };
-        let made = make_home(path)?;
-        let begun = Instant::now();
-        loop {
-            for access in [Access::Alone, Access::Shared] {
-                if let Some(lake) = Self::locked(path, access)? {
-                    return Ok(Self {
-                        created_dirs: made,
-                        ..lake
-                    });
-                }
-            }
-            // Another worker may just be preparing the lake.
-            if begun.elapsed() > PREPARED_WITHIN {
-                return Err(busy(root));
-            }
-            thread::sleep(LOCK_POLL);
-        }
+        let backend = backend(root);
+        backend.prepare()?;
+        // Another worker may just be preparing the lake.
+        Self::take(backend, &[Access::Alone, Access::Shared], PREPARED_WITHIN)
     }
 
     /// Opens an existing lake for this process alone, and waits this long for workers that are about to
@@ -215,47 +177,41 @@ impl Lake {
     /// # Errors
     /// As [`Lake::open`]; [`ErrorKind::Refused`] when there is no lake.
     pub fn existing(root: &Location, patience: Duration) -> Result<Self> {
-        let is_lake = match root {
-            Location::Disk(path) => fs::symlink_metadata(path.join(HOME)).is_ok(),
-            Location::Url(_) => bucket::look(root)?,
-        };
-        if !is_lake {
+        let backend = backend(root);
+        if !backend.has_lake()? {
             return Err(Error::new(ErrorKind::Refused, "not a lake")
                 .at(root)
                 .hint("name the directory that the shards were converted into"));
         }
-        let Some(path) = root.as_path() else {
-            return Self::in_bucket(root);
-        };
-        let begun = Instant::now();
-        loop {
-            match Self::locked(path, Access::Alone)? {
-                Some(lake) => return Ok(lake),
-                None if begun.elapsed() >= patience => return Err(busy(root)),
-                None => thread::sleep(LOCK_POLL),
-            }
-        }
+        Self::take(backend, &[Access::Alone], patience)
     }
 
-    /// The lake with its lock; `None` if another process has a lock that excludes it.
-    fn locked(root: &Path, access: Access) -> Result<Option<Self>> {
-        let Some(file) = lock(&root.join(HOME).join(LOCK), access)? else {
-            return Ok(None);
-        };
-        let mut lake = Self {
-            root: root.into(),
-            own_plan: Mutex::default(),
-            lock: Some(file),
-            access,
-            created_dirs: Vec::new(),
-            left_behind: 0,
-            staging: Mutex::default(),
-            synced: Mutex::default(),
-        };
-        if access == Access::Alone {
-            lake.left_behind = lake.clear_staging()?;
+    /// Opens the lake at `root` without changing anything, as `--dry-run` does; `None` where there is no lake yet.
+    ///
+    /// # Errors
+    /// As [`Lake::open`]: [`ErrorKind::Refused`] when `root` is something else or another process
+    /// works on it.
+    pub fn peek(root: &Location) -> Result<Option<Self>> {
+        let backend = backend(root);
+        if !backend.has_lake()? {
+            return backend.check_vacant().map(|()| None);
         }
-        Ok(Some(lake))
+        Self::take(backend, &[Access::Look], Duration::ZERO).map(Some)
+    }
+
+    /// Takes the lake in the first of these ways in which it can be had, and waits this long for other processes.
+    fn take(backend: Box<dyn Backend>, ways: &[Access], patience: Duration) -> Result<Self> {
+        let access = lock_within(&*backend, ways, patience)?;
+        let left_behind = match access {
+            Access::Alone => backend.clear_staging()?,
+            Access::Shared | Access::Look => 0,
+        };
+        Ok(Self {
+            backend,
+            access,
+            own_plan: Mutex::default(),
+            left_behind,
+        })
     }
 
     /// Whether no other process works on the lake.
@@ -269,36 +225,55 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] if a run that needs the lake alone takes it first.
     pub fn share(&mut self) -> Result<()> {
-        if self.root.as_path().is_none() {
-            self.access = Access::Shared;
-            return Ok(());
-        }
-        // Without the lock, the staging directory belongs to its holder.
-        self.clear_own_staging();
-        let path = self.home(LOCK);
-        if let Some(file) = self.lock.take() {
-            file.unlock()
-                .map_err(|error| Error::io("unlock", &path, error))?;
-        }
-        let begun = Instant::now();
-        loop {
-            if let Some(file) = lock(&path, Access::Shared)? {
-                self.lock = Some(file);
-                self.access = Access::Shared;
-                return Ok(());
-            }
-            // Another worker may just be looking whether it is alone.
-            if begun.elapsed() > PREPARED_WITHIN {
-                return Err(busy(&self.root));
-            }
-            thread::sleep(LOCK_POLL);
-        }
+        self.backend.unlock()?;
+        // Another worker may just be looking whether it is alone.
+        self.access = lock_within(&*self.backend, &[Access::Shared], PREPARED_WITHIN)?;
+        Ok(())
     }
 
     /// The directory of the lake, or its prefix in a bucket.
     #[must_use]
     pub fn root(&self) -> &Location {
-        &self.root
+        self.backend.root()
+    }
+
+    /// How runs on the lake are kept apart.
+    #[must_use]
+    pub fn agreement(&self) -> Agreement {
+        self.backend.agreement()
+    }
+
+    /// How many parts wait for the disk or the store while this many are converted.
+    #[must_use]
+    pub fn commits(&self, parts: usize) -> Commits {
+        self.backend.commits(parts)
+    }
+
+    /// The sizes of the files that still have the tag that was noted when they were made: they needn't be read. With
+    /// `Hints::Listed`, one listing answers.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn untouched(
+        &self,
+        etags: &BTreeMap<String, String>,
+        hints: Hints,
+    ) -> Result<BTreeMap<String, u64>> {
+        let mut found = match hints {
+            _ if etags.is_empty() => Vec::new(),
+            Hints::Ignored => Vec::new(),
+            Hints::Listed => self.backend.list_tagged()?,
+            Hints::AskedFor => self.backend.look_up(etags.keys().cloned().collect())?,
+        };
+        found.retain(|file| file.etag.is_some() && file.etag.as_ref() == etags.get(&file.path));
+        let found = found.into_iter();
+        Ok(found.map(|file| (file.path, file.bytes)).collect())
+    }
+
+    /// Where else the lake could go, for a hint.
+    #[must_use]
+    pub fn elsewhere(&self) -> &'static str {
+        self.backend.elsewhere()
     }
 
     /// How many staged files of a killed run were removed when the lake was opened.
@@ -307,34 +282,12 @@ impl Lake {
         self.left_behind
     }
 
-    /// Removes whatever is in the staging directory; returns how many files it had.
-    fn clear_staging(&self) -> Result<usize> {
-        if self.root.as_path().is_none() {
-            return Ok(0);
-        }
-        self.clear_own_staging();
-        let staging = self.home(STAGING);
-        refuse_symlink(&staging)?;
-        let mut files = 0;
-        for name in directory::names(&staging).unwrap_or_default() {
-            // Each process has a directory; anything else is a file.
-            files += directory::names(&staging.join(name)).map_or(1, |names| names.len());
-        }
-        remove_all(&staging)?;
-        Ok(files)
-    }
-
-    /// A path in the home of a lake on disk.
-    fn home(&self, name: &str) -> PathBuf {
-        self.directory().join(HOME).join(name)
-    }
-
     /// Finishes the lake: writes the manifest, and then removes what only an unfinished lake has.
     ///
     /// Outputs of `tables` that the manifest doesn't name are of a killed run, or of the lake that this one
-    /// replaces. `unnamed` says whether they are removed; on disk before the manifest is written, so that no
-    /// reader of a finished lake finds them, and in a bucket after that. Returns those that were removed. Files
-    /// that no run can have made stay.
+    /// replaces. `unnamed` says whether they are removed: by a run that has the lake alone before the manifest is
+    /// written, so that no reader of a finished lake finds them, and beside others after that. Returns those that were
+    /// removed. Files that no run can have made stay.
     ///
     /// # Errors
     /// When the counting law doesn't hold, or the disk fails; [`ErrorKind::Refused`] when there are unnamed
@@ -349,21 +302,20 @@ impl Lake {
         self.put_description(&manifest.origin)?;
         let strays = self.unnamed(manifest, tables)?;
         if unnamed == Unnamed::Refuse && !strays.is_empty() {
-            return Err(unnamed_outputs(&self.root, &strays));
+            return Err(unnamed_outputs(self.root(), &strays));
         }
-        if let Location::Url(root) = &self.root {
-            // A release may have been written since the plan was put.
+        // Where no part was converted, the manifest alone is another one, and a release names it. Beside others, a
+        // release may have been written since the plan was put.
+        if self.is_alone() {
+            self.remove_strays(manifest, &strays)?;
             self.withdraw_release()?;
-            self.put_manifest(root, manifest)?;
-            root.remove_all(&strays)?;
-            self.remove_facts_in_bucket(root, manifest)?;
-            return Ok(strays);
+            self.write_whole(MANIFEST, &manifest.to_json()?)?;
+        } else {
+            self.withdraw_release()?;
+            self.put_manifest_beside_others(manifest.to_json()?)?;
+            self.backend.remove(&strays)?;
         }
-        self.remove_strays(manifest, &strays)?;
-        // Where no part was converted, the manifest alone is another one, and a release names it.
-        self.withdraw_release()?;
-        self.write_whole(&format!("{HOME}/{MANIFEST}"), &manifest.to_json()?)?;
-        self.remove_unfinished()?;
+        self.remove_unneeded(manifest)?;
         Ok(strays)
     }
 
@@ -374,72 +326,55 @@ impl Lake {
     /// When the disk fails.
     pub fn tidy(&self, manifest: &Manifest) -> Result<()> {
         self.put_description(&manifest.origin)?;
-        if let Location::Url(root) = &self.root {
-            return self.remove_facts_in_bucket(root, manifest);
-        }
-        self.remove_unfinished()
+        self.remove_unneeded(manifest)
     }
 
-    /// Removes what only an unfinished lake on disk has.
-    fn remove_unfinished(&self) -> Result<()> {
-        self.remove_facts()?;
-        self.forget_strays()?;
-        self.clear_staging()?;
-        sync_directory(&self.home(""))
+    /// Removes what only an unfinished lake has.
+    fn remove_unneeded(&self, manifest: &Manifest) -> Result<()> {
+        if !self.is_alone() {
+            return self.remove_facts_beside_others(manifest);
+        }
+        let mut paths = self.backend.journals()?;
+        paths.extend([PLAN, strays::STRAYS].map(str::to_owned));
+        self.backend.remove(&paths)?;
+        self.backend.clear_staging().map(drop)
     }
 
     /// Ends this worker's part in a lake that others still work on.
     pub fn leave(self) {
-        self.clear_own_staging();
+        self.backend.clear_own_staging();
     }
 
     /// Gives up: leaves OUT as it was if nothing was committed, and resumable if something was.
     pub fn abandon(self) {
-        if self.root.as_path().is_none() {
-            return;
+        if !self.is_alone() {
+            return self.leave();
         }
         // Best effort: the error that made us give up is the one to tell.
-        if self.access == Access::Shared {
-            return self.clear_own_staging();
-        }
-        let _ = self.clear_staging();
-        let is_begun = progress(&self.root).map_or(true, |found| {
+        let _ = self.backend.clear_staging();
+        let is_begun = self.progress().map_or(true, |found| {
             found.origin.is_some() || found.damaged.is_some()
         });
-        if is_begun {
-            return;
+        if !is_begun {
+            self.backend.undo_prepare();
         }
-        for directory in self.created_dirs.iter().rev() {
-            if directory.ends_with(HOME) {
-                let _ = fs::remove_file(directory.join(LOCK));
+    }
+}
+
+/// Locks a lake in the first of these ways in which it can be had, and waits this long for other processes.
+fn lock_within(backend: &dyn Backend, ways: &[Access], patience: Duration) -> Result<Access> {
+    let begun = Instant::now();
+    loop {
+        for way in ways {
+            if let Some(access) = backend.lock(*way)? {
+                return Ok(access);
             }
-            let _ = fs::remove_dir(directory);
         }
-    }
-}
-
-/// Makes the directories of a lake, and returns those that weren't there.
-fn make_home(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut made = Vec::new();
-    make_all(root, &mut made)?;
-    let home = root.join(HOME);
-    if fs::symlink_metadata(&home).is_err() {
-        let names = directory::names(root).map_err(|error| Error::io("list", root, error))?;
-        // Another worker may just have made the directory.
-        if names.iter().any(|name| name != HOME) {
-            return Err(something_else(&root.into()));
+        if begun.elapsed() >= patience {
+            return Err(busy(backend.root()));
         }
+        thread::sleep(LOCK_POLL);
     }
-    if make_directory(&home)? {
-        made.push(home);
-    }
-    Ok(made)
-}
-
-fn something_else(root: &Location) -> Error {
-    Error::new(ErrorKind::Refused, "the directory holds something else")
-        .at(root)
-        .hint("name an empty or new directory for the lake")
 }
 
 fn busy(root: &Location) -> Error {
@@ -453,15 +388,21 @@ fn busy(root: &Location) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::fs;
     use std::io::Write;
+    use std::path::Path;
 
     use tracelake_core::origin::Origin;
     use tracelake_core::settings::Settings;
 
-    use super::disk::names;
     use super::*;
     use crate::manifest::PartFacts;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
 
     fn origin() -> Origin {
         Origin::new("some-trace", Settings::default())
@@ -484,11 +425,7 @@ mod tests {
         staging.write_all(b"half").unwrap();
         assert!(!root.join(path).exists());
         drop(staging);
-        assert!(
-            names(&root.join("_tracelake/staging/0"))
-                .unwrap()
-                .is_empty()
-        );
+        assert!(names(&root.join("_tracelake/staging/0")).is_empty());
         commit(&lake, path, b"whole");
         assert_eq!(fs::read(root.join(path)).unwrap(), b"whole");
     }
@@ -531,9 +468,9 @@ mod tests {
         let (one, other) = (first.stage(path).unwrap(), second.stage(path).unwrap());
         drop((one, other));
         first.leave();
-        assert_eq!(names(&root.join("_tracelake/staging")).unwrap(), ["1"]);
+        assert_eq!(names(&root.join("_tracelake/staging")), ["1"]);
         second.leave();
-        assert_eq!(names(&root.join("_tracelake")).unwrap(), ["lock"]);
+        assert_eq!(names(&root.join("_tracelake")), ["lock"]);
         assert!(Lake::join(&(&root).into()).unwrap().is_alone());
     }
 
@@ -543,7 +480,7 @@ mod tests {
         fs::write(directory.path().join("thesis.tex"), "x").unwrap();
         let error = Lake::open(&directory.path().into()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
-        assert_eq!(names(directory.path()).unwrap(), ["thesis.tex"]);
+        assert_eq!(names(directory.path()), ["thesis.tex"]);
     }
 
     #[test]

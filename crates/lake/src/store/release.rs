@@ -4,17 +4,14 @@
 //! files are written or removed, a copy of it is in the lake's home, so whatever is there of a release is named in
 //! one of the two with its digest: a file of this name that isn't of a release is known as such and never touched.
 
-use std::fs;
-
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::seal::sha256;
 use tracelake_location::Location;
 use tracelake_source::fingerprint;
 
-use super::bucket;
-use super::disk::{read_if_there, remove_file, sync_directory};
-use super::{HOME, Lake, MANIFEST};
+use super::backend::{Backend, backend};
+use super::{Lake, MANIFEST};
 use crate::manifest::FileFacts;
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
@@ -43,7 +40,7 @@ pub fn sums_line(sha256: &str, path: &str) -> String {
 /// # Errors
 /// When it cannot be read.
 pub fn manifest_facts(context: &Context, root: &Location) -> Result<FileFacts> {
-    file_facts(context, root, &format!("{HOME}/{MANIFEST}"))
+    file_facts(context, root, MANIFEST)
 }
 
 /// The path, size and digest of a file of a lake on the disk.
@@ -64,32 +61,28 @@ pub fn file_facts(context: &Context, root: &Location, path: &str) -> Result<File
 /// # Errors
 /// When it cannot be read.
 pub fn release_sums(root: &Location) -> Result<Option<String>> {
-    sums_at(root, SUMS)
+    sums_at(&*backend(root), SUMS)
 }
 
 /// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
-fn sums_at(root: &Location, name: &str) -> Result<Option<String>> {
-    let Some(bytes) = read_file(&root.join(name))? else {
+fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = read_file(backend, name)? else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let manifest = format!("{HOME}/{MANIFEST}");
     let named = |path: &str| {
         let end = sums_line("", path);
         text.lines().any(|line| line.ends_with(&end))
     };
-    let ours = RELEASE.into_iter().chain([&manifest[..]]).all(named);
+    let ours = RELEASE.into_iter().chain([MANIFEST]).all(named);
     Ok(ours.then_some(text))
 }
 
 /// The bytes of a file; `None` if there is nothing, or something else than a file.
-fn read_file(path: &Location) -> Result<Option<Vec<u8>>> {
-    match path {
-        Location::Disk(path) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
-            Ok(None)
-        }
-        Location::Disk(path) => read_if_there(path),
-        Location::Url(_) => bucket::read_if_there(path),
+fn read_file(backend: &dyn Backend, name: &str) -> Result<Option<Vec<u8>>> {
+    match backend.read(name) {
+        Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
+        read => Ok(read?.map(|(bytes, _)| bytes)),
     }
 }
 
@@ -108,7 +101,7 @@ impl Lake {
         };
         for (name, bytes) in all() {
             let path = self.root().join(name);
-            if path.is_there()? && read_file(&path)?.as_deref() != Some(bytes) {
+            if path.is_there()? && self.read_file(name)?.as_deref() != Some(bytes) {
                 return Err(Error::new(ErrorKind::Refused, "is not of a release")
                     .at(path)
                     .hint("move it away, then run the same command again"));
@@ -119,7 +112,7 @@ impl Lake {
             self.write_whole(name, bytes)?;
         }
         self.write_whole(SUMS, sums.as_bytes())?;
-        let now = read_file(&self.root().join(&format!("{HOME}/{MANIFEST}")))?;
+        let now = self.read_file(MANIFEST)?;
         if now.is_none_or(|bytes| sha256(&bytes) != manifest) {
             // A run has added to the lake, and has missed this release.
             self.withdraw_release()?;
@@ -129,11 +122,7 @@ impl Lake {
                 .hint("once no other run works on it, run the same command again"));
         }
         self.remove_release_files(&[PENDING])?;
-        if self.root().as_path().is_some() {
-            self.clear_staging()?;
-            sync_directory(&self.home(""))?;
-        }
-        Ok(())
+        self.backend.clear_staging().map(drop)
     }
 
     /// Removes the files of a release, because the lake that they describe is about to change.
@@ -156,23 +145,18 @@ impl Lake {
     }
 
     fn remove_release_files(&self, names: &[&str]) -> Result<()> {
-        let Some(root) = self.url() else {
-            for name in names {
-                remove_file(&self.directory().join(name))?;
-            }
-            return sync_directory(self.directory());
-        };
-        root.remove_all(
-            &names
-                .iter()
-                .map(|&name| name.to_owned())
-                .collect::<Vec<_>>(),
-        )
+        let names = names.iter().map(|&name| name.to_owned());
+        self.backend.remove(&names.collect::<Vec<_>>())
+    }
+
+    fn read_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        read_file(&*self.backend, name)
     }
 
     /// The digests of a release, and those of one that is being written or removed.
     fn sums(&self) -> Result<[Option<String>; 2]> {
-        Ok([release_sums(self.root())?, sums_at(self.root(), PENDING)?])
+        let backend = &*self.backend;
+        Ok([sums_at(backend, SUMS)?, sums_at(backend, PENDING)?])
     }
 
     /// Checks that the files of a release, if there is one, are as they were written.
@@ -190,8 +174,7 @@ impl Lake {
             return Ok(files);
         }
         for name in RELEASE {
-            let path = self.root().join(name);
-            let Some(bytes) = read_file(&path)? else {
+            let Some(bytes) = self.read_file(name)? else {
                 continue;
             };
             let line = sums_line(&sha256(&bytes), name);
@@ -199,7 +182,7 @@ impl Lake {
             if !named.any(|one| one == line) {
                 return Err(
                     Error::new(ErrorKind::Refused, "was changed since the release")
-                        .at(path)
+                        .at(self.root().join(name))
                         .hint("move it away, then run the same command again"),
                 );
             }

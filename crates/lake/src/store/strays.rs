@@ -1,31 +1,48 @@
 //! Outputs that no facts name: found, refused or removed.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::part_key::{CELL, FILE_NUMBER};
 use tracelake_core::words::{for_shell, several};
 use tracelake_location::Location;
 
-use super::disk::{inside_directory, read_if_there, remove_file, sync_directory};
-use super::outputs::is_output;
-use super::{Lake, bucket, disk};
-use crate::manifest::Manifest;
+use super::Lake;
+use super::backend::{Backend, backend};
+use super::outputs::{LakeDirectory, ends_in, is_output};
+use crate::manifest::{Manifest, REJECTS};
 
 /// The list of outputs that are being removed, in the home of the lake.
-const STRAYS: &str = "strays.txt";
+pub(super) const STRAYS: &str = "_tracelake/strays.txt";
 
 /// The outputs and rejects files of these tables that are in a lake, whether a manifest names them or not.
 ///
 /// # Errors
-/// When the disk or the store fails.
+/// When the disk or the store fails; [`ErrorKind::Refused`] for a symbolic link.
 pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    match root {
-        Location::Disk(root) => disk::files(root, tables),
-        Location::Url(root) => bucket::files(root, tables),
+    files_in(&*backend(root), tables)
+}
+
+fn files_in(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let outputs = tables.iter().map(|&table| table.to_owned());
+    let rejects = tables.iter().map(|table| format!("{REJECTS}/{table}"));
+    let directories: Vec<String> = outputs.chain(rejects).collect();
+    let mut files = Vec::new();
+    for listed in backend.list(&directories)? {
+        let (directory, name) = listed.path.rsplit_once('/').unwrap_or_default();
+        if name.starts_with(CELL) || name.starts_with(FILE_NUMBER) {
+            // A link in the place of a directory.
+            backend.inside(&listed.path)?;
+        }
+        let is_here = LakeDirectory::of(directory).is_some_and(|place| {
+            let is_part = name.starts_with("part-") && ends_in(name, place.suffixes);
+            tables.contains(place.table) && is_part
+        });
+        if is_here {
+            files.push(listed.path);
+        }
     }
+    Ok(files)
 }
 
 /// The files in the directories of these tables that no plan can have named, at any depth.
@@ -33,10 +50,10 @@ pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
 /// # Errors
 /// When the disk or the store fails; [`ErrorKind::Refused`] for a symbolic link.
 pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    match root {
-        Location::Disk(root) => disk::foreign_files(root, tables),
-        Location::Url(root) => bucket::foreign_files(root, tables),
-    }
+    let directories: Vec<String> = tables.iter().map(|&table| table.to_owned()).collect();
+    let listed = backend(root).list(&directories)?.into_iter();
+    let files = listed.map(|listed| listed.path);
+    Ok(files.filter(|file| !is_output(file)).collect())
 }
 
 impl Lake {
@@ -47,7 +64,7 @@ impl Lake {
         tables: &BTreeSet<&str>,
     ) -> Result<Vec<String>> {
         let named = named(manifest);
-        let mut strays = files(&self.root, tables)?;
+        let mut strays = files_in(&*self.backend, tables)?;
         strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
         Ok(strays)
     }
@@ -62,9 +79,9 @@ impl Lake {
         tables: &BTreeSet<&str>,
     ) -> Result<Vec<String>> {
         let strays = self.unnamed(manifest, tables)?;
-        match &self.root {
-            Location::Url(root) => root.remove_all(&strays)?,
-            Location::Disk(_) => self.remove_strays(manifest, &strays)?,
+        match self.is_alone() {
+            true => self.remove_strays(manifest, &strays)?,
+            false => self.backend.remove(&strays)?,
         }
         Ok(strays)
     }
@@ -72,45 +89,21 @@ impl Lake {
     /// Removes outputs that a manifest doesn't name for good: after a power cut, they don't come back beside it.
     /// They are listed while this is done, so that the run after a kill knows of those that are gone already.
     pub(super) fn remove_strays(&self, manifest: &Manifest, strays: &[String]) -> Result<()> {
-        let list = self.home(STRAYS);
-        let listed = read_if_there(&list)?.unwrap_or_default();
+        let listed = self.backend.read(STRAYS)?;
+        let listed = listed.map(|(bytes, _)| bytes).unwrap_or_default();
         let listed = String::from_utf8_lossy(&listed);
         let named = named(manifest);
         let left = listed
             .lines()
             .filter(|stray| is_output(stray) && !named.contains(stray));
-        let strays: BTreeSet<&str> = strays.iter().map(String::as_str).chain(left).collect();
+        let left = left.map(str::to_owned);
+        let strays: BTreeSet<String> = strays.iter().cloned().chain(left).collect();
         if strays.is_empty() {
             return Ok(());
         }
         let lines: String = strays.iter().map(|stray| format!("{stray}\n")).collect();
-        fs::write(&list, lines).map_err(|error| Error::io("write", &list, error))?;
-        let mut changed = BTreeSet::new();
-        for stray in strays {
-            changed.insert(self.remove_stray(stray)?);
-        }
-        let mut changed = changed.iter().filter(|directory| directory.is_dir());
-        changed.try_for_each(|directory| sync_directory(directory))
-    }
-
-    /// Removes an output, and returns the directory that has changed.
-    fn remove_stray(&self, stray: &str) -> Result<PathBuf> {
-        let root = self.directory();
-        let mut removed = inside_directory(root, stray)?;
-        remove_file(&removed)?;
-        // A directory goes with its last file; where others have put something, it stays.
-        while removed.pop() && removed != root {
-            match fs::remove_dir(&removed) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => break,
-                _ => {}
-            }
-        }
-        Ok(removed)
-    }
-
-    /// Removes the list of outputs that were removed.
-    pub(super) fn forget_strays(&self) -> Result<()> {
-        remove_file(&self.home(STRAYS))
+        self.write_whole(STRAYS, lines.as_bytes())?;
+        self.backend.remove(&strays.into_iter().collect::<Vec<_>>())
     }
 }
 

@@ -1,27 +1,14 @@
-//! Directories, links, removals and fsync, for [`super::Lake`].
+//! Directories, links, locks, removals and fsync.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind as Io};
 use std::path::{Component, Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::part_key::{CELL, FILE_NUMBER};
-use tracelake_location::{Location, directory};
-use tracelake_source::{open_small, read_small};
+use tracelake_location::directory;
 
-use super::outputs::{OUTPUTS, ends_in, is_output};
-use crate::manifest::{MOST_BYTES, REJECTS, stays_below};
-
-/// Who may work on a lake at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// This process and no other.
-    Alone,
-    /// Workers that have agreed on a plan.
-    Shared,
-}
+use super::{Access, leads_out};
 
 /// Locks a lake; `None` if another process has a lock that excludes this one.
 pub(super) fn lock(path: &Path, access: Access) -> Result<Option<File>> {
@@ -42,7 +29,7 @@ pub(super) fn lock(path: &Path, access: Access) -> Result<Option<File>> {
         let file = file.map_err(|error| Error::io("make", path, error))?;
         let locked = match access {
             Access::Alone => file.try_lock(),
-            Access::Shared => file.try_lock_shared(),
+            Access::Shared | Access::Look => file.try_lock_shared(),
         };
         match locked {
             // A run that gave up may have removed the file after it was opened here.
@@ -51,6 +38,15 @@ pub(super) fn lock(path: &Path, access: Access) -> Result<Option<File>> {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }
+    }
+}
+
+/// Locks a lake to look at it by its file for that; false if another process has a lock that excludes this one.
+pub(super) fn look(file: &File, path: &Path) -> Result<bool> {
+    match file.try_lock_shared() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(Error::io("lock", path, error)),
     }
 }
 
@@ -130,27 +126,6 @@ pub(super) fn refuse_symlink(path: &Path) -> Result<()> {
     }
 }
 
-/// Reads a file of the lake's home; `None` if there is no such file.
-pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    refuse_symlink(path)?;
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == Io::NotFound => Ok(None),
-        _ => read_small(path, MOST_BYTES).map(Some),
-    }
-}
-
-/// Opens a file of the lake's home; `None` if there is no such file.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] if it is too large; if it is a link, not a file, or can't be opened.
-pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
-    refuse_symlink(path)?;
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == Io::NotFound => Ok(None),
-        _ => open_small(path, MOST_BYTES).map(Some),
-    }
-}
-
 pub(super) fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != Io::NotFound => Err(Error::io("remove", path, error)),
@@ -199,26 +174,7 @@ fn fsync_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The place of a path that a lake names for one of its files; a manifest may come from strangers,
-/// so a path or a link that leads out of the lake is refused.
-///
-/// # Errors
-/// [`ErrorKind::Refused`].
-pub fn inside(root: &Location, path: &str) -> Result<Location> {
-    if let Location::Url(_) = root {
-        return match stays_below(path) {
-            true => Ok(root.join(path)),
-            false => Err(leads_out(path)),
-        };
-    }
-    inside_directory(&PathBuf::from(root), path).map(Location::Disk)
-}
-
-fn leads_out(path: &str) -> Error {
-    Error::new(ErrorKind::Refused, "a path that leads out of the lake").at(path)
-}
-
-/// Like [`inside`], on disk.
+/// The place of a path of a lake; one that leads out of it, as a link may, is refused.
 pub(super) fn inside_directory(root: &Path, path: &str) -> Result<PathBuf> {
     let mut place = root.to_owned();
     for component in Path::new(path).components() {
@@ -231,68 +187,6 @@ pub(super) fn inside_directory(root: &Path, path: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// See [`super::files`].
-pub(super) fn files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut files = Vec::new();
-    let mut list = |directory: &str, suffixes: &[&str]| -> Result<()> {
-        let parts = names(&inside_directory(root, directory)?)?.into_iter();
-        let parts = parts.filter(|name| name.starts_with("part-") && ends_in(name, suffixes));
-        files.extend(parts.map(|name| format!("{directory}/{name}")));
-        Ok(())
-    };
-    for table in tables {
-        for directory in with_cells(root, table)? {
-            list(&directory, OUTPUTS)?;
-            for name in names(&inside_directory(root, &directory)?)? {
-                if name.starts_with(FILE_NUMBER) {
-                    list(&format!("{directory}/{name}"), OUTPUTS)?;
-                }
-            }
-        }
-        for directory in with_cells(root, &format!("{REJECTS}/{table}"))? {
-            list(&directory, &[".ndjson"])?;
-        }
-    }
-    Ok(files)
-}
-
-/// A directory of a table, and those of cells in it.
-fn with_cells(root: &Path, directory: &str) -> Result<Vec<String>> {
-    let names = names(&inside_directory(root, directory)?)?.into_iter();
-    let cells = names.filter(|name| name.starts_with(CELL));
-    let cells = cells.map(|name| format!("{directory}/{name}"));
-    Ok(std::iter::once(directory.to_owned()).chain(cells).collect())
-}
-
-/// See [`super::foreign_files`].
-pub(super) fn foreign_files(root: &Path, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut foreign = Vec::new();
-    for table in tables {
-        let mut directories = vec![(*table).to_owned()];
-        while let Some(directory) = directories.pop() {
-            let path = inside_directory(root, &directory)?;
-            for name in all_names(&path)? {
-                let shown = name.to_string_lossy();
-                let file = format!("{directory}/{shown}");
-                if name.to_str().is_none() {
-                    foreign.push(file);
-                    continue;
-                }
-                let is_directory = path
-                    .join(&name)
-                    .symlink_metadata()
-                    .is_ok_and(|it| it.is_dir());
-                if is_directory {
-                    directories.push(file);
-                } else if !is_output(&file) {
-                    foreign.push(file);
-                }
-            }
-        }
-    }
-    Ok(foreign)
-}
-
 /// The names in a directory, sorted; none when it is not there or is a file. A name that is not
 /// UTF-8 is none of ours.
 pub(super) fn names(path: &Path) -> Result<Vec<String>> {
@@ -301,7 +195,7 @@ pub(super) fn names(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Like [`names`], with non-UTF-8 names.
-fn all_names(path: &Path) -> Result<Vec<OsString>> {
+pub(super) fn all_names(path: &Path) -> Result<Vec<OsString>> {
     match directory::names(path) {
         Ok(names) => Ok(names),
         Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(vec![]),

@@ -1,4 +1,4 @@
-//! How a run joins the others that work on a lake in a bucket, and how it ends.
+//! How a run joins the others that work by one plan, and how it ends.
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::seal::sha256;
@@ -6,9 +6,8 @@ use tracelake_core::words;
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{
-    LakeProgress, LakeState, Withdrawal, finished_by_another, orphaned_base, plan_bytes,
+    Lake, LakeProgress, LakeState, Withdrawal, finished_by_another, plan_bytes,
 };
-use tracelake_location::Url;
 use tracelake_schema::Trace;
 
 use super::remaining::has_all;
@@ -21,23 +20,23 @@ const LOOKS: usize = 8;
 /// The hint for a plan that isn't the run's own.
 const TAKE_OVER: &str = "wait for the runs that work by it; if there are none, pass --take-over";
 
-/// A lake in a bucket that a run has joined.
+/// A lake that a run has joined.
 #[derive(Debug)]
 pub(super) enum Joined {
-    /// The plan in the bucket, by which the run works.
+    /// The plan in the lake, by which the run works.
     Working(Box<PlanFile>),
     /// The lake has everything of the run's plan.
     Finished(Box<Manifest>),
 }
 
 impl Run<'_> {
-    /// Joins the lake: puts the plan, or finds that the one in the bucket agrees with `own`.
-    pub(super) fn join_bucket(&self, root: &Url, own: &PlanFile) -> Result<Joined> {
+    /// Joins the lake: puts the plan, or finds that the one in the lake agrees with `own`.
+    pub(super) fn join_plan(&self, own: &PlanFile) -> Result<Joined> {
         let mut may_take_over = self.run_options.take_over;
         // The plan that this run has put, for a lake that another one has finished at the same moment.
         let mut put_here: Option<String> = None;
         for _ in 0..LOOKS {
-            let state = LakeState::of(root)?;
+            let state = self.lake.state()?;
             let plan = state.plan.as_ref().map(|found| {
                 let file = found.content.as_ref().ok();
                 SightedPlan {
@@ -74,38 +73,38 @@ impl Run<'_> {
                 plan,
                 has_all: &has_all,
             })?;
-            tracing::debug!(?step, "looked at the bucket");
+            tracing::debug!(?step, "looked at the lake");
             match step {
                 Step::Put { base } => {
                     self.check_derived(&sighted(&state))?;
                     let base = match (&state.manifest, base) {
                         (Some(found), base) => {
                             self.lake.check_release()?;
-                            self.lake.put_base(root, found)?;
+                            self.lake.put_base(found)?;
                             base
                         }
-                        (None, _) => orphaned_base(root)?,
+                        (None, _) => self.lake.orphaned_base()?,
                     };
-                    put_here = self.put(root, own, base)?.or(put_here);
+                    put_here = self.put(own, base)?.or(put_here);
                 }
                 Step::Replace { base } => {
                     if let Some(found) = state.manifest.as_ref().filter(|_| base.is_some()) {
-                        self.lake.put_base(root, found)?;
+                        self.lake.put_base(found)?;
                     }
                     let base = match base {
                         Some(base) => Some(base),
-                        None => orphaned_base(root)?,
+                        None => self.lake.orphaned_base()?,
                     };
-                    self.lake.remove_plan_in_bucket(root)?;
+                    self.lake.remove_plan()?;
                     may_take_over = false;
-                    put_here = self.put(root, own, base)?.or(put_here);
+                    put_here = self.put(own, base)?.or(put_here);
                 }
                 Step::Withdraw | Step::Join => {
                     let Some(found) = state.plan else { continue };
                     let plan = found.content?;
                     self.lake.work_by(&found.digest, &plan);
                     if let Some(found) = state.manifest
-                        && self.lake.withdraw_manifest(root, &found)? == Withdrawal::PlanIsGone
+                        && self.lake.withdraw_manifest(&found)? == Withdrawal::PlanIsGone
                     {
                         continue;
                     }
@@ -137,14 +136,14 @@ impl Run<'_> {
     }
 
     /// Puts the run's plan, which adds to `base`; returns its digest if no other plan was there.
-    fn put(&self, root: &Url, own: &PlanFile, base: Option<String>) -> Result<Option<String>> {
+    fn put(&self, own: &PlanFile, base: Option<String>) -> Result<Option<String>> {
         let own = PlanFile {
             base,
             ..own.clone()
         };
         let json = plan_bytes(&own, self.lake.root())?;
         let digest = sha256(&json);
-        let is_put = self.lake.put_plan_in_bucket(root, json)?;
+        let is_put = self.lake.put_new_plan(json)?;
         Ok(is_put.then_some(digest))
     }
 
@@ -163,7 +162,7 @@ impl Run<'_> {
         Ok(is_done && self.committer().assemble(kept).tables == manifest.tables)
     }
 
-    /// The error that names the plan in the bucket, and the manifest if there is one.
+    /// The error that names the plan in the lake, and the manifest if there is one.
     fn refusal(&self, state: LakeState, own: &PlanFile) -> Error {
         let root = self.lake.root();
         let Some(plan) = state.plan.map(|found| found.content) else {
@@ -188,26 +187,26 @@ impl Run<'_> {
             .hint(TAKE_OVER)
     }
 
-    /// Converts into a lake in a bucket, beside other runs on the same plan.
-    pub(super) fn convert_in_bucket(&self, root: &Url, own: &PlanFile) -> Result<Outcome> {
+    /// Converts beside other runs on the same plan.
+    pub(super) fn convert_by_plan(&self, own: &PlanFile) -> Result<Outcome> {
         let finished = |manifest| Outcome {
             manifest,
             converted: 0,
             is_committed: true,
         };
-        let agreed = match self.join_bucket(root, own)? {
+        let agreed = match self.join_plan(own)? {
             Joined::Working(agreed) => agreed,
             Joined::Finished(manifest) => return Ok(finished(*manifest)),
         };
         let outcome = match self.run_options.shard {
-            None => self.convert_by(&agreed),
+            None => self.convert_all_of(&agreed),
             Some(shard) => self.convert_shard(own, shard),
         };
         match outcome {
             // Another worker on this plan was faster.
             Err(error) if error.kind() == ErrorKind::Refused => {
-                self.lake.put_back(root)?;
-                let manifest = committed(root, self.plan.trace, &agreed)?;
+                self.lake.put_back()?;
+                let manifest = committed(self.lake, self.plan.trace, &agreed)?;
                 manifest.map(finished).ok_or(error)
             }
             outcome => outcome,
@@ -215,7 +214,7 @@ impl Run<'_> {
     }
 
     /// A run without shards: everything of the plan, and then the commit.
-    pub(super) fn convert_by(&self, agreed: &PlanFile) -> Result<Outcome> {
+    fn convert_all_of(&self, agreed: &PlanFile) -> Result<Outcome> {
         let progress = self.lake.progress()?;
         if progress.complete {
             return Err(finished_by_another(self.lake.root()));
@@ -240,11 +239,11 @@ impl Run<'_> {
 
 /// The manifest, if another worker on the same plan has committed the lake.
 pub(super) fn committed(
-    root: &Url,
+    lake: &Lake,
     trace: &'static Trace,
     plan: &PlanFile,
 ) -> Result<Option<Manifest>> {
-    let state = LakeState::of(root)?;
+    let state = lake.state()?;
     let finished = state.finished().map(|found| &found.content);
     let Some(Ok(manifest)) = finished else {
         return Ok(None);

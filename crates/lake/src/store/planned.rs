@@ -1,27 +1,24 @@
-//! A lake in a bucket. An object appears whole or not at all, so nothing is staged and nothing is locked:
-//! every step puts an object where there is none, or one with equal bytes.
+//! How runs that share a lake agree: every step puts a file where there is none, or one with equal bytes.
 //!
 //! ```text
 //! OUT/_tracelake/plan.json                       what every run that writes agrees on
 //! OUT/_tracelake/trace.toml                      the description of a trace that isn't built in
 //! OUT/_tracelake/base-<digest>.json              the finished manifest that the plan adds to
-//! OUT/_tracelake/facts/task_usage-00017.ndjson   the facts of a part: a journal with one entry
 //! OUT/_tracelake/manifest.json                   put last; then facts, base and plan are removed
 //! ```
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
-use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_core::seal::sha256;
-use tracelake_location::{Listing, Location, Url};
+use tracelake_location::Location;
 
-use super::outputs::{LakeDirectory, ends_in, is_output};
-use super::{DESCRIPTION, HOME, Lake, MANIFEST, PLAN};
-use crate::manifest::{MOST_BYTES, Manifest, PartFacts};
+use super::backend::Backend;
+use super::{DESCRIPTION_PATH, FACTS, HOME, Lake, MANIFEST, PLAN, manifest_in};
+use crate::manifest::{Manifest, PartFacts};
 use crate::plan_file::PlanFile;
 
 /// How often a store may replace an object that it was asked to keep before it counts as one that ignores conditions.
@@ -30,10 +27,7 @@ const CONDITION_TRIALS: usize = 3;
 /// How many journals of parts are asked for at once whose number isn't known.
 const MOST_AHEAD: usize = 64;
 
-/// The directory of facts.
-pub(super) const FACTS: &str = "facts";
-
-/// The plan and the manifest of a lake in a bucket, as one look finds them.
+/// The plan and the manifest of a lake that runs share, as one look finds them.
 #[derive(Debug)]
 pub struct LakeState {
     /// The plan, or how it is damaged; there is one while runs work on the lake, and after one was killed.
@@ -73,24 +67,22 @@ impl<T> Found<T> {
 }
 
 impl LakeState {
-    /// Looks at the lake at `root`.
+    /// Looks at a lake.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if a later version wrote the manifest; if the store fails.
-    pub fn of(root: &Url) -> Result<Self> {
-        let home = Location::Url(root.join(HOME));
+    pub(super) fn of(backend: &dyn Backend) -> Result<Self> {
         // In this order: a commit puts the manifest before it removes the plan, and an addition puts the plan
         // before it withdraws the manifest. So a lake that has one of them never looks as if it had neither.
-        let place = home.join(PLAN);
-        let plan = read_if_there(&place)?.map(|bytes| {
-            let content = PlanFile::from_json(&bytes).map_err(|error| error.at(&place));
+        let plan = backend.read(PLAN)?.map(|(bytes, _)| {
+            let content = PlanFile::from_json(&bytes);
+            let content = content.map_err(|error| error.at(backend.root().join(PLAN)));
             Found::new(bytes, content)
         });
-        let place = home.join(MANIFEST);
-        let manifest = match read_if_there(&place)? {
+        let manifest = match backend.read(MANIFEST)? {
             None => None,
-            Some(bytes) => {
-                let content = manifest_in(&bytes, &place)?;
+            Some((bytes, _)) => {
+                let content = manifest_in(backend, Cursor::new(&bytes), MANIFEST)?;
                 Some(Found::new(bytes, content))
             }
         };
@@ -111,60 +103,28 @@ impl LakeState {
     }
 }
 
-/// The manifest in these bytes, or how it is damaged.
-fn manifest_in(bytes: &[u8], place: &Location) -> Result<Result<Manifest>> {
-    match Manifest::read(Cursor::new(bytes)).map_err(|error| error.at(place)) {
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            Ok(Err(error.hint("run convert again to write it again")))
-        }
-        read => read.map(Ok),
-    }
-}
-
-/// The digest of the manifest that an addition has withdrawn and that no plan names any more, because the
-/// plan was removed by hand. `None` if there is none.
-///
-/// # Errors
-/// [`ErrorKind::Refused`] if there are several; if the store fails.
-pub fn orphaned_base(root: &Url) -> Result<Option<String>> {
-    let home = Location::Url(root.join(HOME));
-    let entries = Listing::of(&home)?.entries("")?;
-    let digests = entries.iter().filter_map(|entry| {
-        let digest = entry.name.strip_prefix("base-")?;
-        digest.strip_suffix(".json")
-    });
-    let digests: Vec<&str> = digests.collect();
-    match digests[..] {
-        [] => Ok(None),
-        [one] => Ok(Some(one.to_owned())),
-        [..] => {
-            let reason = "holds copies of several manifests, and neither a manifest nor a plan";
-            Err(Error::new(ErrorKind::Refused, reason)
-                .at(home)
-                .hint("copy the right one to manifest.json"))
-        }
-    }
-}
-
 /// The name of the copy of the manifest that a plan adds to.
 fn base_name(digest: &str) -> String {
-    format!("base-{digest}.json")
+    format!("{HOME}/base-{digest}.json")
 }
 
 /// The parts of the lake that a plan adds to. What is damaged has no parts: they are made again.
-pub(super) fn base_parts(root: &Url, plan: &PlanFile) -> Result<Vec<(String, PartFacts)>> {
+pub(super) fn base_parts(
+    backend: &dyn Backend,
+    plan: &PlanFile,
+) -> Result<Vec<(String, PartFacts)>> {
     let Some(digest) = &plan.base else {
         return Ok(Vec::new());
     };
-    let place = Location::Url(root.join(HOME).join(&base_name(digest)));
-    let bytes = read_if_there(&place)?.filter(|bytes| sha256(bytes) == *digest);
-    let Some(bytes) = bytes else {
+    let path = base_name(digest);
+    let read = backend.read(&path)?.map(|(bytes, _)| bytes);
+    let Some(bytes) = read.filter(|bytes| sha256(bytes) == *digest) else {
         let reason = "is missing or damaged, and the plan adds to the lake that it describes";
         return Err(Error::new(ErrorKind::Refused, reason)
-            .at(place)
+            .at(backend.root().join(&path))
             .hint("restore it, or use a new prefix"));
     };
-    let Ok(manifest) = manifest_in(&bytes, &place)? else {
+    let Ok(manifest) = manifest_in(backend, Cursor::new(&bytes), &path)? else {
         return Ok(Vec::new());
     };
     let parts = manifest.parts();
@@ -185,11 +145,35 @@ pub(super) struct OwnPlan {
 }
 
 impl Lake {
-    /// The prefix of a lake in a bucket.
-    pub(crate) fn url(&self) -> Option<&Url> {
-        match self.root() {
-            Location::Url(url) => Some(url),
-            Location::Disk(_) => None,
+    /// Looks at plan and manifest.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if a later version wrote the manifest; if the store fails.
+    pub fn state(&self) -> Result<LakeState> {
+        LakeState::of(&*self.backend)
+    }
+
+    /// The digest of the manifest that an addition has withdrawn and that no plan names any more, because the
+    /// plan was removed by hand. `None` if there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if there are several; if the store fails.
+    pub fn orphaned_base(&self) -> Result<Option<String>> {
+        let names = self.backend.names(HOME)?;
+        let digests = names.iter().filter_map(|name| {
+            let digest = name.strip_prefix("base-")?;
+            digest.strip_suffix(".json")
+        });
+        let digests: Vec<&str> = digests.collect();
+        match digests[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one.to_owned())),
+            [..] => {
+                let reason = "holds copies of several manifests, and neither a manifest nor a plan";
+                Err(Error::new(ErrorKind::Refused, reason)
+                    .at(self.root().join(HOME))
+                    .hint("copy the right one to manifest.json"))
+            }
         }
     }
 
@@ -197,9 +181,9 @@ impl Lake {
     ///
     /// # Errors
     /// If the store fails.
-    pub fn put_base<T>(&self, root: &Url, found: &Found<T>) -> Result<()> {
-        let place = root.join(HOME).join(&base_name(&found.digest));
-        place.put_new(found.bytes.clone()).map(|_| ())
+    pub fn put_base<T>(&self, found: &Found<T>) -> Result<()> {
+        let path = base_name(&found.digest);
+        self.backend.put_new(&path, found.bytes.clone()).map(|_| ())
     }
 
     /// Puts a plan where there is none; false if there is one.
@@ -207,18 +191,17 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Failed`] if the store replaces an object that it was asked to keep: then two runs could
     /// replace each other's plan.
-    pub fn put_plan_in_bucket(&self, root: &Url, json: Vec<u8>) -> Result<bool> {
-        let place = root.join(HOME).join(PLAN);
-        if !place.put_new(json.clone())? {
+    pub fn put_new_plan(&self, json: Vec<u8>) -> Result<bool> {
+        if !self.backend.put_new(PLAN, json.clone())? {
             return Ok(false);
         }
         // The plan may be gone again, because a run has taken over; but hardly each time.
         for _ in 0..CONDITION_TRIALS {
-            if !place.put_new(json.clone())? {
+            if !self.backend.put_new(PLAN, json.clone())? {
                 return Ok(true);
             }
         }
-        place.remove()?;
+        self.remove_plan()?;
         let reason =
             "the store ignores conditional writes, which tracelake needs to keep runs apart";
         Err(Error::new(ErrorKind::Failed, reason)
@@ -249,7 +232,7 @@ impl Lake {
         }
     }
 
-    /// Whether the plan in the bucket is the one that this run works by.
+    /// Whether the plan in the lake is the one that this run works by.
     fn works_by_plan(&self) -> Result<bool> {
         if self.own_plan().is_none() {
             return Ok(false);
@@ -260,23 +243,23 @@ impl Lake {
         }
     }
 
-    /// Checks that the plan in the bucket is still the one that this run works by. On disk, the lock does.
+    /// Checks that the plan in the lake is still the one that this run works by. A run that has the lake alone works by
+    /// none.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if it isn't; if the store fails.
     pub fn check_plan(&self) -> Result<()> {
-        let (Some(root), Some(own)) = (self.url(), self.own_plan()) else {
+        let Some(own) = self.own_plan() else {
             return Ok(());
         };
-        let home = root.join(HOME);
         if own.etag.is_some() {
             // A plan of many parts is large, and it's asked for before each output is completed.
-            let found = home.look_up(vec![PLAN.to_owned()])?.pop();
+            let found = self.backend.look_up(vec![PLAN.to_owned()])?.pop();
             if found.is_some_and(|found| found.etag == own.etag) {
                 return Ok(());
             }
         }
-        let reason = match home.join(PLAN).read_tagged(MOST_BYTES)? {
+        let reason = match self.backend.read(PLAN)? {
             Some((bytes, etag)) if sha256(&bytes) == own.digest => {
                 self.change_own_plan(|own| own.etag = etag);
                 return Ok(());
@@ -294,15 +277,15 @@ impl Lake {
     ///
     /// # Errors
     /// As [`Lake::check_release`]; [`ErrorKind::Refused`] if another run has taken over; if the store fails.
-    pub fn withdraw_manifest<T>(&self, root: &Url, found: &Found<T>) -> Result<Withdrawal> {
+    pub fn withdraw_manifest<T>(&self, found: &Found<T>) -> Result<Withdrawal> {
         self.check_plan()?;
-        self.put_base(root, found)?;
+        self.put_base(found)?;
         self.withdraw_release()?;
         // Where another run has taken over, the manifest may be its own by now.
         self.check_plan()?;
-        root.join(HOME).join(MANIFEST).remove()?;
+        self.backend.remove(&[MANIFEST.to_owned()])?;
         self.change_own_plan(|own| own.withdrawn = Some(found.bytes.clone()));
-        self.put_back(root)
+        self.put_back()
     }
 
     /// Makes sure that others can add to the manifest that this process has withdrawn: puts its copy again, or the
@@ -314,38 +297,37 @@ impl Lake {
     ///
     /// # Errors
     /// If the store fails.
-    pub fn put_back(&self, root: &Url) -> Result<Withdrawal> {
+    pub fn put_back(&self) -> Result<Withdrawal> {
         let works_by_plan = self.works_by_plan()?;
         let own = self.own_plan();
         let Some((base, bytes)) = own.and_then(|own| own.base.zip(own.withdrawn)) else {
             return Ok(Withdrawal::Done);
         };
-        let (name, found) = match works_by_plan {
+        let (path, found) = match works_by_plan {
             true => (base_name(&base), Withdrawal::Done),
             false => (MANIFEST.to_owned(), Withdrawal::PlanIsGone),
         };
-        root.join(HOME).join(&name).put_new(bytes)?;
+        self.backend.put_new(&path, bytes)?;
         Ok(found)
     }
 
     /// Puts the manifest, by the plan that this run works by.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if the plan isn't in the bucket any more, or another manifest is; if the store
+    /// [`ErrorKind::Refused`] if the plan isn't in the lake any more, or another manifest is; if the store
     /// fails.
-    pub(super) fn put_manifest(&self, root: &Url, manifest: &Manifest) -> Result<()> {
-        let json = manifest.to_json()?;
+    pub(super) fn put_manifest_beside_others(&self, json: Vec<u8>) -> Result<()> {
         self.check_plan()?;
-        let place = root.join(HOME).join(MANIFEST);
-        if place.put_new(json.clone())? {
+        if self.backend.put_new(MANIFEST, json.clone())? {
             return Ok(());
         }
-        let state = LakeState::of(root)?;
+        let finished_by_another = || finished_by_another(&self.root().join(MANIFEST));
+        let state = self.state()?;
         let Some(found) = &state.manifest else {
             // Withdrawn in between by a worker on the same plan, which began just now.
-            return match place.put_new(json)? {
+            return match self.backend.put_new(MANIFEST, json)? {
                 true => Ok(()),
-                false => Err(finished_by_another(place.to_string())),
+                false => Err(finished_by_another()),
             };
         };
         if found.bytes == json {
@@ -353,30 +335,31 @@ impl Lake {
         }
         // A worker that dies before it has withdrawn the manifest leaves it to the others.
         match state.finished() {
-            None => place.put(json),
-            Some(_) => Err(finished_by_another(place.to_string())),
+            None => self.backend.put(MANIFEST, json),
+            Some(_) => Err(finished_by_another()),
         }
     }
 
     /// Removes what a finished lake doesn't need: facts, copies of manifests, and last the plan. Facts of
     /// parts that the manifest doesn't have stay: they may be of the next addition. So do the plan of others, and
     /// the copy of the manifest that it adds to.
-    pub(super) fn remove_facts_in_bucket(&self, root: &Url, manifest: &Manifest) -> Result<()> {
-        let home = root.join(HOME);
+    pub(super) fn remove_facts_beside_others(&self, manifest: &Manifest) -> Result<()> {
         let works_by_plan = self.works_by_plan()?;
         let parts = manifest.parts();
         let mut names: BTreeSet<String> = parts
             .flat_map(|(table, facts)| {
                 [facts_name(table, facts.key()), cut_name(&facts.source.path)]
             })
-            .map(|name| format!("{FACTS}/{name}"))
+            .map(|name| facts_path(&name))
             .collect();
         if manifest.origin.description.is_none() {
             // Of a plan that was taken over.
-            names.insert(DESCRIPTION.to_owned());
+            names.insert(DESCRIPTION_PATH.to_owned());
         }
-        let is_copy = |path: &String| path.starts_with("base-");
-        let listed = home.list_all()?.into_iter().map(|listed| listed.path);
+        let copy_start = format!("{HOME}/base-");
+        let is_copy = |path: &String| path.starts_with(&copy_start);
+        let listed = self.backend.list(&[HOME.to_owned()])?;
+        let listed = listed.into_iter().map(|listed| listed.path);
         let (mut copies, mut left): (Vec<String>, Vec<String>) = listed
             .filter(|path| names.remove(path) || is_copy(path))
             .partition(is_copy);
@@ -384,7 +367,7 @@ impl Lake {
             // A run that adds to this manifest puts a copy of it before it puts its plan.
             let now = sha256(&manifest.to_json()?);
             copies.retain(|path| *path != base_name(&now));
-            if works_by_plan || !copies.is_empty() && is_settled(root, &now)? {
+            if works_by_plan || !copies.is_empty() && self.is_settled(&now)? {
                 left.extend(copies);
             }
         }
@@ -392,37 +375,30 @@ impl Lake {
         let base = self.own_plan().and_then(|own| own.base);
         let adds = works_by_plan && base.is_some();
         left.extend(base.filter(|_| works_by_plan).map(|base| base_name(&base)));
-        home.remove_all(&left)?;
+        self.backend.remove(&left)?;
         // A plan that another run has put in the meantime is not removed.
         if !works_by_plan || !self.works_by_plan()? {
             return Ok(());
         }
-        home.join(PLAN).remove()?;
+        self.remove_plan()?;
         if adds {
             // A run on the same plan may have withdrawn this manifest, taking it for the one before.
-            home.join(MANIFEST).put_new(manifest.to_json()?)?;
+            self.backend.put_new(MANIFEST, manifest.to_json()?)?;
         }
         Ok(())
     }
 
-    /// Removes the plan of a lake in a bucket.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub fn remove_plan_in_bucket(&self, root: &Url) -> Result<()> {
-        root.join(HOME).join(PLAN).remove()
+    /// Whether the lake is finished with this manifest, and no run adds to it: then no copy of another manifest is
+    /// needed.
+    fn is_settled(&self, manifest: &str) -> Result<bool> {
+        let state = self.state()?;
+        let found = state.manifest.map(|found| found.digest);
+        Ok(state.plan.is_none() && found.as_deref() == Some(manifest))
     }
 }
 
-/// Whether the lake is finished with this manifest, and no run adds to it: then no copy of another manifest is needed.
-fn is_settled(root: &Url, manifest: &str) -> Result<bool> {
-    let state = LakeState::of(root)?;
-    let found = state.manifest.map(|found| found.digest);
-    Ok(state.plan.is_none() && found.as_deref() == Some(manifest))
-}
-
 /// The error of a run that finds the manifest of another one.
-pub fn finished_by_another(place: impl Into<PathBuf>) -> Error {
+pub fn finished_by_another(place: &Location) -> Error {
     Error::new(ErrorKind::Refused, "another run has finished this lake")
         .at(place)
         .hint("run the same command again, to add to it")
@@ -439,55 +415,14 @@ pub(super) fn cut_name(source: &str) -> String {
     format!("cut-{}.ndjson", &sha256(source.as_bytes())[..16])
 }
 
-/// Refuses a prefix that holds something else than a lake, and a URL that can't be one.
-pub(super) fn look(root: &Location) -> Result<bool> {
-    let Location::Url(url) = root else {
-        return Ok(false);
-    };
-    if !url.is_bucket() {
-        return Err(
-            Error::new(ErrorKind::Usage, "a web server can't hold a lake")
-                .at(root)
-                .hint("name a bucket or a directory"),
-        );
-    }
-    // A listing for each of many shards would take longer than this.
-    let plan = root.join(HOME).join(PLAN).is_there();
-    if plan.map_err(|error| error.at(root))? {
-        return Ok(true);
-    }
-    let entries = Listing::of(root)?.entries("")?;
-    let is_lake = entries.iter().any(|entry| entry.name == HOME);
-    if !is_lake && !entries.is_empty() {
-        return Err(super::something_else(root));
-    }
-    Ok(is_lake)
-}
-
-/// Reads a small object; `None` if there is none.
-pub(super) fn read_if_there(object: &Location) -> Result<Option<Vec<u8>>> {
-    match object {
-        Location::Url(url) => url.read_if_there(MOST_BYTES),
-        Location::Disk(path) => super::disk::read_if_there(path),
-    }
-}
-
-/// The journals in a lake's facts.
-pub(super) fn journals(root: &Url) -> Result<Vec<Vec<u8>>> {
-    let facts = root.join(HOME).join(FACTS);
-    let objects = facts.list_all()?.into_iter().map(|listed| listed.path);
-    facts.read_all(objects.collect(), MOST_BYTES)
-}
-
 /// The journals of one shard's parts, by their names: with many shards, each of them would otherwise read
 /// what all others have noted. `base` are the parts of the lake that the plan adds to.
 pub(super) fn journals_of(
-    root: &Url,
+    backend: &dyn Backend,
     plan: &PlanFile,
     shard: u32,
     base: &[(String, PartFacts)],
 ) -> Result<Vec<Vec<u8>>> {
-    let facts = root.join(HOME).join(FACTS);
     let assignment = plan.assignment();
     let planned = plan.parts.iter().map(|part| (&part.table[..], part.key()));
     let earlier = base.iter().map(|(table, facts)| (&table[..], facts.key()));
@@ -499,27 +434,34 @@ pub(super) fn journals_of(
     let mut names: BTreeSet<String> = mine.map(|(table, key)| facts_name(table, key)).collect();
     let streams = plan.streams.iter().filter(|stream| stream.shard == shard);
     names.extend(streams.clone().map(|stream| cut_name(&stream.source.path)));
-    let mut journals = facts.read_all(names.into_iter().collect(), MOST_BYTES)?;
+    let mut journals = backend.read_all(names.iter().map(|name| facts_path(name)).collect())?;
     for stream in streams {
         let tables = stream.tables.iter();
         for table in tables.flat_map(|table| plan.with_derived(table)) {
             let keys = stream.selected_below(u32::MAX);
-            let names = keys.map(|key| facts_name(table, key));
-            journals.extend(read_in_order(&facts, names)?);
+            let paths = keys.map(|key| facts_path(&facts_name(table, key)));
+            journals.extend(read_in_order(backend, paths)?);
         }
     }
     Ok(journals)
 }
 
+fn facts_path(name: &str) -> String {
+    format!("{FACTS}/{name}")
+}
+
 /// The journals of the parts that a file is cut into, which are made one after the other, up to the first
 /// ones that aren't all there.
-fn read_in_order(facts: &Url, mut names: impl Iterator<Item = String>) -> Result<Vec<Vec<u8>>> {
+fn read_in_order(
+    backend: &dyn Backend,
+    mut paths: impl Iterator<Item = String>,
+) -> Result<Vec<Vec<u8>>> {
     let mut journals = Vec::new();
     let mut ahead = 1;
     loop {
-        let next: Vec<String> = names.by_ref().take(ahead).collect();
+        let next: Vec<String> = paths.by_ref().take(ahead).collect();
         let wanted = next.len();
-        let found = facts.read_all(next, MOST_BYTES)?;
+        let found = backend.read_all(next)?;
         let is_end = found.len() < wanted || wanted == 0;
         journals.extend(found);
         if is_end {
@@ -527,29 +469,4 @@ fn read_in_order(facts: &Url, mut names: impl Iterator<Item = String>) -> Result
         }
         ahead = (2 * ahead).min(MOST_AHEAD);
     }
-}
-
-/// The outputs and rejects files of these tables; see [`super::files`].
-pub(super) fn files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let listed = root.list_all()?.into_iter();
-    let mut files: Vec<String> = listed.map(|listed| listed.path).collect();
-    files.retain(|path| {
-        let (directory, name) = path.rsplit_once('/').unwrap_or_default();
-        LakeDirectory::of(directory).is_some_and(|place| {
-            let is_part = name.starts_with("part-") && ends_in(name, place.suffixes);
-            tables.contains(place.table) && is_part
-        })
-    });
-    Ok(files)
-}
-
-/// The objects below these tables that no plan can have named; see [`super::foreign_files`].
-pub(super) fn foreign_files(root: &Url, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let listed = root.list_all()?.into_iter();
-    let mut files: Vec<String> = listed.map(|listed| listed.path).collect();
-    files.retain(|path| {
-        let table = path.split_once('/').map(|(table, _)| table);
-        table.is_some_and(|table| tables.contains(table)) && !is_output(path)
-    });
-    Ok(files)
 }
