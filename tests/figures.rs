@@ -121,6 +121,10 @@ fn figures_are_those_of_the_constants() {
         ),
         (
             LIMITS,
+            format!("{} items of lists", digits(limits::PAGE_ITEMS)),
+        ),
+        (
+            LIMITS,
             format!(
                 "where values are PLAIN, {} KiB",
                 kib(limits::PLAIN_PAGE_BYTES)

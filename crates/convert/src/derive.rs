@@ -7,8 +7,10 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_encode::cell::{Cell, Row};
-use tracelake_encode::column_values::RowValues;
-use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
+use tracelake_encode::output::{
+    ArrowFile, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
+};
+use tracelake_encode::row_fields::RowTexts;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
 
@@ -37,9 +39,23 @@ pub(crate) fn derive<W: Write + Send>(
     encoding: Encoding,
     out: W,
 ) -> Result<(Made, W)> {
-    let schema = tracelake_schema::arrow::arrow_schema(&derived.table);
-    let mut file = OutputFile::create(out, &derived.table, &schema, encoding)?;
-    let mut builder = BlockBuilder::of_rows(&derived.table, &schema, &file, encoding);
+    match encoding.format() {
+        Format::Parquet => derive_as::<ParquetFile<W>, W>(context, derived, input, encoding, out),
+        Format::Arrow => derive_as::<ArrowFile<W>, W>(context, derived, input, encoding, out),
+    }
+}
+
+fn derive_as<F: OutputFile<W>, W: Write + Send>(
+    context: &Context,
+    derived: &'static Derived,
+    input: &Location,
+    encoding: Encoding,
+    out: W,
+) -> Result<(Made, W)> {
+    let table = &derived.table;
+    let schema = tracelake_schema::arrow::arrow_schema(table);
+    let mut file = F::create(out, table, &schema, encoding)?;
+    let mut builder = file.builder(RowSource::Rows(table), &schema, encoding);
     let mut rows_not_derived = 0;
     for batch in open(derived, input, encoding.format())? {
         context.check()?;
@@ -53,9 +69,10 @@ pub(crate) fn derive<W: Write + Send>(
         {
             file.write(full)?;
         }
-        let mut rows = RowValues::new(derived.table.columns);
-        made.iter().for_each(|row| rows.push(row));
-        builder.push_rows(rows)?;
+        let mut texts = RowTexts::new(derived.table.columns);
+        made.iter().for_each(|row| texts.push(row));
+        let faulty = builder.push_rows(&texts.text, &texts.rows)?;
+        debug_assert!(faulty.is_empty(), "a value can be read from its own text");
     }
     while let Some(last) = builder.finish()? {
         file.write(last)?;

@@ -164,6 +164,7 @@ pub mod tests {
                     also: Some("18446744073709551615"),
                     doc: "",
                 }],
+                unit: Some("microseconds"),
                 ..column("time", Kind::Integer, true, &[])
             },
             column("event", Kind::Code, false, &[]),

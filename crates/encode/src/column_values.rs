@@ -1,7 +1,4 @@
-//! The values of columns, appended row by row. Pure.
-//!
-//! A struct keeps the values of its fields in columns of their own, and a list those of its items, so that a
-//! row costs no allocation. They become Arrow arrays without another pass over the rows.
+//! The values of columns as Arrow arrays, made of the texts of their leaves. Pure.
 
 use std::sync::Arc;
 
@@ -12,103 +9,156 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use rayon::prelude::*;
+use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, Row};
+use crate::cell::{Cell, number};
+use crate::row_fields::{LeafFields, MaxLevels, Node, RowFields};
 
-/// Rows of a table, by column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowValues {
-    pub(crate) columns: Vec<ColumnValues>,
-    rows: usize,
-    /// Values that were spelled differently and mapped to a sentinel.
-    pub(crate) mapped: u64,
+/// The outcome of reading the values of some rows.
+pub(crate) enum ReadRows {
+    /// All of them, and how many were mapped to a sentinel because they were spelled differently.
+    Batch(RecordBatch, u64),
+    /// The rows with a value that can't be read, in order.
+    Faulty(Vec<usize>),
 }
 
-impl RowValues {
-    /// No rows of these columns.
-    #[must_use]
-    pub fn new(columns: &[Column]) -> Self {
-        Self {
-            columns: columns.iter().map(ColumnValues::new).collect(),
-            rows: 0,
+/// Reads rows whose texts are in `text`; the columns are in the order of the schema.
+///
+/// # Errors
+/// When a value is NULL and its column mandatory.
+pub(crate) fn read(
+    nodes: &[Node],
+    schema: &SchemaRef,
+    text: &[u8],
+    rows: &RowFields,
+) -> Result<ReadRows, ArrowError> {
+    let columns = nodes.par_iter().map(|node| {
+        let mut reader = LeafReader {
+            text,
+            rows,
             mapped: 0,
-        }
+            faulty: Vec::new(),
+        };
+        let top = MaxLevels {
+            definition: 0,
+            repetition: 0,
+        };
+        let values = reader.column(node, top);
+        (values, reader.mapped, reader.faulty)
+    });
+    let columns: Vec<_> = columns.collect();
+    let mut faulty: Vec<usize> = columns
+        .iter()
+        .flat_map(|(.., faulty)| faulty.clone())
+        .collect();
+    if !faulty.is_empty() {
+        faulty.sort_unstable();
+        faulty.dedup();
+        return Ok(ReadRows::Faulty(faulty));
     }
+    let mapped: u64 = columns.iter().map(|(_, mapped, _)| mapped).sum();
+    let columns = columns.into_par_iter().zip(schema.fields().par_iter());
+    let arrays = columns.map(|((values, ..), field)| values.into_array(field.data_type()));
+    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+    let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
+    Ok(ReadRows::Batch(batch, rows.mapped() + mapped))
+}
 
-    /// The number of rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.rows
-    }
+/// Reads the leaves of a column.
+struct LeafReader<'a> {
+    text: &'a [u8],
+    rows: &'a RowFields,
+    mapped: u64,
+    faulty: Vec<usize>,
+}
 
-    /// Whether there are no rows.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    /// Adds a row.
-    ///
-    /// # Panics
-    /// When a cell is of another kind than its column.
-    pub fn push(&mut self, row: &Row) {
-        for (column, cell) in self.columns.iter_mut().zip(&row.cells) {
-            column.push(cell);
-        }
-        self.end_row(row.mapped);
-    }
-
-    /// Ends a row that has a value in every column.
-    pub(crate) fn end_row(&mut self, mapped: u64) {
-        self.rows += 1;
-        self.mapped += mapped;
-    }
-
-    /// Removes the values of a row that has not ended.
-    pub(crate) fn undo_row(&mut self) {
-        for column in &mut self.columns {
-            column.truncate(self.rows);
-        }
-    }
-
-    /// Joins rows in order.
-    #[must_use]
-    pub fn concat(columns: &[Column], parts: &[Self]) -> Self {
-        let mut all = Self::new(columns);
-        let joined = all.columns.par_iter_mut().enumerate();
-        joined.for_each(|(index, column)| {
-            for part in parts {
-                column.append(&part.columns[index]);
+impl LeafReader<'_> {
+    /// The values of a column, or of a field or an item of one. `around` has the levels of the lists around it: those
+    /// of what is in an item.
+    fn column(&mut self, node: &Node, around: MaxLevels) -> ColumnValues {
+        let first = &self.rows.leaves[node.leaves.start];
+        // A struct that is NULL has NULLs in its fields; a list that is NULL or empty has no items.
+        let is_slot = |(definition, repetition): (u8, u8)| {
+            definition >= around.definition && repetition <= around.repetition
+        };
+        let slots = levels(first).filter(|entry| is_slot(*entry));
+        let is_valid = slots.map(|(definition, _)| definition >= node.levels.definition);
+        let is_valid = is_valid.collect();
+        let values = match node.column.kind {
+            Kind::Struct => {
+                let fields = node.fields.iter().map(|field| self.column(field, around));
+                Values::Structs(fields.collect())
             }
-        });
-        all.rows = parts.iter().map(|part| part.rows).sum();
-        all.mapped = parts.iter().map(|part| part.mapped).sum();
-        all
+            Kind::List => {
+                let inside = MaxLevels {
+                    definition: node.levels.definition + 1,
+                    repetition: node.levels.repetition,
+                };
+                let (mut items, mut ends) = (0, Vec::new());
+                for (definition, repetition) in levels(first) {
+                    if is_slot((definition, repetition)) {
+                        ends.push(items);
+                    }
+                    if definition >= inside.definition && repetition <= inside.repetition {
+                        items += 1;
+                    }
+                    if let Some(end) = ends.last_mut() {
+                        *end = items;
+                    }
+                }
+                let item = self.column(&node.fields[0], inside);
+                Values::Lists(Box::new(item), ends)
+            }
+            _ => self.leaf(node, around),
+        };
+        ColumnValues { values, is_valid }
     }
 
-    /// The rows as one batch; the columns are in the order of the schema.
-    ///
-    /// # Errors
-    /// When a value is NULL and its column mandatory.
-    pub(crate) fn into_batch(self, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-        let columns = self.columns.into_par_iter().zip(schema.fields().par_iter());
-        let arrays = columns.map(|(column, field)| column.into_array(field.data_type()));
-        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
-        RecordBatch::try_new(Arc::clone(schema), arrays)
+    fn leaf(&mut self, node: &Node, around: MaxLevels) -> Values {
+        let leaf = &self.rows.leaves[node.leaves.start];
+        let mut fields = leaf.fields().iter().enumerate();
+        let mut values = Values::new(node.column);
+        for (definition, _) in levels(leaf) {
+            if definition < around.definition {
+                continue;
+            }
+            if definition < node.levels.definition {
+                values.push_filler();
+                continue;
+            }
+            let Some((index, (start, end))) = fields.next() else {
+                break;
+            };
+            let text = &self.text[start..end];
+            if values.push(node.column, text, &mut self.mapped).is_err() {
+                self.faulty.push(leaf.row_of(index));
+                values.push_filler();
+            }
+        }
+        values
     }
+}
+
+/// The definition level and the repetition level of each entry of a leaf.
+fn levels(leaf: &LeafFields) -> impl Iterator<Item = (u8, u8)> {
+    let (definition, repetition) = (leaf.definition_levels(), leaf.repetition_levels());
+    (0..leaf.entries()).map(|entry| {
+        let level = |levels: &[u8]| levels.get(entry).copied().unwrap_or_default();
+        (level(definition), level(repetition))
+    })
 }
 
 /// The values of one column.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ColumnValues {
-    pub(crate) values: Values,
+struct ColumnValues {
+    values: Values,
     /// Whether each value is there; one that is NULL has a filler in `values`.
-    pub(crate) is_valid: Vec<bool>,
+    is_valid: Vec<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Values {
+enum Values {
     Integers(Vec<i64>),
     Codes(Vec<i32>),
     Floats(Vec<f64>),
@@ -121,130 +171,66 @@ pub(crate) enum Values {
     Lists(Box<ColumnValues>, Vec<usize>),
 }
 
-impl ColumnValues {
+impl Values {
+    /// No values of a leaf.
     fn new(column: &Column) -> Self {
-        let fields = || column.fields.iter().map(Self::new);
-        let values = match column.kind {
+        match column.kind {
+            Kind::Code => Self::Codes(Vec::new()),
+            Kind::Float => Self::Floats(Vec::new()),
+            Kind::Boolean => Self::Booleans(Vec::new()),
+            Kind::Text => Self::Texts(Vec::new(), Vec::new()),
             // A row of plain fields has the date-times.
-            Kind::Integer | Kind::DateTime(_) => Values::Integers(Vec::new()),
-            Kind::Code => Values::Codes(Vec::new()),
-            Kind::Float => Values::Floats(Vec::new()),
-            Kind::Boolean => Values::Booleans(Vec::new()),
-            Kind::Text => Values::Texts(Vec::new(), Vec::new()),
-            Kind::Struct => Values::Structs(fields().collect()),
-            Kind::List => {
-                let item = fields().next().expect("a list has a column of items");
-                Values::Lists(Box::new(item), Vec::new())
-            }
-        };
-        Self {
-            values,
-            is_valid: Vec::new(),
+            _ => Self::Integers(Vec::new()),
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.is_valid.len()
-    }
-
-    /// Adds a cell.
-    ///
-    /// # Panics
-    /// When it is of another kind than the column.
-    fn push(&mut self, cell: &Cell) {
-        match (&mut self.values, cell) {
-            (_, Cell::Null) => return self.push_null(),
-            (Values::Integers(values), Cell::Integer(value)) => values.push(*value),
-            (Values::Codes(values), Cell::Code(value)) => values.push(*value),
-            (Values::Floats(values), Cell::Float(value)) => values.push(*value),
-            (Values::Booleans(values), Cell::Boolean(value)) => values.push(*value),
-            (Values::Texts(bytes, ends), Cell::Text(text)) => {
-                bytes.extend_from_slice(text.as_bytes());
+    /// Adds the value with a text; counts what is mapped to a sentinel.
+    fn push(
+        &mut self,
+        column: &'static Column,
+        text: &[u8],
+        mapped: &mut u64,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::Booleans(values) => values.push(match text {
+                b"true" => true,
+                b"false" => false,
+                _ => return Err(Fault::NotTruth),
+            }),
+            Self::Texts(bytes, ends) => {
+                bytes.extend_from_slice(text);
                 ends.push(bytes.len());
             }
-            (Values::Structs(fields), Cell::Struct(cells)) => {
-                for (field, cell) in fields.iter_mut().zip(cells) {
-                    field.push(cell);
-                }
-            }
-            (Values::Lists(item, ends), Cell::List(cells)) => {
-                for cell in cells {
-                    item.push(cell);
-                }
-                ends.push(item.len());
-            }
-            _ => unreachable!("a cell is NULL or of its column's kind"),
+            numbers => match (numbers, number(column, text, mapped)?) {
+                (Self::Integers(values), Cell::Integer(value)) => values.push(value),
+                (Self::Codes(values), Cell::Code(value)) => values.push(value),
+                (Self::Floats(values), Cell::Float(value)) => values.push(value),
+                _ => return Err(Fault::NotNumber),
+            },
         }
-        self.is_valid.push(true);
+        Ok(())
     }
 
-    /// Adds NULL, also to the fields of a struct.
-    pub(crate) fn push_null(&mut self) {
-        match &mut self.values {
-            Values::Integers(values) => values.push(0),
-            Values::Codes(values) => values.push(0),
-            Values::Floats(values) => values.push(0.0),
-            Values::Booleans(values) => values.push(false),
-            Values::Texts(bytes, ends) => ends.push(bytes.len()),
-            Values::Structs(fields) => fields.iter_mut().for_each(Self::push_null),
-            Values::Lists(item, ends) => ends.push(item.len()),
-        }
-        self.is_valid.push(false);
-    }
-
-    /// Keeps the first `len` values; later ones may be incomplete.
-    fn truncate(&mut self, len: usize) {
-        self.is_valid.truncate(len);
-        match &mut self.values {
-            Values::Integers(values) => values.truncate(len),
-            Values::Codes(values) => values.truncate(len),
-            Values::Floats(values) => values.truncate(len),
-            Values::Booleans(values) => values.truncate(len),
-            Values::Texts(bytes, ends) => {
-                ends.truncate(len);
-                bytes.truncate(ends.last().copied().unwrap_or_default());
-            }
-            Values::Structs(fields) => fields.iter_mut().for_each(|field| field.truncate(len)),
-            Values::Lists(item, ends) => {
-                ends.truncate(len);
-                item.truncate(ends.last().copied().unwrap_or_default());
-            }
+    /// Adds what is in the place of NULL.
+    fn push_filler(&mut self) {
+        match self {
+            Self::Integers(values) => values.push(0),
+            Self::Codes(values) => values.push(0),
+            Self::Floats(values) => values.push(0.0),
+            Self::Booleans(values) => values.push(false),
+            Self::Texts(bytes, ends) => ends.push(bytes.len()),
+            Self::Structs(_) | Self::Lists(..) => {}
         }
     }
+}
 
-    /// Adds the values of another part of this column.
-    fn append(&mut self, other: &Self) {
-        let extend_ends = |ends: &mut Vec<usize>, before: usize, others: &[usize]| {
-            ends.extend(others.iter().map(|end| before + end));
-        };
-        match (&mut self.values, &other.values) {
-            (Values::Integers(values), Values::Integers(others)) => values.extend(others),
-            (Values::Codes(values), Values::Codes(others)) => values.extend(others),
-            (Values::Floats(values), Values::Floats(others)) => values.extend(others),
-            (Values::Booleans(values), Values::Booleans(others)) => values.extend(others),
-            (Values::Texts(bytes, ends), Values::Texts(more, others)) => {
-                extend_ends(ends, bytes.len(), others);
-                bytes.extend_from_slice(more);
-            }
-            (Values::Structs(fields), Values::Structs(others)) => {
-                let fields = fields.iter_mut().zip(others);
-                fields.for_each(|(field, other)| field.append(other));
-            }
-            (Values::Lists(item, ends), Values::Lists(items, others)) => {
-                extend_ends(ends, item.len(), others);
-                item.append(items);
-            }
-            _ => unreachable!("both are parts of one column"),
-        }
-        self.is_valid.extend_from_slice(&other.is_valid);
-    }
-
+impl ColumnValues {
     /// The values as an Arrow array.
     ///
     /// # Errors
     /// When a value within one that isn't NULL is NULL and mandatory, or when texts or items are too many
     /// for an array.
-    pub(crate) fn into_array(self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    fn into_array(self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
         let nulls = NullBuffer::from(self.is_valid);
         let nulls = (nulls.null_count() > 0).then_some(nulls);
         Ok(match (self.values, data_type) {

@@ -1,6 +1,6 @@
 //! Rows to Parquet and Arrow files, in memory: [`split`] finds records and fields, [`value`] parses them, and
 //! [`output`] collects them in row groups or record batches. Tables with structs and lists take the way of
-//! [`json`], [`quoted`] and [`column_values`].
+//! [`json`], [`quoted`] and [`row_fields`].
 //!
 //! The value of a plain field passes through these hands: `split::Records` has its offsets, `column::LookUp` finds it
 //! in the dictionary of its row group or parses it, `column::page` holds its index, `column::encode` packs the
@@ -22,15 +22,15 @@ pub mod arrow_file;
 pub mod batch;
 pub mod cell;
 mod column;
-pub mod column_values;
+mod column_values;
 pub mod json;
 pub mod limits;
-mod nested;
 pub mod output;
 mod parquet_file;
 mod parquet_footer;
 pub mod quoted;
 pub mod reject;
+pub mod row_fields;
 mod rows;
 #[cfg(test)]
 mod samples;

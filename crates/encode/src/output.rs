@@ -8,15 +8,19 @@ use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Codec, Format};
 use tracelake_core::settings::{ROW_GROUP_ROWS, Settings};
-use tracelake_schema::Table;
+use tracelake_schema::{Syntax, Table};
 
-use crate::arrow_file::{self, ArrowFile};
-use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::column_values::RowValues;
-use crate::parquet_file::{self, ColumnChunks, ParquetFile, RowGroup};
+use crate::arrow_file;
+use crate::batch::BATCH_ROWS;
+use crate::parquet_file;
 use crate::reject::Reject;
+use crate::row_fields::RowFields;
 use crate::split::Records;
-use crate::{nested, rows};
+
+pub use crate::arrow_file::ArrowFile;
+pub use crate::batch::BatchBuilder;
+pub use crate::parquet_file::{ParquetFile, RowGroup};
+pub use crate::rows::RowGroupBuilder;
 
 /// How outputs are encoded: what [`Settings`] say of it, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,232 +84,242 @@ impl Encoding {
     }
 }
 
-/// A piece that is written to an output file at once.
-pub enum Block {
-    /// A row group of a Parquet file, encoded.
-    RowGroup(RowGroup),
-    /// A record batch of an Arrow file.
-    Batch(RecordBatch),
-}
+/// One output file that is being written, of one format.
+pub trait OutputFile<W: Write + Send>: Sized + Send {
+    /// Builds the pieces that are written at once.
+    type Builder: BlockBuilder;
 
-impl Block {
-    /// The batch that [`BlockBuilder::batches`] made.
-    ///
-    /// # Panics
-    /// When it is a row group.
-    pub fn into_batch(self) -> RecordBatch {
-        match self {
-            Self::Batch(batch) => batch,
-            Self::RowGroup(_) => unreachable!("a builder of batches makes no row groups"),
-        }
-    }
-}
-
-/// One output file that is being written.
-pub enum OutputFile<W: Write + Send> {
-    /// A Parquet file.
-    Parquet(ParquetFile<W>),
-    /// An Arrow file.
-    Arrow(ArrowFile<W>),
-}
-
-impl<W: Write + Send> OutputFile<W> {
     /// Starts a file of a table.
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn create(
+    fn create(
         out: W,
         table: &'static Table,
         schema: &SchemaRef,
-        Encoding { format, codec, .. }: Encoding,
-    ) -> Result<Self> {
-        Ok(match format {
-            Format::Parquet => Self::Parquet(ParquetFile::create(out, table, schema, codec)?),
-            Format::Arrow => Self::Arrow(ArrowFile::create(out, schema, codec)?),
-        })
-    }
+        encoding: Encoding,
+    ) -> Result<Self>;
+
+    /// Makes the builder for rows of the file.
+    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, encoding: Encoding)
+    -> Self::Builder;
 
     /// Appends a block.
     ///
     /// # Errors
     /// When the output fails.
-    ///
-    /// # Panics
-    /// When the block is of another format.
-    pub fn write(&mut self, block: Block) -> Result<()> {
-        match (self, block) {
-            (Self::Parquet(file), Block::RowGroup(row_group)) => file.write(row_group),
-            (Self::Arrow(file), Block::Batch(batch)) => file.write(&batch),
-            _ => unreachable!("BlockBuilder makes the blocks of the file that it was made for"),
-        }
-    }
+    fn write(&mut self, block: <Self::Builder as BlockBuilder>::Block) -> Result<()>;
 
     /// Writes the footer and returns the output.
     ///
     /// # Errors
     /// When the output fails.
-    pub fn finish(self) -> Result<W> {
+    fn finish(self) -> Result<W>;
+}
+
+/// Where the rows of a file come from.
+#[derive(Clone, Copy)]
+pub enum RowSource<'a> {
+    /// The fields of records, one for each column.
+    Fields(&'a FieldOrder),
+    /// Rows of a table that may have structs and lists.
+    Rows(&'static Table),
+}
+
+impl<'a> RowSource<'a> {
+    /// That of a table which is read in this order.
+    #[must_use]
+    pub fn of(order: &'a FieldOrder) -> Self {
+        match order.table.syntax {
+            Syntax::Csv => Self::Fields(order),
+            Syntax::Json | Syntax::QuotedCsv => Self::Rows(order.table),
+        }
+    }
+
+    fn table(self) -> &'static Table {
         match self {
-            Self::Parquet(file) => file.finish(),
-            Self::Arrow(file) => file.finish(),
+            Self::Fields(order) => order.table,
+            Self::Rows(table) => table,
         }
     }
 }
 
 /// Builds the blocks of a file from the rows of one table.
-pub enum BlockBuilder {
-    /// Fields that have one value each, to row groups.
-    Fields(rows::RowGroupBuilder),
-    /// Rows with structs and lists, to row groups.
-    Nested(nested::NestedRowGroupBuilder),
-    /// Either, to record batches.
-    Batches(BatchBuilder),
-}
-
-impl BlockBuilder {
-    /// Prepares for records of plain fields.
-    pub fn of_fields<W: Write + Send>(
-        order: &FieldOrder,
-        schema: &SchemaRef,
-        file: &OutputFile<W>,
-        encoding: Encoding,
-    ) -> Self {
-        match file {
-            OutputFile::Parquet(file) => Self::Fields(rows::RowGroupBuilder::new(
-                order,
-                file.schema(),
-                encoding.codec,
-                encoding.row_group_rows,
-            )),
-            OutputFile::Arrow(_) => Self::batches(order.table, schema, BATCH_ROWS),
-        }
-    }
-
-    /// Prepares for rows with structs and lists.
-    pub fn of_rows<W: Write + Send>(
-        table: &'static Table,
-        schema: &SchemaRef,
-        file: &OutputFile<W>,
-        encoding: Encoding,
-    ) -> Self {
-        match file {
-            OutputFile::Parquet(file) => Self::Nested(nested::NestedRowGroupBuilder::new(
-                table,
-                schema,
-                file.factory(),
-                encoding.row_group_rows,
-            )),
-            OutputFile::Arrow(_) => Self::batches(table, schema, BATCH_ROWS),
-        }
-    }
-
-    /// Prepares for either, to become batches of `batch_rows` rows.
-    pub fn batches(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
-        Self::Batches(BatchBuilder::new(table.time, schema, batch_rows))
-    }
+pub trait BlockBuilder: Send {
+    /// A piece that is written to an output file at once.
+    type Block: Send;
 
     /// Whether a block should be taken with [`BlockBuilder::finish`] before `rows` more rows are pushed.
-    pub fn is_full(&self, rows: usize) -> bool {
-        match self {
-            Self::Fields(fields) => fields.is_full(rows),
-            Self::Nested(nested) => nested.is_full(rows),
-            Self::Batches(batches) => batches.is_full(),
-        }
-    }
+    fn is_full(&self, rows: usize) -> bool;
 
     /// Adds the good records of a chunk; returns the others, in the order of the file.
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    ///
-    /// # Panics
-    /// When it was made for rows with structs and lists.
-    pub fn push_fields(
+    fn push_fields(
         &mut self,
         order: &FieldOrder,
         chunk: &[u8],
         records: &Records,
-    ) -> Result<Vec<Reject>> {
-        match self {
-            Self::Fields(fields) => fields.push(chunk, records).map_err(encode_parquet),
-            Self::Batches(batches) => batches.push(order, chunk, records).map_err(encode_arrow),
-            Self::Nested(_) => unreachable!("a table has fields or nested values, not both"),
-        }
-    }
+    ) -> Result<Vec<Reject>>;
 
-    /// Adds rows with structs and lists.
+    /// Adds rows that may have structs and lists, and whose texts are in `text`. Returns those with a value that can't
+    /// be read, in order; if there are any, nothing was added.
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    ///
-    /// # Panics
-    /// When it was made for fields.
-    pub fn push_rows(&mut self, rows: RowValues) -> Result<()> {
-        match self {
-            Self::Nested(nested) => nested.push(rows).map_err(encode_parquet),
-            Self::Batches(batches) => batches.push_rows(rows).map_err(encode_arrow),
-            Self::Fields(_) => unreachable!("a table has fields or nested values, not both"),
-        }
-    }
+    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>>;
 
     /// Makes a block of the rows since the last one; `None` if there are none.
     ///
     /// # Errors
     /// When a page cannot be encoded.
-    pub fn finish(&mut self) -> Result<Option<Block>> {
-        let row_group = |chunks, is_sorted| Block::RowGroup(RowGroup { chunks, is_sorted });
-        Ok(match self {
-            Self::Fields(fields) => {
-                let chunks = fields.finish().map_err(encode_parquet)?;
-                chunks.map(|chunks| {
-                    let is_sorted = fields.are_sorted(&chunks);
-                    row_group(ColumnChunks::Plain(chunks), is_sorted)
-                })
-            }
-            Self::Nested(nested) => {
-                let is_sorted = nested.are_sorted();
-                let chunks = nested.finish().map_err(encode_parquet)?;
-                chunks.map(|chunks| row_group(ColumnChunks::Nested(chunks), is_sorted))
-            }
-            Self::Batches(batches) => batches.finish().map_err(encode_arrow)?.map(Block::Batch),
-        })
-    }
+    fn finish(&mut self) -> Result<Option<Self::Block>>;
 
     /// Good rows that were pushed.
-    pub fn pushed(&self) -> u64 {
-        match self {
-            Self::Fields(fields) => fields.pushed(),
-            Self::Nested(nested) => nested.pushed(),
-            Self::Batches(batches) => batches.rows(),
-        }
-    }
+    fn pushed(&self) -> u64;
 
     /// Values of good rows that were spelled differently and mapped to a sentinel.
-    pub fn sentinels_mapped(&self) -> u64 {
-        match self {
-            Self::Fields(fields) => fields.sentinels_mapped(),
-            Self::Nested(nested) => nested.sentinels_mapped(),
-            Self::Batches(batches) => batches.sentinels_mapped(),
-        }
-    }
+    fn sentinels_mapped(&self) -> u64;
 
     /// Integers of good rows that were accepted although they are spelled `5.0`.
-    pub fn integral_floats(&self) -> u64 {
-        match self {
-            Self::Fields(fields) => fields.integral_floats(),
-            Self::Nested(_) => 0,
-            Self::Batches(batches) => batches.integral_floats(),
+    fn integral_floats(&self) -> u64;
+
+    /// The smallest and the largest value of the column that orders the rows of the table in time.
+    fn time(&self) -> Option<(i64, i64)>;
+}
+
+impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
+    type Builder = RowGroupBuilder;
+
+    fn create(out: W, table: &'static Table, schema: &SchemaRef, _: Encoding) -> Result<Self> {
+        Self::create(out, table, schema)
+    }
+
+    fn builder(&self, rows: RowSource<'_>, _: &SchemaRef, encoding: Encoding) -> RowGroupBuilder {
+        let (schema, most_rows) = (self.schema(), encoding.row_group_rows);
+        match rows {
+            RowSource::Fields(order) => {
+                RowGroupBuilder::new(order, schema, encoding.codec, most_rows)
+            }
+            RowSource::Rows(table) => {
+                RowGroupBuilder::of_rows(table, schema, encoding.codec, most_rows)
+            }
         }
     }
 
-    /// The smallest and the largest value of the column that orders the rows of `table` in time.
-    pub fn time(&self, table: &Table) -> Option<(i64, i64)> {
-        match self {
-            Self::Fields(fields) => fields.integers(table.time?),
-            Self::Nested(nested) => nested.time(),
-            Self::Batches(batches) => batches.time(),
-        }
+    fn write(&mut self, row_group: RowGroup) -> Result<()> {
+        Self::write(self, row_group)
+    }
+
+    fn finish(self) -> Result<W> {
+        Self::finish(self)
+    }
+}
+
+impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
+    type Builder = BatchBuilder;
+
+    fn create(out: W, _: &'static Table, schema: &SchemaRef, encoding: Encoding) -> Result<Self> {
+        Self::create(out, schema, encoding.codec)
+    }
+
+    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: Encoding) -> BatchBuilder {
+        BatchBuilder::new(rows.table(), schema, BATCH_ROWS)
+    }
+
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        Self::write(self, &batch)
+    }
+
+    fn finish(self) -> Result<W> {
+        Self::finish(self)
+    }
+}
+
+impl BlockBuilder for RowGroupBuilder {
+    type Block = RowGroup;
+
+    fn is_full(&self, rows: usize) -> bool {
+        self.is_full(rows)
+    }
+
+    fn push_fields(
+        &mut self,
+        _: &FieldOrder,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>> {
+        self.push(chunk, records).map_err(encode_parquet)
+    }
+
+    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
+        self.push_rows(text, rows).map_err(encode_parquet)
+    }
+
+    fn finish(&mut self) -> Result<Option<RowGroup>> {
+        let chunks = self.finish().map_err(encode_parquet)?;
+        Ok(chunks.map(|chunks| RowGroup {
+            is_sorted: self.are_sorted(&chunks),
+            chunks,
+        }))
+    }
+
+    fn pushed(&self) -> u64 {
+        self.pushed()
+    }
+
+    fn sentinels_mapped(&self) -> u64 {
+        self.sentinels_mapped()
+    }
+
+    fn integral_floats(&self) -> u64 {
+        self.integral_floats()
+    }
+
+    fn time(&self) -> Option<(i64, i64)> {
+        self.time()
+    }
+}
+
+impl BlockBuilder for BatchBuilder {
+    type Block = RecordBatch;
+
+    fn is_full(&self, _: usize) -> bool {
+        self.is_full()
+    }
+
+    fn push_fields(
+        &mut self,
+        order: &FieldOrder,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>> {
+        self.push(order, chunk, records).map_err(encode_arrow)
+    }
+
+    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
+        self.push_rows(text, rows).map_err(encode_arrow)
+    }
+
+    fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        self.finish().map_err(encode_arrow)
+    }
+
+    fn pushed(&self) -> u64 {
+        self.rows()
+    }
+
+    fn sentinels_mapped(&self) -> u64 {
+        self.sentinels_mapped()
+    }
+
+    fn integral_floats(&self) -> u64 {
+        self.integral_floats()
+    }
+
+    fn time(&self) -> Option<(i64, i64)> {
+        self.time()
     }
 }
 
@@ -323,18 +337,21 @@ mod tests {
     use crate::samples::{at, machines, order, schema, split};
 
     /// Writes rows at these times; returns the file, and the rows and the times that the builder counted.
-    fn written(settings: &Settings, times: &[i64]) -> (Vec<u8>, u64, Option<(i64, i64)>) {
+    fn written<F: OutputFile<Vec<u8>>>(
+        settings: &Settings,
+        times: &[i64],
+    ) -> (Vec<u8>, u64, Option<(i64, i64)>) {
         let encoding = Encoding::of(settings).unwrap();
-        let (table, order, schema) = (machines(), order(), schema());
-        let mut file = OutputFile::create(Vec::new(), table, &schema, encoding).unwrap();
-        let mut builder = BlockBuilder::of_fields(&order, &schema, &file, encoding);
+        let (order, schema) = (order(), schema());
+        let mut file = F::create(Vec::new(), machines(), &schema, encoding).unwrap();
+        let mut builder = file.builder(RowSource::of(&order), &schema, encoding);
         let text = at(times);
         let rejects = builder.push_fields(&order, text.as_bytes(), &split(&text));
         assert!(rejects.unwrap().is_empty());
         while let Some(block) = builder.finish().unwrap() {
             file.write(block).unwrap();
         }
-        let (rows, range) = (builder.pushed(), builder.time(table));
+        let (rows, range) = (builder.pushed(), builder.time());
         (file.finish().unwrap(), rows, range)
     }
 
@@ -343,7 +360,10 @@ mod tests {
         for (format, magic) in [(Format::Parquet, &b"PAR1"[..]), (Format::Arrow, b"ARROW1")] {
             let mut settings = Settings::default();
             settings.format = format;
-            let (file, rows, range) = written(&settings, &[3, 9, 4]);
+            let (file, rows, range) = match format {
+                Format::Parquet => written::<ParquetFile<_>>(&settings, &[3, 9, 4]),
+                Format::Arrow => written::<ArrowFile<_>>(&settings, &[3, 9, 4]),
+            };
             assert!(file.starts_with(magic) && file.ends_with(magic), "{format}");
             assert_eq!((rows, range), (3, Some((3, 9))), "{format}");
         }

@@ -6,38 +6,24 @@
 use std::io::{self, BufWriter, Write};
 
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory};
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
-use parquet::basic::{BoundaryOrder, Type};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnIndexBuilder, KeyValue, SortingColumn};
-use parquet::file::page_index::column_index::{ColumnIndexMetaData, PrimitiveColumnIndex};
+use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 
-use crate::column::{
-    CHOOSING_PAGE_ROWS, EncodedChunk, ID_PAGE_ROWS, compression, is_id, lower_bound, upper_bound,
-};
+use crate::column::EncodedChunk;
 use crate::parquet_footer::amend;
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
 
-/// The column chunks of a row group, from one of the two encoders.
-pub(crate) enum ColumnChunks {
-    Plain(Vec<EncodedChunk>),
-    Nested(Vec<ArrowColumnChunk>),
-}
-
 /// A row group.
 pub struct RowGroup {
-    pub(crate) chunks: ColumnChunks,
+    pub(crate) chunks: Vec<EncodedChunk>,
     /// Whether its rows are in the order of the table's time.
     pub(crate) is_sorted: bool,
 }
@@ -45,7 +31,6 @@ pub struct RowGroup {
 /// A Parquet file that is being written.
 pub struct ParquetFile<W: Write + Send> {
     writer: SerializedFileWriter<HeldEnd<W>>,
-    schema: SchemaRef,
     /// Whether the rows of each row group are in the order of the table's time.
     is_sorted: Vec<bool>,
 }
@@ -55,17 +40,12 @@ impl<W: Write + Send> ParquetFile<W> {
     ///
     /// # Errors
     /// When `out` fails.
-    pub(crate) fn create(
-        out: W,
-        table: &'static Table,
-        schema: &SchemaRef,
-        codec: Codec,
-    ) -> Result<Self> {
+    pub fn create(out: W, table: &'static Table, schema: &SchemaRef) -> Result<Self> {
         let failed = |error| wrap(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
             .map_err(failed)?;
-        let mut properties = properties(table, &descriptor, codec);
+        let mut properties = properties(table, &descriptor);
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
@@ -76,7 +56,6 @@ impl<W: Write + Send> ParquetFile<W> {
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
         Ok(Self {
             writer,
-            schema: schema.clone(),
             is_sorted: Vec::new(),
         })
     }
@@ -84,11 +63,6 @@ impl<W: Write + Send> ParquetFile<W> {
     /// The Parquet schema.
     pub(crate) fn schema(&self) -> &SchemaDescriptor {
         self.writer.schema_descr()
-    }
-
-    /// Makes writers that turn Arrow arrays into column chunks, with the settings of this file.
-    pub(crate) fn factory(&self) -> ArrowRowGroupWriterFactory {
-        ArrowRowGroupWriterFactory::new(&self.writer, self.schema.clone())
     }
 
     /// Appends a row group.
@@ -99,18 +73,8 @@ impl<W: Write + Send> ParquetFile<W> {
         self.is_sorted.push(row_group.is_sorted);
         let write = || {
             let mut group = self.writer.next_row_group()?;
-            match row_group.chunks {
-                ColumnChunks::Plain(chunks) => {
-                    for chunk in chunks {
-                        group.append_column(&chunk, chunk.close.clone())?;
-                    }
-                }
-                ColumnChunks::Nested(chunks) => {
-                    for mut chunk in chunks {
-                        correct(chunk.close_mut())?;
-                        chunk.append_to_row_group(&mut group)?;
-                    }
-                }
+            for chunk in row_group.chunks {
+                group.append_column(&chunk, chunk.close.clone())?;
             }
             group.close()
         };
@@ -153,70 +117,8 @@ impl<W: Write> Write for HeldEnd<W> {
     }
 }
 
-/// Corrects what the crate says about a column chunk. Its statistics lose the deprecated bounds, and zeros as bounds
-/// of floats get their signs. A column of lists loses its page index: the crate compares NULLs with rows there, and may
-/// call a page empty that has values.
-fn correct(close: &mut ColumnCloseResult) -> parquet::errors::Result<()> {
-    let metadata = &close.metadata;
-    if metadata.column_descr().max_rep_level() > 0 {
-        close.column_index = None;
-    }
-    if let Some(index @ ColumnIndexMetaData::DOUBLE(floats)) = &close.column_index {
-        close.column_index = Some(with_signed_zeros(index, floats)?);
-    }
-    let Some(statistics) = metadata.statistics() else {
-        return Ok(());
-    };
-    macro_rules! without_old_bounds {
-        ($statistics:expr, $($kind:ident)*) => {
-            match $statistics {
-                $(Statistics::$kind(statistics) => {
-                    Statistics::$kind(statistics.with_backwards_compatible_min_max(false))
-                })*
-            }
-        };
-    }
-    let statistics = match statistics {
-        Statistics::Double(stated) => {
-            let (min, max) = (stated.min_opt(), stated.max_opt());
-            let (min, max) = (min.copied().map(lower_bound), max.copied().map(upper_bound));
-            let nulls = stated.null_count_opt();
-            Statistics::Double(ValueStatistics::new(min, max, None, nulls, false))
-        }
-        other => without_old_bounds!(
-            other.clone(),
-            Boolean Int32 Int64 Int96 Float Double ByteArray FixedLenByteArray
-        ),
-    };
-    let builder = metadata.clone().into_builder();
-    close.metadata = builder.set_statistics(statistics).build()?;
-    Ok(())
-}
-
-/// The page index of a column of floats, in which zeros as bounds have the signs that they need.
-fn with_signed_zeros(
-    index: &ColumnIndexMetaData,
-    floats: &PrimitiveColumnIndex<f64>,
-) -> parquet::errors::Result<ColumnIndexMetaData> {
-    let bytes = |bound: Option<f64>| bound.map_or_else(Vec::new, |it| it.to_le_bytes().into());
-    let mut builder = ColumnIndexBuilder::new(Type::DOUBLE);
-    let bounds = floats.min_values_iter().zip(floats.max_values_iter());
-    for (page, (min, max)) in bounds.enumerate() {
-        builder.append(
-            index.is_null_page(page),
-            bytes(min.copied().map(lower_bound)),
-            bytes(max.copied().map(upper_bound)),
-            index.null_count(page).unwrap_or_default(),
-            None,
-        );
-    }
-    let order = index.get_boundary_order();
-    builder.set_boundary_order(order.unwrap_or(BoundaryOrder::UNORDERED));
-    builder.build()
-}
-
 /// The settings of the crate's writer. All row groups are said to be sorted by time; see [`amend`].
-fn properties(table: &'static Table, schema: &SchemaDescriptor, codec: Codec) -> WriterProperties {
+fn properties(table: &'static Table, schema: &SchemaDescriptor) -> WriterProperties {
     let time = table
         .time
         .map(|time| ColumnPath::from(table.columns[time].name));
@@ -238,18 +140,11 @@ fn properties(table: &'static Table, schema: &SchemaDescriptor, codec: Codec) ->
         tracelake_schema::arrow::SPARK_KEY.to_owned(),
         tracelake_schema::arrow::spark_schema_json(table),
     );
-    // Plain columns come encoded; they need only the first two of these.
-    let mut builder = WriterProperties::builder()
+    WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
         .set_sorting_columns(sorting)
-        .set_compression(compression(codec))
-        .set_data_page_row_count_limit(CHOOSING_PAGE_ROWS);
-    for column in table.columns.iter().filter(|column| is_id(column)) {
-        let path = ColumnPath::from(column.name);
-        builder = builder.set_column_data_page_row_count_limit(path, ID_PAGE_ROWS);
-    }
-    builder.build()
+        .build()
 }
 
 /// Turns an error of the Parquet crate into ours. An error of the disk keeps its code, and one of a bucket
@@ -271,6 +166,7 @@ mod tests {
     use bytes::Bytes;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use tracelake_core::ErrorKind;
+    use tracelake_core::options::Codec;
 
     use super::*;
     use crate::rows::RowGroupBuilder;
@@ -284,14 +180,13 @@ mod tests {
         let chunks = rows.finish().unwrap().unwrap();
         RowGroup {
             is_sorted: rows.are_sorted(&chunks),
-            chunks: ColumnChunks::Plain(chunks),
+            chunks,
         }
     }
 
     #[test]
     fn a_file_has_its_row_groups_and_says_which_are_sorted() {
-        let mut file =
-            ParquetFile::create(Vec::new(), machines(), &schema(), Codec::DEFAULT).unwrap();
+        let mut file = ParquetFile::create(Vec::new(), machines(), &schema()).unwrap();
         for times in [&[1, 2, 3][..], &[5, 4]] {
             let group = row_group(&file, times);
             file.write(group).unwrap();
@@ -313,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_file_without_rows_can_be_read() {
-        let file = ParquetFile::create(Vec::new(), machines(), &schema(), Codec::None).unwrap();
+        let file = ParquetFile::create(Vec::new(), machines(), &schema()).unwrap();
         let bytes = Bytes::from(file.finish().unwrap());
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
@@ -334,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let file = ParquetFile::create(Full, machines(), &schema(), Codec::DEFAULT).unwrap();
+        let file = ParquetFile::create(Full, machines(), &schema()).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

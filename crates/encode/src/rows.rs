@@ -1,15 +1,18 @@
 //! Records to column chunks, column by column, and to rejects. Memory only.
 
+use std::collections::BTreeSet;
+
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Codec;
-use tracelake_schema::Column;
+use tracelake_schema::{Column, Table};
 
 use crate::column::{self, Append, ColumnEncoder, EncodedChunk, Origin, SourceField};
 use crate::reject::Reject;
+use crate::row_fields::{Node, RowFields, leaves};
 use crate::split::Records;
 
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
@@ -42,6 +45,8 @@ pub struct RowGroupBuilder {
     columns: Vec<Box<dyn ColumnEncoder>>,
     /// The index of the column that orders rows in time.
     time: Option<usize>,
+    /// Values that were mapped to a sentinel before they came here.
+    mapped: u64,
     /// The most rows in a row group.
     most_rows: usize,
     /// Good rows since the last row group, and before.
@@ -50,6 +55,29 @@ pub struct RowGroupBuilder {
 }
 
 impl RowGroupBuilder {
+    /// Prepares for the rows of a table that may have structs and lists; otherwise as [`RowGroupBuilder::new`].
+    pub(crate) fn of_rows(
+        table: &'static Table,
+        schema: &SchemaDescriptor,
+        codec: Codec,
+        most_rows: usize,
+    ) -> Self {
+        let nodes = Node::of(table.columns);
+        let columns = leaves(&nodes).into_iter().zip(schema.columns());
+        let columns = columns.map(|(leaf, descriptor)| {
+            column::encoder(leaf.column, Origin::Leaf, descriptor.clone(), codec)
+        });
+        Self {
+            fields: Vec::new(),
+            columns: columns.collect(),
+            time: table.time.map(|time| nodes[time].leaves.start),
+            mapped: 0,
+            most_rows,
+            rows: 0,
+            before: 0,
+        }
+    }
+
     /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
     pub(crate) fn new(
         order: &FieldOrder,
@@ -76,6 +104,7 @@ impl RowGroupBuilder {
             fields: order.fields.clone(),
             columns: columns.collect(),
             time: order.table.time,
+            mapped: 0,
             most_rows,
             rows: 0,
             before: 0,
@@ -114,6 +143,46 @@ impl RowGroupBuilder {
         Ok(rejects)
     }
 
+    /// Takes rows whose texts are in `text`. Returns those with a value that can't be read, in order; if there are any,
+    /// nothing was taken.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    pub(crate) fn push_rows(
+        &mut self,
+        text: &[u8],
+        rows: &RowFields,
+    ) -> Result<Vec<usize>, ParquetError> {
+        let groups = self.columns.par_chunks_mut(GROUP);
+        let groups = groups.zip(rows.leaves.par_chunks(GROUP));
+        let groups: Vec<Vec<_>> = groups
+            .map(|(columns, leaves)| {
+                let columns = columns.iter_mut().zip(leaves);
+                let columns = columns.map(|(column, leaf)| {
+                    let mut column = column.start_leaf(text, leaf);
+                    column.look_up(0..leaf.values());
+                    column.parse()
+                });
+                columns.collect()
+            })
+            .collect();
+        let columns = groups.iter().flatten().zip(&rows.leaves);
+        let faulty = columns.flat_map(|(column, leaf)| {
+            let faults = column.faults().iter();
+            faults.map(|(value, _)| leaf.row_of(*value))
+        });
+        let faulty: BTreeSet<usize> = faulty.collect();
+        if faulty.is_empty() {
+            groups.into_par_iter().try_for_each(|group| {
+                let mut columns = group.into_iter();
+                columns.try_for_each(|column| column.append(&[]))
+            })?;
+            self.rows += rows.len();
+            self.mapped += rows.mapped();
+        }
+        Ok(faulty.into_iter().collect())
+    }
+
     /// Makes a row group of the good rows since the last one, and starts over; `None` if there
     /// are none.
     ///
@@ -141,10 +210,9 @@ impl RowGroupBuilder {
 
     /// How many values were mapped to a sentinel because they were spelled differently.
     pub(crate) fn sentinels_mapped(&self) -> u64 {
-        self.columns
-            .iter()
-            .map(|column| column.sentinels_mapped())
-            .sum()
+        let columns = self.columns.iter();
+        let mapped: u64 = columns.map(|column| column.sentinels_mapped()).sum();
+        self.mapped + mapped
     }
 
     /// How many integers were accepted that are spelled `5.0`.
@@ -153,9 +221,9 @@ impl RowGroupBuilder {
         columns.map(|column| column.integral_floats()).sum()
     }
 
-    /// The smallest and the largest value of a time column in all row groups made so far.
-    pub(crate) fn integers(&self, column: usize) -> Option<(i64, i64)> {
-        self.columns[column].integers()
+    /// The smallest and the largest time in all row groups made so far.
+    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+        self.columns[self.time?].integers()
     }
 }
 
@@ -263,7 +331,7 @@ mod tests {
         let chunks = rows.finish().unwrap().unwrap();
         assert!(rows.are_sorted(&chunks));
         assert_eq!(rows.pushed(), 5);
-        assert_eq!(rows.integers(0), Some((2, 6)));
+        assert_eq!(rows.time(), Some((2, 6)));
         assert!(rows.finish().unwrap().is_none());
     }
 }

@@ -16,6 +16,9 @@ use super::syntax::{BYTE_ORDER_MARK, ChunkRecords, Ends};
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
 
+/// A chunk with more offsets of values than this, in bytes, is dense.
+const DENSE_VALUE_BYTES: usize = 1 << 20;
+
 /// A chunk of text and where its records are.
 pub(super) struct SplitChunk {
     pub(super) chunk: Chunk,
@@ -25,18 +28,18 @@ pub(super) struct SplitChunk {
 }
 
 impl SplitChunk {
-    pub(super) fn new(syntax: Syntax) -> Self {
+    pub(super) fn new(order: &FieldOrder) -> Self {
         Self {
             chunk: Chunk::default(),
-            records: ChunkRecords::new(syntax),
+            records: ChunkRecords::new(order),
             position: 0,
         }
     }
 
     /// Whether its records take much more room than its text: up to 200 bytes each, see
-    /// [`quoted::QuotedRecords`](tracelake_encode::quoted::QuotedRecords).
+    /// [`quoted::QuotedRecords`](tracelake_encode::quoted::QuotedRecords), or 10 bytes for each value of JSON.
     pub(super) fn is_dense(&self) -> bool {
-        self.records.count() > DENSE_RECORDS
+        self.records.count() > DENSE_RECORDS || self.records.value_bytes() > DENSE_VALUE_BYTES
     }
 
     /// Whether it has lines; it has none after the end of a part.
@@ -124,9 +127,8 @@ impl<'a> Lines<'a> {
                 is_first,
                 is_last: self.source.is_at_end(),
             };
-            let fields = self.order.fields.len();
             let form = LineForm::of(self.order.table.csv, ending, has_header);
-            let whole = records.split(chunk.lines(), fields, (form, ending), ends, most);
+            let whole = records.split(chunk.lines(), self.order, (form, ending), ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);

@@ -12,7 +12,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::error::Result;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_encode::output::{Block, BlockBuilder, Encoding, OutputFile};
+use tracelake_core::options::Format;
+use tracelake_encode::output::{
+    ArrowFile, BatchBuilder, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
+};
 use tracelake_encode::reject::Reject;
 use tracelake_source::{Fingerprint, Source};
 
@@ -76,8 +79,29 @@ pub fn convert_part<W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = OutputFile::create(out, order.table, schema, encoding)?;
-    let builder = syntax::block_builder(order, schema, &file, encoding);
+    match encoding.format() {
+        Format::Parquet => {
+            let file = ParquetFile::create(out, order.table, schema)?;
+            convert_to(file, text, order, schema, encoding, on_bad_row, progress)
+        }
+        Format::Arrow => {
+            let file = ArrowFile::create(out, schema, encoding.codec())?;
+            convert_to(file, text, order, schema, encoding, on_bad_row, progress)
+        }
+    }
+}
+
+/// Converts one part to a file that was started, as [`convert_part`].
+fn convert_to<F: OutputFile<W>, W: Write + Send>(
+    mut file: F,
+    text: &mut TableText<'_>,
+    order: &FieldOrder,
+    schema: &SchemaRef,
+    encoding: Encoding,
+    on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+    progress: &mut ReadProgress,
+) -> Result<(Converted, W)> {
+    let builder = file.builder(RowSource::of(order), schema, encoding);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     let mut block = reader.fill()?;
     while let Some(full) = block {
@@ -105,10 +129,10 @@ pub(crate) fn read_batches(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<Converted> {
-    let builder = BlockBuilder::batches(order.table, schema, batch_rows);
+    let builder = BatchBuilder::new(order.table, schema, batch_rows);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     while let Some(block) = reader.fill()? {
-        on_batch(block.into_batch())?;
+        on_batch(block)?;
     }
     Ok(reader.converted())
 }
@@ -140,7 +164,7 @@ impl<'a> TableText<'a> {
     pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
         Self {
             lines: Lines::new(source, order, part_rows),
-            current: SplitChunk::new(order.table.syntax),
+            current: SplitChunk::new(order),
             position: TextPosition::default(),
             is_begun: false,
         }
@@ -186,20 +210,20 @@ impl<'a> TableText<'a> {
 }
 
 /// Makes blocks of the rows of a part.
-struct BlockReader<'a, 'b> {
+struct BlockReader<'a, 'b, B> {
     lines: &'a mut Lines<'b>,
     /// The chunk to convert next.
     current: &'a mut SplitChunk,
-    ahead: ReadAhead,
-    rows: ChunkConverter<'a>,
+    ahead: ReadAhead<'a>,
+    rows: ChunkConverter<'a, B>,
     /// The number of rows before the part.
     before: u64,
 }
 
-impl<'a, 'b> BlockReader<'a, 'b> {
+impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
     fn new(
         text: &'a mut TableText<'b>,
-        builder: BlockBuilder,
+        builder: B,
         on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
         progress: &'a mut ReadProgress,
     ) -> Self {
@@ -207,7 +231,7 @@ impl<'a, 'b> BlockReader<'a, 'b> {
         Self {
             lines: &mut text.lines,
             current: &mut text.current,
-            ahead: ReadAhead::new(order.table.syntax),
+            ahead: ReadAhead::new(order),
             before: text.position.rows,
             rows: ChunkConverter {
                 order,
@@ -233,12 +257,12 @@ impl<'a, 'b> BlockReader<'a, 'b> {
             sentinels_mapped: builder.sentinels_mapped(),
             headers_accepted: self.lines.headers_accepted(),
             integral_floats_accepted: builder.integral_floats(),
-            time: builder.time(self.rows.order.table),
+            time: builder.time(),
         }
     }
 
     /// The next block; `None` after the last one.
-    fn fill(&mut self) -> Result<Option<Block>> {
+    fn fill(&mut self) -> Result<Option<B::Block>> {
         let Self {
             lines,
             current,
@@ -259,25 +283,25 @@ impl<'a, 'b> BlockReader<'a, 'b> {
 }
 
 /// The rows of a part, chunk by chunk.
-struct ChunkConverter<'a> {
+struct ChunkConverter<'a, B> {
     order: &'a FieldOrder,
     /// Of the next chunk.
     position: &'a mut TextPosition,
-    builder: BlockBuilder,
+    builder: B,
     rejected: u64,
     not_selected: u64,
     on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &'a mut ReadProgress,
 }
 
-impl ChunkConverter<'_> {
+impl<B: BlockBuilder> ChunkConverter<'_, B> {
     /// Whether a chunk has rows for this block.
     fn have_room_for(&self, split: &SplitChunk) -> bool {
         split.has_lines() && !self.builder.is_full(split.records.rows())
     }
 
     /// Converts a chunk, and those that are ready after it.
-    fn convert(&mut self, current: &mut SplitChunk, ahead: &ReadAhead) -> Result<()> {
+    fn convert(&mut self, current: &mut SplitChunk, ahead: &ReadAhead<'_>) -> Result<()> {
         self.push(current)?;
         for _ in 1..CHUNKS_IN_A_TURN {
             if !ahead.next_if(current, |next| self.have_room_for(next)) {

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tracelake_core::error::Result;
-use tracelake_schema::Syntax;
+use tracelake_core::field_order::FieldOrder;
 
 use super::lines::SplitChunk;
 
@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(5);
 ///
 /// Reading and converting a chunk take about equally long, except that a chunk that ends pages takes far
 /// longer to convert. If the threads met after every chunk, they would be idle for a fifth of the time.
-pub(super) struct ReadAhead {
-    syntax: Syntax,
+pub(super) struct ReadAhead<'a> {
+    order: &'a FieldOrder,
     chunks: Mutex<Chunks>,
     /// Signalled when a chunk has been read.
     read: Condvar,
@@ -35,13 +35,13 @@ struct Chunks {
     is_converting: bool,
 }
 
-impl ReadAhead {
-    pub(super) fn new(syntax: Syntax) -> Self {
+impl<'a> ReadAhead<'a> {
+    pub(super) fn new(order: &'a FieldOrder) -> Self {
         Self {
-            syntax,
+            order,
             chunks: Mutex::new(Chunks {
                 ready: VecDeque::new(),
-                free: (0..CHUNKS).map(|_| SplitChunk::new(syntax)).collect(),
+                free: (0..CHUNKS).map(|_| SplitChunk::new(order)).collect(),
                 is_reading: false,
                 is_converting: false,
             }),
@@ -108,7 +108,7 @@ impl ReadAhead {
         let mut done = std::mem::replace(current, next);
         if done.is_dense() {
             // Its records take more room than the others need.
-            done = SplitChunk::new(self.syntax);
+            done = SplitChunk::new(self.order);
         }
         chunks.free.push(done);
     }

@@ -1,23 +1,22 @@
 //! The records of a chunk, whatever the syntax of the table.
 
-use std::io::Write;
 use std::ops::Range;
 
-use arrow_schema::SchemaRef;
 use rayon::prelude::*;
 use tracelake_core::error::Result;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_encode::column_values::RowValues;
-use tracelake_encode::json::JsonColumns;
-use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile};
+use tracelake_encode::cell::Row;
+use tracelake_encode::json::JsonRecords;
+use tracelake_encode::output::BlockBuilder;
 use tracelake_encode::reject::Reject;
+use tracelake_encode::row_fields::{RowFields, RowTexts};
 use tracelake_encode::split::LineForm;
-use tracelake_schema::{Column, Syntax};
+use tracelake_schema::Syntax;
 
 use tracelake_encode::selection::Selector;
-use tracelake_encode::{json, quoted, split};
+use tracelake_encode::{quoted, split};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -36,8 +35,7 @@ pub(super) struct ChunkRecords {
 /// The offsets of the records, as the table's syntax needs them.
 enum RecordOffsets {
     Csv(split::Records),
-    /// The range of each line, with its ending.
-    Json(Vec<Range<usize>>),
+    Json(JsonRecords),
     QuotedCsv(quoted::QuotedRecords),
 }
 
@@ -49,11 +47,11 @@ pub(super) struct Ends {
 }
 
 impl ChunkRecords {
-    pub(super) fn new(syntax: Syntax) -> Self {
+    pub(super) fn new(order: &FieldOrder) -> Self {
         Self {
-            offsets: match syntax {
+            offsets: match order.table.syntax {
                 Syntax::Csv => RecordOffsets::Csv(split::Records::default()),
-                Syntax::Json => RecordOffsets::Json(Vec::new()),
+                Syntax::Json => RecordOffsets::Json(JsonRecords::new(order)),
                 Syntax::QuotedCsv => RecordOffsets::QuotedCsv(quoted::QuotedRecords::default()),
             },
             ending: LineEnding::Lf,
@@ -65,7 +63,7 @@ impl ChunkRecords {
     pub(super) fn split(
         &mut self,
         lines: &[u8],
-        fields: usize,
+        order: &FieldOrder,
         (form, ending): (LineForm, LineEnding),
         ends: Ends,
         most: u64,
@@ -75,20 +73,19 @@ impl ChunkRecords {
         match &mut self.offsets {
             RecordOffsets::Csv(records) => {
                 let lines = first(lines, most);
-                records.split(lines, fields, form);
+                records.split(lines, order.fields.len(), form);
                 if self.marked {
                     records.refuse_first(Fault::ByteOrderMark);
                 }
                 lines.len()
             }
-            RecordOffsets::Json(ranges) => {
-                ranges.clear();
-                let mut start = 0;
-                for newline in memchr::memchr_iter(b'\n', first(lines, most)) {
-                    ranges.push(start..newline + 1);
-                    start = newline + 1;
+            RecordOffsets::Json(records) => {
+                let lines = first(lines, most);
+                records.split(lines, ending, order);
+                if self.marked {
+                    records.read_first_plainly();
                 }
-                start
+                lines.len()
             }
             RecordOffsets::QuotedCsv(records) => records.split(lines, ends.is_last, most),
         }
@@ -137,7 +134,7 @@ impl ChunkRecords {
             RecordOffsets::Csv(records) => {
                 records.len() + records.malformed().len() + records.not_selected()
             }
-            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::Json(records) => records.ranges().len(),
             RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         };
         count as u64
@@ -156,49 +153,57 @@ impl ChunkRecords {
     pub(super) fn rows(&self) -> usize {
         match &self.offsets {
             RecordOffsets::Csv(records) => records.len(),
-            RecordOffsets::Json(ranges) => ranges.len(),
+            RecordOffsets::Json(records) => records.ranges().len(),
             RecordOffsets::QuotedCsv(records) => records.ranges().len(),
         }
     }
 
-    /// Reads records one by one, in parallel; `append` gets the index of a record, its text without the line
-    /// ending, and where to add its values. The rejects still lack their lines.
+    /// Bytes of the offsets of values, if they are kept apart from those of the records.
+    pub(super) fn value_bytes(&self) -> usize {
+        match &self.offsets {
+            RecordOffsets::Json(records) => records.bytes(),
+            RecordOffsets::Csv(_) | RecordOffsets::QuotedCsv(_) => 0,
+        }
+    }
+
+    /// Reads records in parallel. `read` gets the index of a record and its text without the line ending, and says
+    /// how to take it. The rejects still lack their lines.
     fn read(
         &self,
         lines: &[u8],
         ranges: &[Range<usize>],
-        columns: &[Column],
-        append: impl Fn(usize, &[u8], &mut RowValues) -> std::result::Result<bool, Reject> + Sync,
-    ) -> (RowValues, Pushed) {
-        let read = |(group, ranges): (usize, &[Range<usize>])| {
-            let mut values = RowValues::new(columns);
-            let mut pushed = Pushed::default();
-            for (at, range) in ranges.iter().enumerate() {
-                let index = group * RECORDS_PER_GROUP + at;
-                let (raw, shape) = self.ending.body(&lines[range.clone()]);
-                let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
-                let row = match marked.or(shape) {
-                    Some(fault) => Err(Reject::new(0..raw.len(), fault)),
-                    None => append(index, raw, &mut values),
-                };
-                match row {
-                    Ok(true) => {}
-                    Ok(false) => pushed.not_selected += 1,
-                    Err(reject) => {
-                        let row = range.start..range.start + raw.len();
-                        pushed.rejects.push(reject.in_row(row));
-                    }
-                }
-            }
-            (values, pushed)
-        };
-        let groups = ranges.par_chunks(RECORDS_PER_GROUP).enumerate().map(read);
-        let (values, groups): (Vec<_>, Vec<Pushed>) = groups.unzip();
-        let pushed = Pushed {
-            not_selected: groups.iter().map(|group| group.not_selected).sum(),
-            rejects: groups.into_iter().flat_map(|group| group.rejects).collect(),
-        };
-        (RowValues::concat(columns, &values), pushed)
+        read: impl Fn(usize, &[u8]) -> std::result::Result<Taken, Reject> + Sync,
+    ) -> Vec<std::result::Result<Taken, Reject>> {
+        let records = ranges
+            .par_iter()
+            .with_min_len(RECORDS_PER_GROUP)
+            .enumerate();
+        let records = records.map(|(index, range)| {
+            let (raw, shape) = self.ending.body(&lines[range.clone()]);
+            let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
+            let taken = match marked.or(shape) {
+                Some(fault) => Err(Reject::new(0..raw.len(), fault)),
+                None => read(index, raw),
+            };
+            taken.map_err(|reject| reject.in_row(range.start..range.start + raw.len()))
+        });
+        records.collect()
+    }
+}
+
+/// How a record is taken.
+enum Taken {
+    /// As it was read with its chunk.
+    Directly,
+    /// As a row.
+    Row(Row),
+    /// It isn't selected.
+    Not,
+}
+
+impl From<Option<Row>> for Taken {
+    fn from(row: Option<Row>) -> Self {
+        row.map_or(Self::Not, Self::Row)
     }
 }
 
@@ -211,88 +216,143 @@ pub(super) struct Pushed {
     pub(super) not_selected: u64,
 }
 
-/// Makes the builder for the rows of a table.
-pub(super) fn block_builder<W: Write + Send>(
-    order: &FieldOrder,
-    schema: &SchemaRef,
-    file: &OutputFile<W>,
-    encoding: Encoding,
-) -> BlockBuilder {
-    match order.table.syntax {
-        Syntax::Csv => BlockBuilder::of_fields(order, schema, file, encoding),
-        Syntax::Json | Syntax::QuotedCsv => {
-            BlockBuilder::of_rows(order.table, schema, file, encoding)
-        }
-    }
-}
-
 /// Adds the good records of a chunk that are selected to `builder`; returns the others.
 ///
 /// # Errors
 /// When a page cannot be encoded.
 pub(super) fn push(
-    builder: &mut BlockBuilder,
+    builder: &mut impl BlockBuilder,
     lines: &[u8],
     records: &ChunkRecords,
     order: &FieldOrder,
 ) -> Result<Pushed> {
-    let columns = order.table.columns;
-    let (rows, pushed) = match &records.offsets {
-        RecordOffsets::Csv(split) => {
-            return Ok(Pushed {
-                rejects: builder.push_fields(order, lines, split)?,
-                not_selected: split.not_selected() as u64,
-            });
-        }
-        RecordOffsets::Json(ranges) => {
-            let json = JsonColumns::of(order);
-            let is_selected = |raw: &[u8]| match order.rules.is_empty() {
-                true => Ok(true),
-                false => json::is_selected(raw, &json, &order.rules),
-            };
-            records.read(lines, ranges, columns, |_, raw, values| {
-                match is_selected(raw) {
-                    Ok(true) => json::append(raw, &json, values).map(|()| true),
-                    Ok(false) => Ok(false),
-                    // The first fault of the row is reported, whichever rule found another.
-                    Err(fault) => json::row(raw, &json).and(Err(fault)),
-                }
-            })
-        }
+    match &records.offsets {
+        RecordOffsets::Csv(split) => Ok(Pushed {
+            rejects: builder.push_fields(order, lines, split)?,
+            not_selected: split.not_selected() as u64,
+        }),
+        RecordOffsets::Json(json) => push_json(builder, lines, records, json, order),
         RecordOffsets::QuotedCsv(quoted) => {
             let ending = records.ending;
-            let is_selected = |index, raw: &[u8]| match order.rules.is_empty() {
-                true => Ok(true),
-                false => quoted.is_selected(index, raw, order, ending),
-            };
-            let ranges = quoted.ranges();
-            records.read(
-                lines,
-                ranges,
-                columns,
-                |index, raw, values| match is_selected(index, raw) {
-                    Ok(true) => {
-                        values.push(&quoted.row(index, raw, order, ending)?);
-                        Ok(true)
-                    }
-                    Ok(false) => Ok(false),
+            let taken = records.read(lines, quoted.ranges(), |index, raw| {
+                let is_selected = match order.rules.is_empty() {
+                    true => Ok(true),
+                    false => quoted.is_selected(index, raw, order, ending),
+                };
+                match is_selected {
+                    Ok(true) => quoted.row(index, raw, order, ending).map(Taken::Row),
+                    Ok(false) => Ok(Taken::Not),
                     Err(fault) => quoted.row(index, raw, order, ending).and(Err(fault)),
-                },
-            )
+                }
+            });
+            let texts = RowTexts::new(order.table.columns);
+            let read = ReadRecords::of(texts, taken, |_, _| {});
+            read.push(builder)?;
+            Ok(read.pushed(lines))
         }
-    };
-    builder.push_rows(rows)?;
-    let (mut line, mut seen) = (0, 0);
-    let with_line = |reject: Reject| {
-        let start = reject.row().start;
-        line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
-        seen = start;
-        reject.in_line(line)
-    };
-    Ok(Pushed {
-        rejects: pushed.rejects.into_iter().map(with_line).collect(),
-        not_selected: pushed.not_selected,
-    })
+    }
+}
+
+/// Adds the good records of a chunk of JSON as they were read with it, and reads the others plainly.
+fn push_json(
+    builder: &mut impl BlockBuilder,
+    lines: &[u8],
+    records: &ChunkRecords,
+    json: &JsonRecords,
+    order: &FieldOrder,
+) -> Result<Pushed> {
+    // The records with a value that can't be read, which the columns find.
+    let mut faulty = Vec::new();
+    if let Some((rows, not_selected)) = json.all() {
+        let found = builder.push_rows(lines, rows)?;
+        if found.is_empty() {
+            return Ok(Pushed {
+                rejects: Vec::new(),
+                not_selected,
+            });
+        }
+        faulty.extend(found.into_iter().map(|row| json.record(row)));
+    }
+    loop {
+        let taken = records.read(lines, json.ranges(), |record, raw| {
+            match json.is_direct(record) && faulty.binary_search(&record).is_err() {
+                true => Ok(Taken::Directly),
+                false => json.row(raw, order).map(Taken::from),
+            }
+        });
+        let texts = RowTexts::after(lines, order.table.columns);
+        let read = ReadRecords::of(texts, taken, |record, rows| {
+            json.append(lines, record, records.ending, rows);
+        });
+        let found = read.push(builder)?;
+        if found.is_empty() {
+            return Ok(read.pushed(lines));
+        }
+        faulty.extend(found);
+        faulty.sort_unstable();
+    }
+}
+
+/// The records of a chunk, of which some were read as cells.
+struct ReadRecords {
+    texts: RowTexts,
+    /// The record of each row.
+    records: Vec<usize>,
+    pushed: Pushed,
+}
+
+impl ReadRecords {
+    /// Adds the rows of records to `texts`; `direct` adds that of a record which was read directly.
+    fn of(
+        mut texts: RowTexts,
+        taken: Vec<std::result::Result<Taken, Reject>>,
+        direct: impl Fn(usize, &mut RowFields),
+    ) -> Self {
+        let mut pushed = Pushed::default();
+        let mut records = Vec::new();
+        for (record, taken) in taken.into_iter().enumerate() {
+            match taken {
+                Ok(Taken::Directly) => direct(record, &mut texts.rows),
+                Ok(Taken::Row(row)) => texts.push(&row),
+                Ok(Taken::Not) => {
+                    pushed.not_selected += 1;
+                    continue;
+                }
+                Err(reject) => {
+                    pushed.rejects.push(reject);
+                    continue;
+                }
+            }
+            records.push(record);
+        }
+        Self {
+            texts,
+            records,
+            pushed,
+        }
+    }
+
+    /// Adds the rows to `builder`; returns the records with a value that can't be read. If there are any, nothing was
+    /// added.
+    fn push(&self, builder: &mut impl BlockBuilder) -> Result<Vec<usize>> {
+        let faulty = builder.push_rows(&self.texts.text, &self.texts.rows)?;
+        Ok(faulty.into_iter().map(|row| self.records[row]).collect())
+    }
+
+    /// The records that aren't rows, with the lines of the rejects.
+    fn pushed(self, lines: &[u8]) -> Pushed {
+        let (mut line, mut seen) = (0, 0);
+        let with_line = |reject: Reject| {
+            let start = reject.row().start;
+            line += memchr::memchr_iter(b'\n', &lines[seen..start]).count();
+            seen = start;
+            reject.in_line(line)
+        };
+        Pushed {
+            rejects: self.pushed.rejects.into_iter().map(with_line).collect(),
+            not_selected: self.pushed.not_selected,
+        }
+    }
 }
 
 /// The first `most` lines, or all of them if there are fewer.

@@ -7,10 +7,12 @@ use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::coalesce::BatchCoalescer;
 use tracelake_core::field_order::FieldOrder;
+use tracelake_schema::Table;
 
 use crate::column::whole;
-use crate::column_values::RowValues;
+use crate::column_values::{self, ReadRows};
 use crate::reject::Reject;
+use crate::row_fields::{Node, RowFields};
 use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
 use fields::chunk_rows;
@@ -30,6 +32,7 @@ const BATCH_BYTES: usize = 32 << 20;
 /// At most 32 MiB of values, and as much again while a batch is put together.
 pub struct BatchBuilder {
     schema: SchemaRef,
+    nodes: Vec<Node>,
     coalescer: BatchCoalescer,
     /// Bytes of values since the last full batch.
     bytes: usize,
@@ -43,12 +46,13 @@ pub struct BatchBuilder {
 
 impl BatchBuilder {
     /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
-    pub(crate) fn new(time: Option<usize>, schema: &SchemaRef, batch_rows: usize) -> Self {
+    pub fn new(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self {
             schema: schema.clone(),
+            nodes: Node::of(table.columns),
             coalescer: BatchCoalescer::new(schema.clone(), batch_rows.max(1)),
             bytes: 0,
-            time,
+            time: table.time,
             range: None,
             rows: 0,
             mapped: 0,
@@ -79,14 +83,24 @@ impl BatchBuilder {
         Ok(read.rejects)
     }
 
-    /// Adds rows with structs and lists.
+    /// Adds rows of these columns, which may have structs and lists, and whose texts are in `text`. Returns those with a
+    /// value that can't be read, in order; if there are any, nothing was added.
     ///
     /// # Errors
     /// When a mandatory value is NULL, which the readers of rows reject.
-    pub(crate) fn push_rows(&mut self, rows: RowValues) -> Result<(), ArrowError> {
-        self.mapped += rows.mapped;
-        let batch = rows.into_batch(&self.schema)?;
-        self.add(batch)
+    pub(crate) fn push_rows(
+        &mut self,
+        text: &[u8],
+        rows: &RowFields,
+    ) -> Result<Vec<usize>, ArrowError> {
+        match column_values::read(&self.nodes, &self.schema, text, rows)? {
+            ReadRows::Faulty(rows) => Ok(rows),
+            ReadRows::Batch(batch, mapped) => {
+                self.mapped += mapped;
+                self.add(batch)?;
+                Ok(Vec::new())
+            }
+        }
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
@@ -174,7 +188,7 @@ mod tests {
 
     #[test]
     fn batches_have_the_rows_that_were_asked_for() {
-        let mut batches = BatchBuilder::new(machines().time, &schema(), 2);
+        let mut batches = BatchBuilder::new(machines(), &schema(), 2);
         assert!(batches.finish().unwrap().is_none());
         let text = at(&[9, 3, 5]);
         let rejects = batches
@@ -191,7 +205,7 @@ mod tests {
 
     #[test]
     fn bad_rows_are_left_out() {
-        let mut batches = BatchBuilder::new(machines().time, &schema(), 10);
+        let mut batches = BatchBuilder::new(machines(), &schema(), 10);
         let text = format!("{}1,7,x,p,0.5,0.25\n{}", at(&[4]), at(&[6]));
         let rejects = batches
             .push(&order(), text.as_bytes(), &split(&text))

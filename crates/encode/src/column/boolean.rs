@@ -21,6 +21,14 @@ impl PhysicalKind for Boolean {
         value::boolean(field).map(Number::from)
     }
 
+    fn parse_json(text: &[u8]) -> Result<Number, Fault> {
+        match text {
+            b"true" => Ok(1),
+            b"false" => Ok(0),
+            _ => Err(Fault::NotTruth),
+        }
+    }
+
     fn encode_plain(value: &Number, out: &mut Vec<u8>) {
         out.push(u8::from(*value != 0));
     }

@@ -32,7 +32,9 @@ impl<K: PhysicalKind> FieldCache<K> for TextCache {
     }
 
     fn insert(&mut self, text: &[u8], (start, end): Span, index: u32, _values: usize) {
-        if let Some(key) = Key::new(text, start, end) {
+        // The empty text is never found.
+        let key = Key::new(text, start, end).filter(|_| start < end);
+        if let Some(key) = key {
             self.insert_key(key, index);
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct ChunkBuilder<K: PhysicalKind> {
 /// The entry of the page index for a page.
 pub(super) struct PageFacts<K: PhysicalKind> {
     pub(super) rows: usize,
+    /// Values and NULLs.
+    pub(super) entries: usize,
     pub(super) nulls: usize,
     pub(super) encoding: Encoding,
     /// Whether it has no NULLs, and its values were found never to descend.
@@ -99,7 +101,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
 
     /// Adds a data page.
     pub(super) fn add_page(&mut self, body: Body, facts: PageFacts<K>) -> Result<()> {
-        let page = self.write_page(body, PageContent::Data(facts.encoding), facts.rows)?;
+        let page = self.write_page(body, PageContent::Data(facts.encoding), facts.entries)?;
         self.pages.push(page);
         self.facts.push(facts);
         Ok(())
@@ -126,6 +128,10 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
     pub(super) fn finish(self, descriptor: &ColumnDescPtr, codec: Codec) -> Result<EncodedChunk> {
         let dictionary = self.dictionary.len();
         let mut index = ColumnIndexBuilder::new(descriptor.physical_type());
+        if descriptor.max_rep_level() > 0 {
+            // Readers disagree on whether it counts rows or items.
+            index.to_invalid();
+        }
         let mut offsets = OffsetIndexBuilder::new();
         let mut end = dictionary;
         for (facts, page) in self.facts.iter().zip(&self.pages) {
@@ -143,6 +149,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         let bounds = self.facts.iter().filter_map(|page| page.min_max.as_ref());
         index.set_boundary_order(min_max::boundary_order(bounds));
         let rows: usize = self.facts.iter().map(|page| page.rows).sum();
+        let entries: usize = self.facts.iter().map(|page| page.entries).sum();
         let nulls: usize = self.facts.iter().map(|page| page.nulls).sum();
         let codec = match self.storage {
             Some(Storage::Uncompressed) => Codec::None,
@@ -155,7 +162,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
             .set_page_encoding_stats(encoding_stats)
             .set_total_compressed_size(signed(end))
             .set_total_uncompressed_size(signed(self.uncompressed))
-            .set_num_values(signed(rows))
+            .set_num_values(signed(entries))
             .set_data_page_offset(signed(dictionary))
             .set_dictionary_page_offset((dictionary > 0).then_some(0))
             .set_statistics(K::statistics(self.min_max().as_ref(), nulls as u64))

@@ -21,12 +21,12 @@ impl Double {
 }
 
 /// The smallest value as a bound. Of the two zeros the format asks for -0, since readers may take them for equal.
-pub(crate) fn lower_bound(min: f64) -> f64 {
+fn lower_bound(min: f64) -> f64 {
     if min == 0.0 { -0.0 } else { min }
 }
 
 /// The largest value as a bound. Of the two zeros the format asks for +0, since readers may take them for equal.
-pub(crate) fn upper_bound(max: f64) -> f64 {
+fn upper_bound(max: f64) -> f64 {
     if max == 0.0 { 0.0 } else { max }
 }
 

@@ -110,19 +110,20 @@ pub(super) fn varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Appends the definition levels of a flat column, preceded by their length.
-pub(super) fn definition_levels(levels: &[u8], out: &mut Vec<u8>) {
-    with_length(out, |out| hybrid(levels, 1, out));
+/// Appends definition or repetition levels of at most `most`, preceded by their length.
+pub(super) fn levels(levels: &[u8], most: u8, out: &mut Vec<u8>) {
+    let width = width(usize::from(most) + 1);
+    with_length(out, |out| hybrid(levels, width, out));
 }
 
-/// Appends the definition levels of a flat column without NULLs, as [`definition_levels`] does.
-pub(super) fn no_nulls(rows: usize, out: &mut Vec<u8>) {
-    if let Some(levels) = [1_u8; 7].get(..rows) {
-        return definition_levels(levels, out);
+/// Appends the definition levels of a column without NULLs, which are all `most`, as [`levels`] does.
+pub(super) fn no_nulls(count: usize, most: u8, out: &mut Vec<u8>) {
+    if let Some(few) = [most; 7].get(..count) {
+        return levels(few, most, out);
     }
     with_length(out, |out| {
-        varint(rows << 1, out);
-        out.push(1);
+        varint(count << 1, out);
+        out.push(most);
     });
 }
 
@@ -197,9 +198,13 @@ mod tests {
     fn a_page_without_nulls_has_the_levels_of_as_many_ones() {
         for rows in (0..20).chain([1000, 65_536]) {
             let (mut plain, mut out) = (Vec::new(), Vec::new());
-            definition_levels(&vec![1; rows], &mut plain);
-            no_nulls(rows, &mut out);
-            assert_eq!(out, plain, "{rows}");
+            for most in [1, 2, 5] {
+                plain.clear();
+                out.clear();
+                levels(&vec![most; rows], most, &mut plain);
+                no_nulls(rows, most, &mut out);
+                assert_eq!(out, plain, "{rows}");
+            }
         }
     }
 

@@ -15,7 +15,10 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::PageBuffer;
-use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ROWS, Result, Spelled, is_id};
+use super::{
+    CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id,
+};
+use crate::row_fields::MaxLevels;
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
@@ -57,6 +60,9 @@ pub(super) struct Encoder<K: PhysicalKind> {
     indexed_values: usize,
     pub(super) page: PageBuffer<K>,
     chunk: ChunkBuilder<K>,
+    /// The size of the values of a column in a list, as readers have them: a list can repeat what takes no room in
+    /// the file.
+    pub(super) list_bytes: usize,
     /// The results of the look-ups in a chunk of text, and those of parsing the rest.
     pub(super) found: Vec<Found>,
     pub(super) unknown: Vec<Unknown<K>>,
@@ -77,14 +83,15 @@ impl<K: PhysicalKind> Encoder<K> {
         Self {
             column,
             field,
-            descriptor,
             codec,
             cache: K::Cache::default(),
             dictionary: Dictionary::new(),
             encoding: Self::first_encoding(),
             indexed_values: 0,
-            page: PageBuffer::new(),
+            page: PageBuffer::new(MaxLevels::of(&descriptor)),
+            descriptor,
             chunk: ChunkBuilder::new(),
+            list_bytes: 0,
             found: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
@@ -143,10 +150,12 @@ impl<K: PhysicalKind> Encoder<K> {
             && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
     }
 
-    /// The rows of the page so far when it is full. A page of booleans ends earlier, unless many are NULL:
+    /// The rows of the page so far when it is full, or its items. A page of booleans ends earlier, unless many are NULL:
     /// [`PLAIN_PAGE_BYTES`] is 32 KiB of bits.
-    fn page_rows(&self) -> usize {
-        if is_id(self.column) || self.column.kind == Kind::Boolean {
+    fn page_entries(&self) -> usize {
+        if self.descriptor.max_rep_level() > 0 {
+            PAGE_ITEMS
+        } else if is_id(self.column) || self.column.kind == Kind::Boolean {
             ID_PAGE_ROWS
         } else if self.encoding == ChunkEncoding::Undecided {
             CHOOSING_PAGE_ROWS
@@ -163,8 +172,8 @@ impl<K: PhysicalKind> Encoder<K> {
             self.start_plain();
         }
         let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
-        let is_page_full =
-            self.page.rows() >= self.page_rows() || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
+        let is_page_full = self.page.entries() >= self.page_entries()
+            || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
         // NULLs alone take no room, and say nothing about how to encode what follows them.
         if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
             self.end_page()?;
@@ -185,9 +194,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
         let mut dictionary = None;
         let mut raw = Vec::new();
-        if !self.column.mandatory {
-            self.page.encode_levels(&mut raw);
-        }
+        self.page.encode_levels(&mut raw);
         let known =
             u32::try_from(self.dictionary.len()).expect("a row group has at most 2^20 rows");
         let is_known = self
@@ -238,6 +245,7 @@ impl<K: PhysicalKind> Encoder<K> {
         };
         let facts = PageFacts {
             rows: self.page.rows(),
+            entries: self.page.entries(),
             nulls: self.page.nulls(),
             encoding,
             is_ascending: is_ascending && self.page.nulls() == 0,
@@ -330,7 +338,9 @@ impl<K: PhysicalKind> Encoder<K> {
     fn bloom_filter(&self, rows: u64) -> Option<Sbbf> {
         let values = self.dictionary.len() as u64;
         let repeats = values > 0 && values * BLOOM_FILTER_REPEATS <= rows;
-        let filter = repeats && is_id(self.column) && self.encoding != ChunkEncoding::Plain;
+        let is_row = self.descriptor.max_rep_level() == 0;
+        let filter =
+            repeats && is_row && is_id(self.column) && self.encoding != ChunkEncoding::Plain;
         filter
             .then(|| K::bloom_filter(self.dictionary.values()))
             .flatten()
@@ -352,7 +362,7 @@ impl<K: PhysicalKind> Encoder<K> {
         let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
         encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
         self.encoding = Self::first_encoding();
-        self.indexed_values = 0;
+        (self.indexed_values, self.list_bytes) = (0, 0);
         self.cache.clear();
         self.dictionary.clear();
         Ok(encoded)
@@ -360,7 +370,8 @@ impl<K: PhysicalKind> Encoder<K> {
 
     /// See [`ColumnEncoder::bytes`](super::ColumnEncoder::bytes).
     pub(super) fn bytes(&self) -> usize {
-        self.chunk.uncompressed()
+        self.list_bytes
+            + self.chunk.uncompressed()
             + self.dictionary.plain_bytes()
             + self.page.plain_bytes()
             + size_of_val(self.page.indices())

@@ -16,7 +16,7 @@ use crate::split::FieldOffsets;
 /// [`from_float`](super::double::from_float) maps them.
 pub(super) type Number = i64;
 
-/// A physical kind. Structs and lists have none: they take the path of [`crate::nested`].
+/// A physical kind. Structs and lists have none: their leaves have.
 pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// A value: a [`Number`], or the bytes of a text.
     type Value: ?Sized + ToOwned<Owned: Send + Clone> + Ord + Hash;
@@ -39,6 +39,14 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// # Errors
     /// The fault of the field.
     fn parse(field: &[u8]) -> Result<Self::Parsed, Fault>;
+
+    /// Parses the text of a JSON value, a string without its quotes; it may be empty.
+    ///
+    /// # Errors
+    /// The fault of the value.
+    fn parse_json(text: &[u8]) -> Result<Self::Parsed, Fault> {
+        Self::parse(text)
+    }
 
     /// A sentinel that the column maps a field to; `None` for kinds without sentinels.
     fn from_sentinel(_value: i64) -> Option<Self::Parsed> {

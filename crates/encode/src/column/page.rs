@@ -6,6 +6,7 @@ use super::encode;
 use super::found::Found;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
+use crate::row_fields::{LeafFields, MaxLevels};
 
 /// The indices that spare buffers have room for: 16 MiB.
 pub const SPARE_INDICES: usize = 4 << 20;
@@ -16,13 +17,18 @@ static SPARE: SpareBuffers = SpareBuffers(Mutex::new(Vec::new()));
 /// The rows of a page, until it is encoded.
 ///
 /// # Memory
-/// 5 bytes a row with a dictionary; else the values in PLAIN encoding.
+/// 5 bytes a row with a dictionary, or 6 an item; else the values in PLAIN encoding.
 pub(super) struct PageBuffer<K: PhysicalKind> {
     rows: usize,
+    /// Values and NULLs: as many as rows, unless a row has a list of them.
+    entries: usize,
     nulls: usize,
-    /// From the first NULL on, 1 for each row that has a value, else 0. Empty as long as there is
-    /// no NULL.
+    /// The levels of values.
+    most: MaxLevels,
+    /// From the first NULL on, the level of each entry. Empty as long as there is no NULL.
     definition_levels: Vec<u8>,
+    /// The level of each entry, if the column is in a list.
+    repetition_levels: Vec<u8>,
     /// The index of each value, unless values are written PLAIN.
     indices: Vec<u32>,
     /// The values as [`PhysicalKind::encode_plain`] writes them, if they are written PLAIN.
@@ -33,11 +39,14 @@ pub(super) struct PageBuffer<K: PhysicalKind> {
 }
 
 impl<K: PhysicalKind> PageBuffer<K> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(most: MaxLevels) -> Self {
         Self {
             rows: 0,
+            entries: 0,
             nulls: 0,
+            most,
             definition_levels: Vec::new(),
+            repetition_levels: Vec::new(),
             indices: Vec::new(),
             plain: Vec::new(),
             plain_min_max: None,
@@ -53,8 +62,13 @@ impl<K: PhysicalKind> PageBuffer<K> {
         self.nulls
     }
 
+    /// Values and NULLs.
+    pub(super) fn entries(&self) -> usize {
+        self.entries
+    }
+
     pub(super) fn values(&self) -> usize {
-        self.rows - self.nulls
+        self.entries - self.nulls
     }
 
     pub(super) fn indices(&self) -> &[u32] {
@@ -93,11 +107,12 @@ impl<K: PhysicalKind> PageBuffer<K> {
         }
         let nulls = found.iter().filter(|&&found| found == Found::NULL).count();
         if nulls + self.nulls > 0 {
-            self.definition_levels.resize(self.rows, 1);
+            self.fill_levels();
             let levels = found.iter().map(|&found| u8::from(found != Found::NULL));
             self.definition_levels.extend(levels);
         }
         self.rows += found.len();
+        self.entries += found.len();
         self.nulls += nulls;
         // As in a column chunk whose values are PLAIN.
         if found.iter().all(|found| found.index().is_none()) {
@@ -116,12 +131,42 @@ impl<K: PhysicalKind> PageBuffer<K> {
 
     /// Adds rows that all have an index.
     pub(super) fn add_indices(&mut self, found: &[Found]) {
+        self.extend_indices(found);
+        self.rows += found.len();
+        self.entries += found.len();
+        if self.nulls > 0 {
+            self.fill_levels();
+        }
+    }
+
+    /// Adds rows with levels of their own. The values have an index each, or were added PLAIN and nothing is found.
+    pub(super) fn add_leaf(&mut self, found: &[Found], leaf: &LeafFields) {
+        if found.first().is_some_and(|first| first.index().is_some()) {
+            self.extend_indices(found);
+        }
+        let entries = leaf.entries();
+        let nulls = entries - found.len();
+        if nulls + self.nulls > 0 {
+            self.fill_levels();
+            self.definition_levels
+                .extend_from_slice(leaf.definition_levels());
+        }
+        self.repetition_levels
+            .extend_from_slice(leaf.repetition_levels());
+        self.rows += leaf.rows();
+        self.entries += entries;
+        self.nulls += nulls;
+    }
+
+    fn extend_indices(&mut self, found: &[Found]) {
         let indices = found.iter().map(|found| found.raw());
         self.begun_indices().extend(indices);
-        self.rows += found.len();
-        if self.nulls > 0 {
-            self.definition_levels.resize(self.rows, 1);
-        }
+    }
+
+    /// Notes that all entries so far, whose levels weren't needed, have values.
+    fn fill_levels(&mut self) {
+        self.definition_levels
+            .resize(self.entries, self.most.definition);
     }
 
     /// The indices so far; the first ones go into a spare buffer.
@@ -144,13 +189,23 @@ impl<K: PhysicalKind> PageBuffer<K> {
         SPARE.give(indices);
     }
 
-    /// Appends the definition levels to the body of the page.
+    /// Appends the levels to the body of the page, if it has any.
     pub(super) fn encode_levels(&mut self, out: &mut Vec<u8>) {
-        if self.nulls == 0 {
-            return encode::no_nulls(self.rows, out);
+        let MaxLevels {
+            definition,
+            repetition,
+        } = self.most;
+        if repetition > 0 {
+            encode::levels(&self.repetition_levels, repetition, out);
         }
-        self.definition_levels.resize(self.rows, 1);
-        encode::definition_levels(&self.definition_levels, out);
+        if definition == 0 {
+            return;
+        }
+        if self.nulls == 0 {
+            return encode::no_nulls(self.entries, definition, out);
+        }
+        self.fill_levels();
+        encode::levels(&self.definition_levels, definition, out);
     }
 
     /// Appends the values in PLAIN encoding to the body of the page.
@@ -160,8 +215,9 @@ impl<K: PhysicalKind> PageBuffer<K> {
 
     /// Empties the page and keeps its room.
     pub(super) fn clear(&mut self) {
-        (self.rows, self.nulls) = (0, 0);
+        (self.rows, self.entries, self.nulls) = (0, 0, 0);
         self.definition_levels.clear();
+        self.repetition_levels.clear();
         self.indices.clear();
         self.plain.clear();
         self.plain_min_max = None;

@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 use tracelake_core::fault::Fault;
-use tracelake_schema::Column;
+use tracelake_schema::{Column, Kind};
 
 use super::choice::ChunkEncoding;
 use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling};
-use crate::split::Records;
+use super::{
+    Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling, sentinel,
+};
+use crate::row_fields::LeafFields;
+use crate::split::{FieldOffsets, Records};
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
@@ -19,17 +22,28 @@ use crate::split::Records;
 pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],
-    records: &'a Records,
+    fields: FieldOffsets<'a>,
+    /// What says which rows the fields belong to, unless each row has one.
+    leaf: Option<&'a LeafFields>,
     /// Whether each field so far has an index.
     all_found: bool,
 }
 
 impl<'a, K: PhysicalKind> ColumnFields<'a, K> {
-    pub(super) fn new(encoder: &'a mut Encoder<K>, text: &'a [u8], records: &'a Records) -> Self {
+    fn new(
+        encoder: &'a mut Encoder<K>,
+        text: &'a [u8],
+        fields: FieldOffsets<'a>,
+        leaf: Option<&'a LeafFields>,
+    ) -> Self {
+        encoder.found.clear();
+        encoder.unknown.clear();
+        encoder.faults.clear();
         Self {
             encoder,
             text,
-            records,
+            fields,
+            leaf,
             all_found: true,
         }
     }
@@ -37,10 +51,21 @@ impl<'a, K: PhysicalKind> ColumnFields<'a, K> {
 
 impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
     fn start<'a>(&'a mut self, text: &'a [u8], records: &'a Records) -> Box<dyn LookUp<'a> + 'a> {
-        self.found.clear();
-        self.unknown.clear();
-        self.faults.clear();
-        Box::new(ColumnFields::new(self, text, records))
+        let position = match &self.field {
+            Origin::Field(field) => field.position,
+            // No field is looked at.
+            Origin::Leaf | Origin::Name(_) | Origin::Nowhere => 0,
+        };
+        let fields = records.column(position, 0..records.len());
+        Box::new(ColumnFields::new(self, text, fields, None))
+    }
+
+    fn start_leaf<'a>(
+        &'a mut self,
+        text: &'a [u8],
+        leaf: &'a LeafFields,
+    ) -> Box<dyn LookUp<'a> + 'a> {
+        Box::new(ColumnFields::new(self, text, leaf.fields(), Some(leaf)))
     }
 
     fn finish(&mut self) -> Result<EncodedChunk> {
@@ -71,8 +96,9 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         debug_assert_eq!(before, range.start, "records are looked up in order");
         encoder.found.resize(before + range.len(), Found::UNKNOWN);
         let found = &mut encoder.found[before..];
-        let field = match encoder.field {
-            Origin::Field(field) => field,
+        let is_optional = match encoder.field {
+            Origin::Field(field) => !field.mandatory,
+            Origin::Leaf => false,
             Origin::Name(_) => {
                 self.all_found = false;
                 return;
@@ -83,7 +109,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                 return;
             }
         };
-        let fields = self.records.column(field.position, range.clone());
+        let fields = self.fields.after(range.start);
         if encoder.encoding != ChunkEncoding::Plain {
             encoder
                 .cache
@@ -93,8 +119,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             .iter()
             .fold(false, |any, found| any | (*found == Found::UNKNOWN));
         self.all_found &= !unknown;
-        if unknown && !field.mandatory {
-            let fields = self.records.column(field.position, range);
+        if unknown && is_optional {
             for (found, (start, end)) in found.iter_mut().zip(fields.iter()) {
                 if start == end {
                     *found = Found::NULL;
@@ -122,8 +147,20 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         {
             let (text, field) = match field {
                 Origin::Field(field) => {
-                    let (start, end) = self.records.field(record, field.position);
+                    let (start, end) = self.fields.get(record);
                     (&self.text[start..end], Some(*field))
+                }
+                Origin::Leaf => {
+                    let (start, end) = self.fields.get(record);
+                    match parse_json::<K>(column, &self.text[start..end]) {
+                        Ok((parsed, spelled)) => unknown.push(Unknown {
+                            record,
+                            parsed,
+                            spelled,
+                        }),
+                        Err(fault) => faults.push((record, fault)),
+                    }
+                    continue;
                 }
                 Origin::Name(value) => (&value[..], None),
                 Origin::Nowhere => break,
@@ -158,7 +195,8 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
         let Self {
             encoder,
             text,
-            records,
+            fields,
+            leaf,
             all_found,
         } = *self;
         let unknown = std::mem::take(&mut encoder.unknown);
@@ -170,11 +208,11 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
             encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
             let (text, span) = match &source {
-                Origin::Field(field) => (text, Ok(field.position)),
-                Origin::Name(value) => (&value[..], Err((0, value.len()))),
+                Origin::Field(_) | Origin::Leaf => (text, None),
+                Origin::Name(value) => (&value[..], Some((0, value.len()))),
                 Origin::Nowhere => unreachable!("only a field or a name can be unknown"),
             };
-            let field = || span.map_or_else(|span| span, |at| records.field(unknown.record, at));
+            let field = || span.unwrap_or_else(|| fields.get(unknown.record));
             if encoder.encoding == ChunkEncoding::Plain {
                 let bytes = || {
                     let (start, end) = field();
@@ -195,13 +233,35 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
                 faulty.binary_search(&(record - 1)).is_err()
             });
         }
-        if all_found {
+        if let Some(leaf) = leaf {
+            encoder.page.add_leaf(found, leaf);
+            if leaf.is_in_list() {
+                encoder.list_bytes += leaf.decoded_bytes(encoder.column);
+            }
+        } else if all_found {
             encoder.page.add_indices(found);
         } else {
             encoder.page.add_rows(found);
         }
         encoder.end_what_is_full()
     }
+}
+
+/// Parses the text of a JSON value; says how it is spelled.
+fn parse_json<K: PhysicalKind>(
+    column: &'static Column,
+    text: &[u8],
+) -> std::result::Result<(K::Parsed, Spelled), Fault> {
+    K::parse_json(text)
+        .map(|parsed| (parsed, Spelled::Plainly))
+        .or_else(|fault| {
+            if column.kind != Kind::Integer {
+                return Err(fault);
+            }
+            let sentinel = sentinel(column, text, fault).ok_or(fault)?;
+            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
+            Ok((parsed, Spelled::AsSentinel))
+        })
 }
 
 /// Parses a field; says how it is spelled.

@@ -1,28 +1,36 @@
-//! JSON lines straight into columns: no cell is made, and nothing is allocated for a row.
+//! JSON lines straight to the texts of their leaves: no cell is made, and nothing is allocated for a row.
 //!
-//! This reads what traces have: objects whose keys and strings have no escapes, with values that fit their
-//! columns. It refuses everything else without a reason, since [`super::row`] finds that.
+//! This reads what traces have: objects whose keys and strings have no escapes. It says where values are, and leaves it
+//! to the columns to read them. It refuses everything else without a reason, since [`super::row`] finds that.
+
+use std::ops::Range;
 
 use tracelake_schema::{Column, Kind};
 
 use super::JsonColumns;
-use crate::column_values::{ColumnValues, RowValues, Values};
-use crate::value;
+use super::stops::{number_end, string_end};
+use crate::row_fields::{Node, RowFields, offset};
 
 /// The most objects and lists within one another that are skipped here.
 const DEPTH: u32 = 32;
 
-/// Adds the row of a line, without its ending. Returns whether it did; if not, `values` is unchanged.
-pub(super) fn append(line: &[u8], columns: &JsonColumns, values: &mut RowValues) -> bool {
-    let row = read(line, |reader| match &columns.kept {
-        None => reader.object(columns.whole, &mut values.columns),
-        Some(kept) => reader.kept(columns.whole, kept, &mut values.columns),
+/// Adds the row of a line of `text`, which is UTF-8; its range is without its ending. Returns whether it did; if not,
+/// `rows` is unchanged.
+pub(super) fn append(
+    text: &[u8],
+    line: Range<usize>,
+    columns: &JsonColumns,
+    rows: &mut RowFields,
+) -> bool {
+    let row = read(text, line, |reader| match &columns.kept {
+        None => reader.object(&columns.nodes, &columns.keys, 0, rows),
+        Some(kept) => reader.kept(columns, kept, rows),
     });
     let is_row = row.is_some();
     if is_row {
-        values.end_row(0);
+        rows.end_row();
     } else {
-        values.undo_row();
+        rows.undo_row();
     }
     is_row
 }
@@ -31,19 +39,21 @@ pub(super) fn append(line: &[u8], columns: &JsonColumns, values: &mut RowValues)
 /// says nothing about the line.
 pub(super) fn find<'a>(
     line: &'a [u8],
-    columns: &'static [Column],
+    columns: &JsonColumns,
     wanted: [Option<usize>; 2],
 ) -> Option<[Option<&'a [u8]>; 2]> {
+    // The ends of strings are ASCII, so strings of a valid line are valid.
+    str::from_utf8(line).ok()?;
     let mut found = [None; 2];
-    read(line, |reader| {
-        let seen = reader.fields(columns, |reader, index| {
+    read(line, 0..line.len(), |reader| {
+        let seen = reader.fields(columns.whole, &columns.keys, |reader, index| {
             if !wanted.contains(&Some(index)) {
                 return reader.skip(DEPTH);
             }
-            let text = reader.scalar(&columns[index])?;
+            let value = reader.scalar(&columns.whole[index])?;
             for (wanted, found) in wanted.iter().zip(&mut found) {
                 if *wanted == Some(index) {
-                    *found = text;
+                    *found = value.clone().map(|value| &line[value]);
                 }
             }
             Some(())
@@ -53,54 +63,72 @@ pub(super) fn find<'a>(
     Some(found)
 }
 
-/// Reads a line that is one value.
-fn read<'a>(line: &'a [u8], value: impl FnOnce(&mut DirectReader<'a>) -> Option<()>) -> Option<()> {
-    // The ends of strings are ASCII, so strings of a valid line are valid.
-    str::from_utf8(line).ok()?;
-    let mut reader = DirectReader { rest: line };
+/// Reads a line that is one value. It may be in a text that goes on after a newline.
+fn read<'a>(
+    text: &'a [u8],
+    line: Range<usize>,
+    value: impl FnOnce(&mut DirectReader<'a>) -> Option<()>,
+) -> Option<()> {
+    let mut reader = DirectReader {
+        text,
+        at: line.start,
+    };
     reader.skip_space();
     value(&mut reader)?;
     reader.skip_space();
-    reader.rest.is_empty().then_some(())
+    // The line may end in a carriage return.
+    let after = text.get(line.end..reader.at)?;
+    after.iter().all(|byte| *byte == b'\r').then_some(())
 }
 
 struct DirectReader<'a> {
-    rest: &'a [u8],
+    text: &'a [u8],
+    at: usize,
 }
 
 impl<'a> DirectReader<'a> {
     /// Reads the values of an object, in any order. The columns bound the depth of the recursion.
-    fn object(&mut self, columns: &'static [Column], values: &mut [ColumnValues]) -> Option<()> {
-        let seen = self.fields(columns, |reader, index| {
-            reader.value(&columns[index], &mut values[index])
-        })?;
-        if seen.count_ones() as usize == columns.len() {
+    fn object(
+        &mut self,
+        nodes: &[Node],
+        keys: &[Vec<u8>],
+        repetition: u8,
+        rows: &mut RowFields,
+    ) -> Option<()> {
+        let seen = self.fields_of(
+            |index| nodes.get(index).map(|node| node.column),
+            keys,
+            |reader, index| reader.value(&nodes[index], repetition, rows),
+        )?;
+        if seen.count_ones() as usize == nodes.len() {
             return Some(());
         }
-        for (index, column) in columns.iter().enumerate() {
+        for (index, node) in nodes.iter().enumerate() {
             if seen >> index & 1 == 0 {
-                null(column, &mut values[index])?;
+                null(node, repetition, rows)?;
             }
         }
         Some(())
     }
 
-    /// Reads the values of some columns of an object; `kept` has the index of each one in `values`.
+    /// Reads the values of some columns of an object; `kept` has the index of each one among the nodes.
     fn kept(
         &mut self,
-        columns: &'static [Column],
+        columns: &JsonColumns,
         kept: &[Option<usize>],
-        values: &mut [ColumnValues],
+        rows: &mut RowFields,
     ) -> Option<()> {
-        let seen = self.fields(columns, |reader, index| match kept[index] {
-            Some(slot) => reader.value(&columns[index], &mut values[slot]),
-            None => reader.skip(DEPTH),
+        let seen = self.fields(columns.whole, &columns.keys, |reader, index| {
+            match kept[index] {
+                Some(slot) => reader.value(&columns.nodes[slot], 0, rows),
+                None => reader.skip(DEPTH),
+            }
         })?;
-        for (index, column) in columns.iter().enumerate() {
-            if let Some(slot) = kept[index]
+        for (index, slot) in kept.iter().enumerate() {
+            if let Some(slot) = slot
                 && seen >> index & 1 == 0
             {
-                null(column, &mut values[slot])?;
+                null(&columns.nodes[*slot], 0, rows)?;
             }
         }
         Some(())
@@ -111,6 +139,16 @@ impl<'a> DirectReader<'a> {
     fn fields(
         &mut self,
         columns: &'static [Column],
+        keys: &[Vec<u8>],
+        value: impl FnMut(&mut Self, usize) -> Option<()>,
+    ) -> Option<u64> {
+        self.fields_of(|index| columns.get(index), keys, value)
+    }
+
+    fn fields_of(
+        &mut self,
+        column: impl Fn(usize) -> Option<&'static Column>,
+        keys: &[Vec<u8>],
         mut value: impl FnMut(&mut Self, usize) -> Option<()>,
     ) -> Option<u64> {
         self.take(b'{')?;
@@ -121,15 +159,13 @@ impl<'a> DirectReader<'a> {
         }
         let mut expected = 0;
         loop {
-            let index = self.key(columns, expected)?;
+            let index = self.key(&column, keys, expected)?;
             let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
             if seen & bit > 0 {
                 return None;
             }
             seen |= bit;
             expected = index + 1;
-            self.skip_space();
-            self.take(b':')?;
             self.skip_space();
             value(self, index)?;
             self.skip_space();
@@ -142,36 +178,101 @@ impl<'a> DirectReader<'a> {
         Some(seen)
     }
 
-    /// Reads the text of an integer or a string; NULL is an inner `None`.
+    /// Reads a key and its colon; returns the index of its column. The expected one needs no search.
+    fn key(
+        &mut self,
+        column: impl Fn(usize) -> Option<&'static Column>,
+        keys: &[Vec<u8>],
+        expected: usize,
+    ) -> Option<usize> {
+        if let Some(key) = keys.get(expected)
+            && self.rest().starts_with(key)
+        {
+            self.at += key.len();
+            return Some(expected);
+        }
+        let key = self.string()?;
+        self.skip_space();
+        self.take(b':')?;
+        let key = &self.text[key];
+        let mut indices = 0..keys.len();
+        indices.find(|&index| column(index).is_some_and(|it| it.content.as_bytes() == key))
+    }
+
+    fn value(&mut self, node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
+        let value = match node.column.kind {
+            Kind::Integer | Kind::Code | Kind::Float | Kind::DateTime(_) => self.number(),
+            Kind::Text => self.string(),
+            Kind::Boolean => self.word(b"true").or_else(|| self.word(b"false")),
+            Kind::Struct if self.peek() == Some(b'{') => {
+                return self.object(&node.fields, &node.keys, repetition, rows);
+            }
+            Kind::List if self.peek() == Some(b'[') => return self.list(node, repetition, rows),
+            Kind::Struct | Kind::List => None,
+        };
+        match value {
+            Some(value) => {
+                let range = (offset(value.start), offset(value.end));
+                rows.push(node.leaves.start, range, repetition);
+                Some(())
+            }
+            None => {
+                self.word(b"null")?;
+                null(node, repetition, rows)
+            }
+        }
+    }
+
+    fn list(&mut self, node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
+        let item = node.fields.first()?;
+        self.take(b'[')?;
+        self.skip_space();
+        if self.take(b']').is_some() {
+            rows.push_null(node.leaves.clone(), node.levels.definition, repetition);
+            return Some(());
+        }
+        let mut repetition = repetition;
+        loop {
+            self.value(item, repetition, rows)?;
+            repetition = node.levels.repetition;
+            self.skip_space();
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+            self.skip_space();
+        }
+    }
+
+    /// Reads an integer or a string; NULL is an inner `None`.
     #[expect(
         clippy::option_option,
         reason = "a value that is NULL isn't one that can't be read"
     )]
-    fn scalar(&mut self, column: &Column) -> Option<Option<&'a [u8]>> {
-        if self.literal(b"null") {
+    fn scalar(&mut self, column: &Column) -> Option<Option<Range<usize>>> {
+        if self.word(b"null").is_some() {
             return Some(None);
         }
-        let text = match column.kind {
+        let value = match column.kind {
             Kind::Text => self.string()?,
-            _ => self.number()?,
+            _ => self.any_number()?,
         };
-        Some(Some(text))
+        Some(Some(value))
     }
 
     /// Skips a value, with at most `depth` objects and lists within one another.
     fn skip(&mut self, depth: u32) -> Option<()> {
         let depth = depth.checked_sub(1)?;
-        let end = match self.rest.first()? {
+        let end = match self.peek()? {
             b'"' => return self.string().map(|_| ()),
             b'{' => b'}',
             b'[' => b']',
-            b'-' | b'0'..=b'9' => return self.number().map(|_| ()),
+            b'-' | b'0'..=b'9' => return self.any_number().map(|_| ()),
             _ => {
                 let words: [&[u8]; 3] = [b"null", b"true", b"false"];
-                return words.iter().any(|word| self.literal(word)).then_some(());
+                return words.iter().find_map(|word| self.word(word)).map(|_| ());
             }
         };
-        self.rest = &self.rest[1..];
+        self.at += 1;
         self.skip_space();
         if self.take(end).is_some() {
             return Some(());
@@ -192,108 +293,89 @@ impl<'a> DirectReader<'a> {
         }
     }
 
-    /// Reads a key; returns the index of its column. The expected one needs no search.
-    fn key(&mut self, columns: &[Column], expected: usize) -> Option<usize> {
-        if let Some(column) = columns.get(expected)
-            && let Some(rest) = self.rest.strip_prefix(b"\"")
-            && let Some(rest) = rest.strip_prefix(column.content.as_bytes())
-            && let Some(rest) = rest.strip_prefix(b"\"")
-        {
-            self.rest = rest;
-            return Some(expected);
-        }
-        let key = self.string()?;
-        let mut columns = columns.iter();
-        columns.position(|column| column.content.as_bytes() == key)
-    }
-
-    fn value(&mut self, column: &'static Column, into: &mut ColumnValues) -> Option<()> {
-        if self.literal(b"null") {
-            return null(column, into);
-        }
-        match &mut into.values {
-            Values::Structs(fields) => self.object(column.fields, fields)?,
-            Values::Lists(items, ends) => {
-                self.list(&column.fields[0], items)?;
-                ends.push(items.len());
-            }
-            Values::Texts(bytes, ends) => {
-                bytes.extend_from_slice(self.string()?);
-                ends.push(bytes.len());
-            }
-            Values::Booleans(values) => {
-                let is_true = self.literal(b"true");
-                if !is_true && !self.literal(b"false") {
-                    return None;
-                }
-                values.push(is_true);
-            }
-            Values::Integers(values) => values.push(value::integer(self.number()?).ok()?),
-            Values::Codes(values) => values.push(value::code(self.number()?).ok()?),
-            Values::Floats(values) => values.push(value::float(self.number()?).ok()?),
-        }
-        into.is_valid.push(true);
-        Some(())
-    }
-
-    fn list(&mut self, column: &'static Column, items: &mut ColumnValues) -> Option<()> {
-        self.take(b'[')?;
-        self.skip_space();
-        if self.take(b']').is_some() {
-            return Some(());
-        }
-        loop {
-            self.value(column, items)?;
-            self.skip_space();
-            if self.take(b',').is_none() {
-                return self.take(b']');
-            }
-            self.skip_space();
-        }
-    }
-
-    /// The text of a number, which may be in a string. One in a string need not be a number.
-    fn number(&mut self) -> Option<&'a [u8]> {
-        if self.rest.first() == Some(&b'"') {
+    /// The text of a number that a column reads, and that may be in a string. One in a string need not be a number;
+    /// another one is a number of JSON if it is one for its column.
+    #[inline]
+    fn number(&mut self) -> Option<Range<usize>> {
+        if self.peek() == Some(b'"') {
             return self.string();
         }
-        let (number, rest) = self.rest.split_at(number_length(self.rest)?);
-        self.rest = rest;
+        let number = self.at..number_end(self.text, self.at);
+        match self.text.get(number.clone())? {
+            // After these, a number that isn't one of JSON isn't one for `value` either.
+            [b'0'..=b'9', b'.', b'0'..=b'9', ..] => {}
+            number if number_length(number) == Some(number.len()) => {}
+            _ => return None,
+        }
+        self.at = number.end;
+        Some(number)
+    }
+
+    /// The text of a number that no column reads, and that may be in a string.
+    fn any_number(&mut self) -> Option<Range<usize>> {
+        if self.peek() == Some(b'"') {
+            return self.string();
+        }
+        let number = self.at..self.at + number_length(self.rest())?;
+        self.at = number.end;
         Some(number)
     }
 
     /// The text of a string without escapes.
-    fn string(&mut self) -> Option<&'a [u8]> {
-        let rest = self.rest.strip_prefix(b"\"")?;
-        let is_end = |&byte: &u8| byte == b'"' || byte == b'\\' || byte < b' ';
-        let (string, rest) = rest.split_at(rest.iter().position(is_end)?);
-        self.rest = rest.strip_prefix(b"\"")?;
-        Some(string)
+    #[inline]
+    fn string(&mut self) -> Option<Range<usize>> {
+        let start = self.at + 1;
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let end = string_end(self.text, start)?;
+        if self.text[end] != b'"' {
+            return None;
+        }
+        self.at = end + 1;
+        Some(start..end)
     }
 
-    fn literal(&mut self, word: &[u8]) -> bool {
-        let rest = self.rest.strip_prefix(word);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
+    fn word(&mut self, word: &[u8]) -> Option<Range<usize>> {
+        let end = self.at + word.len();
+        let range = self.at..end;
+        if self.text.get(range.clone()) != Some(word) {
+            return None;
+        }
+        self.at = end;
+        Some(range)
+    }
+
+    #[inline]
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
     }
 
     #[inline]
     fn take(&mut self, byte: u8) -> Option<()> {
-        let (first, rest) = self.rest.split_first()?;
-        (*first == byte).then(|| self.rest = rest)
+        (self.peek() == Some(byte)).then(|| self.at += 1)
     }
 
     #[inline]
     fn skip_space(&mut self) {
-        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
-            self.rest = rest;
+        while let Some(b' ' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
         }
     }
 }
 
 /// Adds NULL, unless the column is mandatory.
-fn null(column: &Column, into: &mut ColumnValues) -> Option<()> {
-    (!column.mandatory).then(|| into.push_null())
+fn null(node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
+    if node.column.mandatory {
+        return None;
+    }
+    rows.push_null(node.leaves.clone(), node.null_level(), repetition);
+    Some(())
 }
 
 /// The length of the number of JSON that a text starts with.

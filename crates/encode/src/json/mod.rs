@@ -1,12 +1,14 @@
 //! JSON lines to values: each line is an object with the columns as its keys. Pure.
 //!
-//! [`append`] adds a line to the columns. `direct` reads lines as traces have them, straight into the columns;
+//! [`JsonRecords`] has the rows of a chunk. `direct` finds the texts of the values of lines as traces have them;
 //! all other lines, and so every fault, are left to [`row`]. There, serde_json finds the text of each value. The
 //! column decides what it means: numbers are read from their text, as in CSV.
 
 mod direct;
+mod records;
+mod stops;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::ops::Range;
@@ -18,15 +20,20 @@ use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, NamedCells, Row, null, number};
-use crate::column_values::RowValues;
 use crate::reject::Reject;
+use crate::row_fields::{Node, keys};
 use crate::selection;
+
+pub use records::JsonRecords;
 
 /// The columns of a table whose rows are JSON, and those of them that are read.
 #[derive(Debug, Clone)]
 pub struct JsonColumns {
-    /// All columns that a row may have.
+    /// All columns that a row may have, and their names.
     whole: &'static [Column],
+    keys: Vec<Vec<u8>>,
+    /// Those that are read.
+    pub(crate) nodes: Vec<Node>,
     /// For each of them the index that its values have; `None` if every column is read.
     kept: Option<Vec<Option<usize>>>,
 }
@@ -43,6 +50,8 @@ impl JsonColumns {
         let is_some = order.table.columns.len() < whole.len();
         Self {
             whole,
+            keys: keys(whole),
+            nodes: Node::of(order.table.columns),
             kept: is_some.then(|| kept.collect()),
         }
     }
@@ -57,19 +66,13 @@ impl JsonColumns {
 impl From<&'static [Column]> for JsonColumns {
     /// All columns.
     fn from(whole: &'static [Column]) -> Self {
-        Self { whole, kept: None }
+        Self {
+            whole,
+            keys: keys(whole),
+            nodes: Node::of(whole),
+            kept: None,
+        }
     }
-}
-
-/// Adds the row of a line, without its ending. `values` has the columns that are read.
-///
-/// # Errors
-/// Those of [`row`]; then nothing is added.
-pub fn append(line: &[u8], columns: &JsonColumns, values: &mut RowValues) -> Result<(), Reject> {
-    if !direct::append(line, columns, values) {
-        values.push(&row(line, columns)?);
-    }
-    Ok(())
 }
 
 /// Reads a line, without its ending.
@@ -117,7 +120,7 @@ pub fn is_selected<'a>(
         rules.time.map(|rule| rule.field),
     ];
     let indices = fields.map(|field| field.map(|field| field.index));
-    if let Some([key, time]) = direct::find(line, columns.whole, indices)
+    if let Some([key, time]) = direct::find(line, columns, indices)
         && let Some(is_selected) = selects(rules, key, time)
     {
         return Ok(is_selected);

@@ -1,12 +1,18 @@
 //! Lines that are rows, lines that are not, and the two readers of one line.
 
-use proptest::prelude::*;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use proptest::prelude::*;
 use tracelake_core::field_order::{SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
+use tracelake_schema::arrow::arrow_schema;
 
 use super::*;
 use crate::cell::tests::{TABLE, described};
+use crate::column_values::{self, ReadRows};
+use crate::row_fields::{RowFields, RowTexts};
 
 fn read(line: &str) -> Result<Row, Reject> {
     row(line.as_bytes(), &TABLE.columns.into())
@@ -230,7 +236,7 @@ fn cell(column: &'static Column) -> BoxedStrategy<(Cell, serde_json::Value)> {
 }
 
 /// The cells of some columns, and an object of them in which some nulls are left out.
-fn object(columns: &'static [Column]) -> BoxedStrategy<(Vec<Cell>, serde_json::Value)> {
+pub(crate) fn object(columns: &'static [Column]) -> BoxedStrategy<(Vec<Cell>, serde_json::Value)> {
     let cells: Vec<_> = columns.iter().map(cell).collect();
     (cells, any::<bool>(), any::<bool>())
         .prop_map(|(cells, leave_out, reverse)| {
@@ -264,47 +270,68 @@ proptest! {
 }
 
 /// The last columns, and not the mandatory first one.
-fn some_columns() -> (JsonColumns, Vec<Column>) {
+fn some_columns() -> JsonColumns {
     let first = TABLE.columns.len() - 3;
     let kept = (0..TABLE.columns.len()).map(|index| index.checked_sub(first));
-    let columns = JsonColumns {
-        whole: TABLE.columns,
+    JsonColumns {
+        nodes: Node::of(&TABLE.columns[first..]),
         kept: Some(kept.collect()),
-    };
-    (columns, TABLE.columns[first..].to_vec())
+        ..TABLE.columns.into()
+    }
+}
+
+/// The rows as a batch, and how many values were mapped; `None` if a value is faulty.
+fn batch(json: &JsonColumns, text: &[u8], rows: &RowFields) -> Option<(RecordBatch, u64)> {
+    let fields = arrow_schema(&TABLE);
+    let kept = fields
+        .fields()
+        .iter()
+        .skip(fields.fields().len() - json.nodes.len());
+    let schema = Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()));
+    match column_values::read(&json.nodes, &schema, text, rows).unwrap() {
+        ReadRows::Batch(batch, mapped) => Some((batch, mapped)),
+        ReadRows::Faulty(rows) => {
+            assert_eq!(rows, [1], "the first row has no fault");
+            None
+        }
+    }
 }
 
 /// Reads a line with both readers. The direct one may refuse a row, but not add another one or a part of one.
 /// Returns whether it added the row with all columns.
 #[track_caller]
 fn read_directly(line: &[u8]) -> bool {
-    let (some, columns) = some_columns();
-    read_columns(line, &some, &columns);
     select(line);
-    read_columns(line, &TABLE.columns.into(), TABLE.columns)
+    read_columns(line, &some_columns());
+    read_columns(line, &TABLE.columns.into())
 }
 
 #[track_caller]
-fn read_columns(line: &[u8], json: &JsonColumns, columns: &[Column]) -> bool {
+fn read_columns(line: &[u8], json: &JsonColumns) -> bool {
     let before = br#"{"time":7,"user":"x","rules":[{"name":"y"}],"after":[1]}"#;
-    let before = row(before, json).unwrap();
-    let mut expected = RowValues::new(columns);
-    expected.push(&before);
-    let mut found = expected.clone();
-    let is_direct = direct::append(line, json, &mut found);
-    if !is_direct {
-        assert!(found == expected, "a part is left: {}", line.escape_ascii());
+    let text = [before, &b"\n"[..], line, b"\n"].concat();
+    let start = before.len() + 1;
+    let mut found = RowFields::new(&json.nodes);
+    assert!(direct::append(&text, 0..before.len(), json, &mut found));
+    let alone = found.clone();
+    let is_text = str::from_utf8(line).is_ok();
+    if !is_text || !direct::append(&text, start..start + line.len(), json, &mut found) {
+        assert!(found == alone, "a part is left: {}", line.escape_ascii());
+        return false;
     }
-    let added = append(line, json, &mut expected);
-    if is_direct {
-        let mut plain = RowValues::new(columns);
-        plain.push(&before);
-        plain.push(&row(line, json).expect("the direct reader accepts rows alone"));
-        // Their text, because the two zeros are equal.
-        assert_eq!(format!("{found:?}"), format!("{plain:?}"));
-    }
-    assert_eq!(added.is_ok(), row(line, json).is_ok());
-    is_direct
+    let plain = row(line, json);
+    let Some(found) = batch(json, &text, &found) else {
+        assert!(plain.is_err(), "{}", line.escape_ascii());
+        return false;
+    };
+    let plain = plain.expect("the direct reader accepts rows alone");
+    let mut texts = RowTexts::of(json.nodes.clone());
+    texts.push(&row(before, json).unwrap());
+    texts.push(&plain);
+    let plain = batch(json, &texts.text, &texts.rows).unwrap();
+    // Their text, because the two zeros are equal.
+    assert_eq!(format!("{found:?}"), format!("{plain:?}"));
+    true
 }
 
 /// A line is selected by the values that the plain reader finds; a faulty key is a fault, and so is a faulty time of a
@@ -332,8 +359,8 @@ fn select(line: &[u8]) {
     (key[user], both[user], both[time]) = (Some(0), Some(1), Some(0));
     let read = |kept| {
         let columns = JsonColumns {
-            whole: TABLE.columns,
             kept: Some(kept),
+            ..TABLE.columns.into()
         };
         row(line, &columns).ok().map(|row| row.cells)
     };
@@ -355,8 +382,8 @@ fn select(line: &[u8]) {
 #[test]
 fn lines_of_traces_are_read_directly() {
     let lines = [
-        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},
-            "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2]}"#,
+        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},  "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2]}"#,
+        r#"{"time":"18446744073709551615"}"#,
         r#"{"after":[],"rules":null,"usage":null,"time":0}"#,
         r#" { "time" : 1 , "usage" : { } , "rules" : [ ] } "#,
     ];
@@ -371,7 +398,6 @@ fn other_lines_are_left_to_the_plain_reader() {
         r#"{"time":1,"time":1}"#,
         r#"{"time":1,"x":1}"#,
         r#"{"\u0074ime":1}"#,
-        r#"{"time":"18446744073709551615"}"#,
         r#"{"time":01}"#,
         r#"{"time":-}"#,
         r#"{"time":1.0}"#,

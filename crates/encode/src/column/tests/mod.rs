@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod leaves;
 mod limits;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::cell;
-use crate::parquet_file::{ColumnChunks, ParquetFile, RowGroup};
+use crate::parquet_file::{ParquetFile, RowGroup};
 use crate::reject::Reject;
 use crate::rows::RowGroupBuilder;
 use crate::split::Records;
@@ -103,13 +104,12 @@ fn encode(
 ) -> (Made, Arc<ParquetMetaData>) {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema, codec).unwrap();
+    let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema).unwrap();
     let mut rows = RowGroupBuilder::new(&order, file.schema(), codec, ROW_GROUP_ROWS);
     let mut rejects = Vec::new();
     let mut write = |rows: &mut RowGroupBuilder| {
         if let Some(chunks) = rows.finish().unwrap() {
             let is_sorted = rows.are_sorted(&chunks);
-            let chunks = ColumnChunks::Plain(chunks);
             file.write(RowGroup { chunks, is_sorted }).unwrap();
         }
     };
@@ -157,7 +157,7 @@ fn metadata(file: Bytes) -> Arc<ParquetMetaData> {
 fn twin(chunks: &[String]) -> Made {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut batches = BatchBuilder::new(TABLE.time, &schema, BATCH_ROWS);
+    let mut batches = BatchBuilder::new(&TABLE, &schema, BATCH_ROWS);
     let (mut rejects, mut made) = (Vec::new(), Vec::new());
     for chunk in chunks {
         rejects.extend(

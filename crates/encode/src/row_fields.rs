@@ -1,0 +1,434 @@
+//! Rows with structs and lists as the texts of their leaves. Pure.
+//!
+//! A leaf is a column, or a field of a struct or an item of a list, that holds values itself. Its texts are ranges of
+//! the text of a chunk, as the fields of CSV are, and its levels say which rows they belong to, as those of Parquet
+//! do. So the leaves of JSON take the way of the columns of CSV.
+
+use std::io::Write;
+use std::ops::Range;
+
+use parquet::schema::types::ColumnDescriptor;
+use tracelake_schema::{Column, Kind};
+
+use crate::cell::{Cell, Row};
+use crate::split::FieldOffsets;
+
+/// The levels that the values of a leaf have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MaxLevels {
+    /// How many of the columns around it, and of itself, may be NULL or are lists that may be empty.
+    pub(crate) definition: u8,
+    /// How many lists it is in.
+    pub(crate) repetition: u8,
+}
+
+impl MaxLevels {
+    /// Those of a column of a file.
+    pub(crate) fn of(descriptor: &ColumnDescriptor) -> Self {
+        let level = |level| u8::try_from(level).expect("a description has few levels");
+        Self {
+            definition: level(descriptor.max_def_level()),
+            repetition: level(descriptor.max_rep_level()),
+        }
+    }
+}
+
+/// A column with what it contains, and where its leaves are.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) column: &'static Column,
+    /// Its leaves among those of the table.
+    pub(crate) leaves: Range<usize>,
+    /// The levels of a value that isn't NULL, and of the items of a list.
+    pub(crate) levels: MaxLevels,
+    /// The fields of a struct, or the item of a list.
+    pub(crate) fields: Vec<Node>,
+    /// The names of the fields of a struct, see [`keys`].
+    pub(crate) keys: Vec<Vec<u8>>,
+}
+
+/// The names of columns as JSON has them, with quotes and a colon.
+pub(crate) fn keys(columns: &[Column]) -> Vec<Vec<u8>> {
+    let keys = columns
+        .iter()
+        .map(|column| format!("\"{}\":", column.content));
+    keys.map(String::into_bytes).collect()
+}
+
+impl Node {
+    /// Those of the columns of a table, or of those that are read.
+    pub(crate) fn of(columns: &'static [Column]) -> Vec<Self> {
+        let top = MaxLevels {
+            definition: 0,
+            repetition: 0,
+        };
+        Self::within(columns, 0, top)
+    }
+
+    fn within(columns: &'static [Column], first: usize, around: MaxLevels) -> Vec<Self> {
+        let mut next = first;
+        let columns = columns.iter().map(|column| {
+            let mut levels = around;
+            levels.definition += u8::from(!column.mandatory);
+            let start = next;
+            let fields = match column.kind {
+                Kind::Struct => Self::within(column.fields, start, levels),
+                Kind::List => {
+                    levels.repetition += 1;
+                    let item = MaxLevels {
+                        definition: levels.definition + 1,
+                        ..levels
+                    };
+                    let item_only = column.fields.get(..1).unwrap_or_default();
+                    Self::within(item_only, start, item)
+                }
+                _ => Vec::new(),
+            };
+            next = fields.last().map_or(start + 1, |last| last.leaves.end);
+            Self {
+                column,
+                leaves: start..next,
+                levels,
+                fields,
+                keys: keys(column.fields),
+            }
+        });
+        columns.collect()
+    }
+
+    /// The level of NULL in its place.
+    pub(crate) fn null_level(&self) -> u8 {
+        self.levels.definition - u8::from(!self.column.mandatory)
+    }
+
+    /// The columns of its leaves, in order.
+    fn add_leaves(&self, leaves: &mut Vec<Leaf>) {
+        if self.fields.is_empty() {
+            leaves.push(Leaf {
+                column: self.column,
+                most: self.levels,
+            });
+        }
+        for field in &self.fields {
+            field.add_leaves(leaves);
+        }
+    }
+}
+
+/// A column without structs and lists, and its levels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaf {
+    pub(crate) column: &'static Column,
+    pub(crate) most: MaxLevels,
+}
+
+/// The leaves of some columns, in order.
+pub(crate) fn leaves(nodes: &[Node]) -> Vec<Leaf> {
+    let mut leaves = Vec::new();
+    for node in nodes {
+        node.add_leaves(&mut leaves);
+    }
+    leaves
+}
+
+/// The texts of a leaf in some rows.
+///
+/// # Memory
+/// 8 bytes a value, and a byte for each level.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeafFields {
+    most: MaxLevels,
+    rows: usize,
+    /// For each value the offset before its text, which wraps, and where it ends.
+    offsets: Vec<u32>,
+    /// The level of each entry, if there are others than that of values.
+    definition_levels: Vec<u8>,
+    /// The level of each entry, if the leaf is in a list.
+    repetition_levels: Vec<u8>,
+}
+
+impl LeafFields {
+    fn new(most: MaxLevels) -> Self {
+        Self {
+            most,
+            rows: 0,
+            offsets: Vec::new(),
+            definition_levels: Vec::new(),
+            repetition_levels: Vec::new(),
+        }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of values.
+    pub(crate) fn values(&self) -> usize {
+        self.offsets.len() / 2
+    }
+
+    /// The number of values and NULLs.
+    pub(crate) fn entries(&self) -> usize {
+        match self.most.definition {
+            0 => self.values(),
+            _ => self.definition_levels.len(),
+        }
+    }
+
+    pub(crate) fn is_in_list(&self) -> bool {
+        self.most.repetition > 0
+    }
+
+    pub(crate) fn definition_levels(&self) -> &[u8] {
+        &self.definition_levels
+    }
+
+    pub(crate) fn repetition_levels(&self) -> &[u8] {
+        &self.repetition_levels
+    }
+
+    /// The size of the entries of a column as a reader has them in memory, in bytes.
+    pub(crate) fn decoded_bytes(&self, column: &Column) -> usize {
+        let texts = match column.kind {
+            Kind::Text => self.fields().iter().map(|(start, end)| end - start).sum(),
+            _ => 0,
+        };
+        size_of::<u64>() * self.entries() + texts
+    }
+
+    /// The texts of the values.
+    pub(crate) fn fields(&self) -> FieldOffsets<'_> {
+        FieldOffsets {
+            offsets: &self.offsets,
+            step: 2,
+            field: 0,
+        }
+    }
+
+    /// The row of a value.
+    pub(crate) fn row_of(&self, value: usize) -> usize {
+        if self.most.definition == 0 {
+            return value;
+        }
+        let levels = self.definition_levels.iter().enumerate();
+        let mut values = levels.filter(|(_, level)| **level == self.most.definition);
+        let entry = values.nth(value).map_or(0, |(entry, _)| entry);
+        match self.repetition_levels.get(..=entry) {
+            Some(levels) => levels.iter().filter(|level| **level == 0).count() - 1,
+            None => entry,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, (start, end): (u32, u32), repetition: u8) {
+        self.offsets
+            .extend_from_slice(&[start.wrapping_sub(1), end]);
+        self.push_level(self.most.definition, repetition);
+    }
+
+    #[inline]
+    fn push_level(&mut self, definition: u8, repetition: u8) {
+        if self.most.definition > 0 {
+            self.definition_levels.push(definition);
+        }
+        if self.most.repetition > 0 {
+            self.repetition_levels.push(repetition);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.rows = 0;
+        self.offsets.clear();
+        self.definition_levels.clear();
+        self.repetition_levels.clear();
+    }
+
+    /// Removes what was added since the last row ended.
+    fn undo(&mut self) {
+        if self.most.definition == 0 {
+            return self.offsets.truncate(2 * self.rows);
+        }
+        let mut entries = self.rows;
+        if self.most.repetition > 0 {
+            let levels = self.repetition_levels.iter().enumerate();
+            let mut starts = levels.filter(|(_, level)| **level == 0);
+            let next = starts.nth(self.rows).map(|(entry, _)| entry);
+            entries = next.unwrap_or(self.repetition_levels.len());
+            self.repetition_levels.truncate(entries);
+        }
+        let removed = self.definition_levels.iter().skip(entries);
+        let values = removed.filter(|level| **level == self.most.definition);
+        let left = self.values() - values.count();
+        self.offsets.truncate(2 * left);
+        self.definition_levels.truncate(entries);
+    }
+}
+
+/// Rows of cells as texts.
+#[derive(Debug)]
+pub struct RowTexts {
+    nodes: Vec<Node>,
+    /// The texts, one after another.
+    pub text: Vec<u8>,
+    /// Where they are.
+    pub rows: RowFields,
+}
+
+impl RowTexts {
+    /// No rows of these columns.
+    #[must_use]
+    pub fn new(columns: &'static [Column]) -> Self {
+        Self::of(Node::of(columns))
+    }
+
+    /// No rows of these columns; their texts will follow `text`, where some may be.
+    #[must_use]
+    pub fn after(text: &[u8], columns: &'static [Column]) -> Self {
+        Self {
+            text: text.to_vec(),
+            ..Self::of(Node::of(columns))
+        }
+    }
+
+    pub(crate) fn of(nodes: Vec<Node>) -> Self {
+        Self {
+            text: Vec::new(),
+            rows: RowFields::new(&nodes),
+            nodes,
+        }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &Row) {
+        self.rows.push_row(&self.nodes, row, &mut self.text);
+    }
+}
+
+/// Rows as the texts of their leaves; reused from chunk to chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowFields {
+    pub(crate) leaves: Vec<LeafFields>,
+    rows: usize,
+    /// Values that were spelled differently and mapped to a sentinel before their text was taken.
+    mapped: u64,
+}
+
+impl RowFields {
+    /// No rows of these columns.
+    pub(crate) fn new(nodes: &[Node]) -> Self {
+        let leaves = leaves(nodes).into_iter();
+        Self {
+            leaves: leaves.map(|leaf| LeafFields::new(leaf.most)).collect(),
+            rows: 0,
+            mapped: 0,
+        }
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Values that were mapped to a sentinel before their text was taken.
+    pub(crate) fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Bytes that the values and levels take.
+    pub(crate) fn bytes(&self) -> usize {
+        let leaves = self.leaves.iter();
+        leaves
+            .map(|leaf| 4 * leaf.offsets.len() + 2 * leaf.entries())
+            .sum()
+    }
+
+    /// Removes all rows and keeps their room.
+    pub(crate) fn clear(&mut self) {
+        (self.rows, self.mapped) = (0, 0);
+        self.leaves.iter_mut().for_each(LeafFields::clear);
+    }
+
+    /// Ends a row that has an entry in every leaf.
+    pub(crate) fn end_row(&mut self) {
+        self.rows += 1;
+        for leaf in &mut self.leaves {
+            leaf.rows = self.rows;
+        }
+    }
+
+    /// Removes the values of a row that has not ended.
+    pub(crate) fn undo_row(&mut self) {
+        self.leaves.iter_mut().for_each(LeafFields::undo);
+    }
+
+    /// Adds the text of a value.
+    #[inline]
+    pub(crate) fn push(&mut self, leaf: usize, text: (u32, u32), repetition: u8) {
+        self.leaves[leaf].push(text, repetition);
+    }
+
+    /// Adds NULL, or an empty list, to leaves.
+    pub(crate) fn push_null(&mut self, leaves: Range<usize>, definition: u8, repetition: u8) {
+        for leaf in &mut self.leaves[leaves] {
+            leaf.push_level(definition, repetition);
+        }
+    }
+
+    /// Adds a row of cells, whose texts are appended to `text`.
+    fn push_row(&mut self, nodes: &[Node], row: &Row, text: &mut Vec<u8>) {
+        for (node, cell) in nodes.iter().zip(&row.cells) {
+            self.push_cell(node, cell, 0, text);
+        }
+        self.mapped += row.mapped;
+        self.end_row();
+    }
+
+    fn push_cell(&mut self, node: &Node, cell: &Cell, repetition: u8, text: &mut Vec<u8>) {
+        let start = text.len();
+        match cell {
+            Cell::Null => {
+                return self.push_null(node.leaves.clone(), node.null_level(), repetition);
+            }
+            Cell::Struct(cells) => {
+                for (field, cell) in node.fields.iter().zip(cells) {
+                    self.push_cell(field, cell, repetition, text);
+                }
+                return;
+            }
+            Cell::List(cells) => {
+                if cells.is_empty() {
+                    self.push_null(node.leaves.clone(), node.levels.definition, repetition);
+                }
+                for (at, cell) in cells.iter().enumerate() {
+                    let repetition = if at == 0 {
+                        repetition
+                    } else {
+                        node.levels.repetition
+                    };
+                    self.push_cell(&node.fields[0], cell, repetition, text);
+                }
+                return;
+            }
+            Cell::Text(value) => text.extend_from_slice(value.as_bytes()),
+            Cell::Boolean(value) => append(text, format_args!("{value}")),
+            Cell::Integer(value) => append(text, format_args!("{value}")),
+            Cell::Code(value) => append(text, format_args!("{value}")),
+            // The shortest text that gives the same float.
+            Cell::Float(value) => append(text, format_args!("{value:?}")),
+        }
+        self.push(
+            node.leaves.start,
+            (offset(start), offset(text.len())),
+            repetition,
+        );
+    }
+}
+
+fn append(text: &mut Vec<u8>, value: std::fmt::Arguments<'_>) {
+    text.write_fmt(value).expect("memory takes any text");
+}
+
+/// An offset into a chunk and the texts of its cells.
+pub(crate) fn offset(at: usize) -> u32 {
+    u32::try_from(at).expect("a chunk is shorter than 4 GiB")
+}
