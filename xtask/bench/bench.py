@@ -17,9 +17,11 @@ import signal
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
+import json_peers
 import peers
 import reading
 from markdown import table
@@ -38,11 +40,11 @@ STEADY = 0.1
 RUNS = 3
 
 
-def measured(command, code=0):
+def measured(command, code=0, env=None):
     """Wall and CPU seconds and the peak memory in MB of one process, or None if it ended otherwise."""
     with open(os.devnull, "wb") as nowhere:
         begun = time.perf_counter()
-        child = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
+        child = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE, env=env)
         said = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - begun
@@ -191,6 +193,12 @@ class Bench:
         shutil.rmtree(out, ignore_errors=True)
         return out
 
+    def alternating(self, trace, source, name, threads):
+        """One run of ours on a source of any trace."""
+        command = [self.task["program"], "convert", str(source), str(self.out()), "--tables", name, "--trace", trace]
+        command += ["--allow-missing", "--threads", str(threads), "--progress", "none", "--checksums", "none"]
+        return measured(command)
+
     def runs(self, source, name, threads, *options, code=0):
         for _ in range(self.task["rounds"]):
             yield measured([*self.ours(source, name, self.out(), threads), *options], code)
@@ -302,7 +310,7 @@ class Bench:
 
 def main():
     task = json.load(sys.stdin)
-    pages = {"peers": peers_page, "growth": growth_page, "reading": reading_part}
+    pages = {"peers": peers_page, "growth": growth_page, "reading": reading_part, "formats": formats_part}
     print(pages[task["page"]](Bench(task), task))
 
 
@@ -326,11 +334,13 @@ def peers_page(bench, task):
         unsteady = "\n".join(bench.unsteady)
         sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
     readings = reading_part(bench, task)
+    formats = formats_part(bench, task)
     where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
     return "\n".join(
         [
             *summary,
+            f"\n{formats}",
             f"\n{readings}",
             f"\n## Where tracelake loses\n\n{lost}",
             f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}",
@@ -347,6 +357,103 @@ def reading_part(bench, task):
     text, slow = reading.compared(lakes, task["rounds"])
     bench.lost += [f"reading {line}" for line in slow]
     return text
+
+
+# The tables of other formats that are compared, and how often each system runs; runs of systems alternate.
+FORMATS = ["instance_usage", "instance_events", "collection_events", "container_usage", "batch_instance", "machine_usage"]
+ALTERNATING_RUNS = 7
+
+
+def formats_part(bench, task):
+    """JSON lines, tables in one file, and small parts: medians of alternating runs, peers with typed schemas."""
+    header = ["input", "threads", "ours, s", "fastest peer", "wall ÷ ours", "CPU ÷ ours", "all peers, wall ÷ ours"]
+    lines, one = [], []
+    for trace in task["formats"]:
+        source = Path(trace["source"])
+        for name in [name for name in FORMATS if name in trace["tables"]]:
+            columns = trace["tables"][name]
+            jsons = sorted(source.glob(f"{name}-*.json.gz"))
+            files = jsons or [alone(bench, source, name)]
+            module = json_peers if jsons else peers
+            job = {"files": [str(file) for file in files], "columns": columns, "texts": texts_of(jsons, columns)}
+            given = source if jsons else files[0]
+            for threads in (1, task["threads"]):
+                lines.append([name, threads, *against(bench, module, job, trace["trace"], given, name, threads)])
+            if not jsons:
+                archive = source / f"{name}.tar.gz"
+                walls = {(what, n): [] for what in (files[0], archive) for n in (1, task["threads"])}
+                for _ in range(ALTERNATING_RUNS):
+                    for what, n in walls:
+                        walls[what, n].append(bench.alternating(trace["trace"], what, name, n)["wall"])
+                middle = {key: statistics.median(found) for key, found in walls.items()}
+                for what in (files[0], archive):
+                    line = [name, what.suffixes[0][1:], f"{middle[what, 1]:.2f}", f"{middle[what, task['threads']]:.2f}"]
+                    one.append([*line, f"{middle[what, 1] / middle[what, task['threads']]:.2f}"])
+    largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
+    small = bench.generated(2000, 200_000)
+    job = {"files": sorted(str(path) for path in (small / largest).glob("*.csv.gz")), "columns": task["tables"][largest]}
+    line = against(bench, peers, job, task["trace"], small, largest, task["threads"])
+    lines.append([f"{largest}, 2,000 parts of 100 rows", task["threads"], *line])
+    speedup = table(["table in one file", "form", "1 thread, s", f"{task['threads']} threads, s", "ratio"], one)
+    return f"## Other formats\n\n{formats_part.__doc__}\n\n{table(header, lines)}\n\n{speedup}"
+
+
+def alone(bench, source, name):
+    """The member of an archive as a file of its own; kept for the next time."""
+    path = source / "alone" / f"{name}.csv.gz"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        with tarfile.open(source / f"{name}.tar.gz") as archive, gzip.open(f"{path}.part", "wb", 6) as out:
+            shutil.copyfileobj(archive.extractfile(archive.next()), out)
+        os.rename(f"{path}.part", path)
+    return path
+
+
+def texts_of(files, columns):
+    """The paths of integers that files of JSON spell as strings."""
+    found = set()
+
+    def look(value, kind, path):
+        if isinstance(kind, str):
+            if kind in ("Int64", "Int32") and isinstance(value, str):
+                found.add(path)
+        elif "list" in kind:
+            for item in value or []:
+                look(item, kind["list"], f"{path}[]")
+        else:
+            for name, field in kind["struct"]:
+                look((value or {}).get(name), field, f"{path}.{name}")
+
+    for file in files:
+        with gzip.open(file) as lines:
+            for line in lines:
+                row = json.loads(line)
+                for name, kind in columns:
+                    look(row.get(name), kind, name)
+    return sorted(found)
+
+
+def against(bench, module, job, trace, source, name, threads):
+    """The peers of a module against us: our seconds, the fastest one, and the ratios."""
+    systems = [OURS, *module.PEERS]
+    runs = {system: [] for system in systems}
+    path = bench.scratch / "job.json"
+    for _ in range(ALTERNATING_RUNS):
+        for system in systems:
+            if system == OURS:
+                runs[system].append(bench.alternating(trace, source, name, threads))
+                continue
+            path.write_text(json.dumps({**job, "out": str(fresh(bench.scratch / "peer")), "threads": threads}))
+            script = HERE / f"{module.__name__}.py"
+            environment = {**os.environ, "POLARS_MAX_THREADS": str(threads)}
+            runs[system].append(measured([sys.executable, str(script), system, str(path)], env=environment))
+    middle = {system: median_run(found) for system, found in runs.items()}
+    others = {system: found for system, found in middle.items() if found and system != OURS}
+    fastest = min(others, key=lambda system: others[system]["wall"])
+    ours = middle[OURS]
+    ratios = ", ".join(f"{system} {found['wall'] / ours['wall']:.2f}" for system, found in others.items())
+    ratio = {key: f"{others[fastest][key] / ours[key]:.2f}" for key in ("wall", "cpu")}
+    return [f"{ours['wall']:.2f}", fastest, ratio["wall"], ratio["cpu"], ratios]
 
 
 def growth_page(bench, task):

@@ -4,6 +4,8 @@ The types of columns are as there, or {"struct": [[name, type]]} and {"list": ty
 that the files spell as strings, such as "time" or "usage.cpus": Polars and pyarrow read them as text and cast them.
 """
 
+import json
+import sys
 from pathlib import Path
 
 ROWS = 1 << 20
@@ -118,3 +120,6 @@ PEERS = {
     "Polars": polars,
     "pyarrow": pyarrow,
 }
+
+if __name__ == "__main__":
+    PEERS[sys.argv[1]](json.loads(Path(sys.argv[2]).read_text()))

@@ -1,7 +1,7 @@
 //! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
 //! docs/internals/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
 //! docs/internals/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
-//! those of others. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
+//! those of others, and `--only formats` what JSON lines, tables in one file and small parts take. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
 //! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
 //! the rounds differ too much.
 
@@ -13,6 +13,7 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, ensure};
 use tracelake_schema::arrow::data_type;
+use tracelake_schema::{Column, Kind, Syntax, TRACES, Trace};
 
 use crate::readers::{environment, target};
 use crate::rig::{build, published_in_parts, text};
@@ -26,6 +27,8 @@ pub(crate) enum Page {
     Growth,
     /// The part of [`Page::Peers`] that reads the files; it is only printed.
     Reading,
+    /// The part that converts JSON lines, tables in one file, and small parts; it is only printed.
+    Formats,
 }
 
 impl Page {
@@ -34,7 +37,7 @@ impl Page {
         match self {
             Self::Peers => Some("docs/internals/benchmarks.md"),
             Self::Growth => Some("docs/internals/growth.md"),
-            Self::Reading => None,
+            Self::Reading | Self::Formats => None,
         }
     }
 
@@ -42,6 +45,7 @@ impl Page {
     fn names(self) -> [&'static str; 3] {
         match self {
             Self::Peers => ["Benchmarks", "bench", "peers"],
+            Self::Formats => ["Benchmarks", "bench --only formats", "formats"],
             Self::Growth => ["How cost grows", "growth", "growth"],
             Self::Reading => ["Benchmarks", "bench --only reading", "reading"],
         }
@@ -61,7 +65,7 @@ impl Page {
                  was tried to be faster still, and [growth.md](growth.md) for larger input."
             }
             // Its part says so itself.
-            Self::Reading => "",
+            Self::Reading | Self::Formats => "",
             Self::Growth => {
                 "Figures are medians, with the lowest and the highest. Cost is linear if the figures of a \
                  column stay the same from row to row. CPU time is that of all threads."
@@ -92,7 +96,7 @@ pub(crate) fn bench(
         None => build(root, "--bin", "tracelake")?,
     };
     let inflate = match page {
-        Page::Reading => PathBuf::new(),
+        Page::Reading | Page::Formats => PathBuf::new(),
         Page::Peers | Page::Growth => build(root, "--example", "inflate")?,
     };
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
@@ -121,10 +125,11 @@ pub(crate) fn bench(
         "{{\"page\": {name:?}, \"program\": {program:?}, \"inflate\": {inflate:?}, \"source\": {source:?}, \
          \"large\": {large:?}, \"scratch\": {scratch:?}, \"rounds\": {rounds}, \
          \"threads\": {threads}, \"trace\": {:?}, \"rows\": {rows}, \"tables\": {{{}}}, \
-         \"real\": {{{}}}}}",
+         \"real\": {{{}}}, \"formats\": [{}]}}",
         trace.name,
         tables.join(", "),
-        real_parts(root, trace.family)?.join(", ")
+        real_parts(root, trace.family)?.join(", "),
+        formats(root, &program, page, rows)?.join(", ")
     );
     let mut script = Command::new(&python);
     script.arg(root.join("xtask/bench/bench.py"));
@@ -161,17 +166,86 @@ pub(crate) fn bench(
 
 /// A source in two parts, with this many rows of the largest table.
 pub(crate) fn source(root: &Path, program: &Path, rows: u64) -> Result<PathBuf> {
-    let source = target(root).join("bench-data").join(rows.to_string());
+    generated(root, program, published_in_parts()?, rows)
+}
+
+/// A source of a trace in two parts, with this many rows of its largest table.
+fn generated(root: &Path, program: &Path, trace: &Trace, rows: u64) -> Result<PathBuf> {
+    let name = match trace.in_parts() {
+        true => rows.to_string(),
+        false => format!("{}-{rows}", trace.name),
+    };
+    let source = target(root).join("bench-data").join(name);
     // The input is a function of its rows, so that of an earlier run is as good.
     if !source.join("SHA256SUM").exists() {
         let made = Command::new(program)
-            .args(["generate", published_in_parts()?.name])
+            .args(["generate", trace.name])
             .arg(&source)
             .args(["--parts", "2", "--rows", &rows.to_string()])
             .output()?;
         ensure!(made.status.success(), "generate: {}", text(&made));
     }
     Ok(source)
+}
+
+/// The traces whose tables aren't CSV in parts, as JSON: one with JSON lines, and one with a table in one file.
+fn formats(root: &Path, program: &Path, page: Page, rows: u64) -> Result<Vec<String>> {
+    if !matches!(page, Page::Peers | Page::Formats) {
+        return Ok(Vec::new());
+    }
+    let can_be_made = |trace: &&&Trace| {
+        let mut tables = trace.tables.iter();
+        tables.all(|table| !table.synthetic.is_empty())
+    };
+    let is_json = |trace: &&Trace| {
+        let mut tables = trace.tables.iter();
+        tables.any(|table| table.syntax == Syntax::Json)
+    };
+    let made = || TRACES.iter().filter(|trace| can_be_made(&trace));
+    let json = made().find(is_json).context("a trace of JSON lines")?;
+    let in_one_file = made().find(|trace| !trace.archives.is_empty());
+    let in_one_file = in_one_file.context("a trace in archives")?;
+    let traces = [json, in_one_file].into_iter().map(|trace| {
+        let source = generated(root, program, trace, rows / 4)?;
+        let tables = trace
+            .tables
+            .iter()
+            .filter(|table| table.syntax != Syntax::QuotedCsv);
+        let tables = tables.map(|table| {
+            let columns = table
+                .columns
+                .iter()
+                .map(|column| format!("[{:?}, {}]", column.name, peer_type(column)));
+            format!(
+                "{:?}: [{}]",
+                table.name,
+                columns.collect::<Vec<_>>().join(", ")
+            )
+        });
+        Ok(format!(
+            "{{\"trace\": {:?}, \"source\": {source:?}, \"tables\": {{{}}}}}",
+            trace.name,
+            tables.collect::<Vec<_>>().join(", ")
+        ))
+    });
+    traces.collect()
+}
+
+/// The type of a column as the peers get it, as JSON.
+fn peer_type(column: &Column) -> String {
+    match (column.kind, column.fields) {
+        (Kind::List, [item, ..]) => format!("{{\"list\": {}}}", peer_type(item)),
+        (Kind::Struct, fields) => {
+            let fields = fields
+                .iter()
+                .map(|field| format!("[{:?}, {}]", field.name, peer_type(field)));
+            format!(
+                "{{\"struct\": [{}]}}",
+                fields.collect::<Vec<_>>().join(", ")
+            )
+        }
+        _ => format!("\"{}\"", data_type(column)),
+    }
 }
 
 /// The existing files of each table of [`REAL`], as members of a JSON object.

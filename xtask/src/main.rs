@@ -78,7 +78,7 @@ enum Task {
         #[command(flatten)]
         size: Size,
         /// Measure and print only this part, and write nothing
-        #[arg(long, value_parser = ["reading"])]
+        #[arg(long, value_parser = ["reading", "formats"])]
         only: Option<String>,
         /// Measure this program, such as an earlier version, instead of building one
         #[arg(long, value_name = "PATH", requires = "only")]
@@ -159,7 +159,11 @@ fn main() -> Result<()> {
             only,
             program,
         } => {
-            let page = only.map_or(Page::Peers, |_| Page::Reading);
+            let page = match only.as_deref() {
+                None => Page::Peers,
+                Some("formats") => Page::Formats,
+                Some(_) => Page::Reading,
+            };
             bench::bench(&root, page, size.rows, size.rounds, program)?;
         }
         Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds, None)?,
