@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tracelake_core::selection::Sample;
-use tracelake_testkit::{Scratch, convert, manifest, read_output, shared, trace};
+use tracelake_schema::Trace;
+use tracelake_testkit::{Scratch, convert, gzip, manifest, read_output, shared, trace};
 
 use super::{assert_law, assert_unite, parts, rows, verify_well};
 use arrow::array::AsArray;
@@ -28,8 +29,12 @@ fn classes(source: &Path, out: &Path, of: u32, more: &[&str]) -> (PathBuf, Vec<P
 
 /// Whether the table of an output is sampled by itself.
 fn is_sampled(path: &str) -> bool {
+    is_sampled_in(trace(), path)
+}
+
+fn is_sampled_in(trace: &Trace, path: &str) -> bool {
     let table = path.split('/').next().unwrap();
-    trace().sampled_column(table, None).is_some()
+    trace.sampled_column(table, None).is_some()
 }
 
 #[test]
@@ -61,11 +66,25 @@ fn classes_unite_to_the_whole() {
     ignore = "needs the published rows in ../shared/data"
 )]
 fn classes_of_published_rows_unite_to_the_whole() {
-    for folder in ["google-2011", "google-2011-task-events"] {
+    let borg = Scratch::new();
+    let bytes = |name: &str| std::fs::read(shared("borg-2019").join(name)).unwrap();
+    let quoted = bytes("borg_traces_data-60-records.csv");
+    borg.file("borg_traces_data.csv", &quoted);
+    let json = gzip(&bytes("instance_usage-1-row.json"));
+    borg.file("instance_usage-000000000000.json.gz", &json);
+    for source in [
+        shared("google-2011"),
+        shared("google-2011-task-events"),
+        shared("alibaba-2018"),
+        shared("alibaba-2018-head"),
+        borg.src(),
+    ] {
         let scratch = Scratch::new();
-        let (whole, classes) = classes(&shared(folder), scratch.path(), 16, &[]);
+        let (whole, classes) = classes(&source, scratch.path(), 16, &[]);
         let paths: Vec<&Path> = classes.iter().map(PathBuf::as_path).collect();
-        assert_unite(&whole, &paths, is_sampled);
+        let name = manifest(&whole)["trace"].as_str().unwrap().to_owned();
+        let published = tracelake_schema::trace(&name).unwrap();
+        assert_unite(&whole, &paths, |path| is_sampled_in(published, path));
         classes.iter().for_each(|class| assert_law(class));
     }
 }

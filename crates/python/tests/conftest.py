@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -29,6 +31,10 @@ SIMULATED = [trace for trace in tracelake.traces() if _is_simulated(trace)]
 
 # Tests that a shell runs in the background inherit that SIGINT is ignored, and so would the program.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Spark's workers would otherwise begin with the first python3 on PATH, which may lack pyarrow.
+os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 @pytest.fixture(autouse=True)

@@ -326,6 +326,22 @@ def test_fewer_shards_make_the_same_lake(
     assert digests(tmp_path / "lake") == expected
 
 
+def test_a_sample_has_the_bytes_of_one_machine(spark: Any, large: Path, tmp_path: Path) -> None:
+    selection: dict[str, Any] = {"sample": "3/16", "columns": "task_usage.job_id,task_usage.cpu_rate", "time": "0..1d"}
+    lake = tracelake.spark.convert(spark, large, tmp_path / "lake", shards=4, **selection)
+    expected = tracelake.convert(large, tmp_path / "one", **selection)
+    assert digests(tmp_path / "lake") == digests(tmp_path / "one")
+    assert 0 < lake["task_usage"].rows == expected["task_usage"].rows
+    facts = [part for table in lake.values() for part in table.parts]
+    assert all(part.rows_in == part.rows_out + part.rows_rejected + (part.rows_not_selected or 0) for part in facts)
+    assert sum(part.rows_not_selected or 0 for part in facts) > 0
+    with pytest.raises(tracelake.RefusedError, match="sample was 3/16 and is now 4/16"):
+        tracelake.spark.convert(spark, large, tmp_path / "lake", **{**selection, "sample": "4/16"})
+    with pytest.raises(tracelake.UsageError, match="numbered from 0 to 15"):
+        tracelake.spark.convert(spark, large, tmp_path / "none", sample="16/16")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_bad_row_arrives_with_its_position(spark: Any, own_source: Path, tmp_path: Path) -> None:
     part = own_source / "job_events/part-00001-of-00002.csv.gz"
     whole = part.read_bytes()

@@ -93,6 +93,36 @@ fn lakes(emulator: &Emulator, score: &mut Score) {
     };
     score.count("an upload of several parts", several());
     score.count("killed twice", killed(emulator, url, &expected));
+    score.count("a selection", selected(emulator, url));
+}
+
+/// A lake of a selection that is made in two runs, between which every other selection is refused.
+fn selected(emulator: &Emulator, source: &str) -> Result<(), String> {
+    let rules = ["--sample", "1/3", "--time", "0..1d"];
+    let expected = lake_of(&committed_sample(), &rules);
+    let out = &format!("{}/selected", emulator.bucket())[..];
+    let convert = ["convert", source, out];
+    let some = ["--tables", "job_events,task_events"];
+    well(emulator, &[&convert[..], &rules, &some].concat())?;
+    for other in [
+        &["--sample", "2/3", "--time", "0..1d"][..],
+        &["--sample", "1/3"],
+        &[],
+    ] {
+        let before = emulator.objects("selected/");
+        let arguments = [&convert[..], other].concat();
+        let refused = ended(emulator.program().args(&arguments).output().unwrap());
+        ensure(refused.code == 6, || {
+            format!("{arguments:?} exits {}: {}", refused.code, refused.stderr)
+        })?;
+        ensure(emulator.objects("selected/") == before, || {
+            format!("{arguments:?} was refused, and changed the lake")
+        })?;
+    }
+    well(emulator, &[&convert[..], &rules].concat())?;
+    same(emulator, "selected/", &expected)?;
+    well(emulator, &["verify", out, "--source", source])?;
+    no_upload(emulator)
 }
 
 /// Kills a run once there are a few objects, and the next one once there are more; the third has to make

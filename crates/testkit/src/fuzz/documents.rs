@@ -52,10 +52,10 @@ pub fn facts(data: &[u8]) {
             .split_inclusive(|byte| *byte == b'\n')
             .map(without_digest)
             .collect();
-        let lines = changed(Value::from(lines).to_string().as_bytes(), data);
-        let lines: Vec<Value> = serde_json::from_slice(&lines).unwrap();
-        let lines = lines.iter().map(|line| seal::line(line.to_string().into()));
-        fs::write(path, lines.collect::<Vec<_>>().concat()).unwrap();
+        let text = changed(Value::from(lines).to_string().as_bytes(), data);
+        let lines: Vec<Value> = serde_json::from_slice(&text).unwrap();
+        let sealed = lines.iter().map(|line| seal::line(line.to_string().into()));
+        fs::write(path, sealed.collect::<Vec<_>>().concat()).unwrap();
         use_unfinished(root);
     });
 }

@@ -6,6 +6,7 @@ pub mod lakes;
 pub mod nested;
 pub mod pipeline;
 pub mod readers;
+pub mod selection;
 pub mod source;
 pub mod split;
 pub mod value;
@@ -20,7 +21,7 @@ use tracelake_schema::{TRACES, Trace};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("facts", documents::facts),
     ("lakes", lakes::run),
     ("manifest", documents::manifest),
@@ -28,6 +29,7 @@ pub const TARGETS: [Target; 10] = [
     ("pipeline", pipeline::run),
     ("plan", documents::plan_file),
     ("readers", readers::run),
+    ("selection", selection::run),
     ("source", source::run),
     ("split", split::run),
     ("value", value::run),

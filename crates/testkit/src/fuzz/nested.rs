@@ -259,8 +259,8 @@ fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
                 .trim()
                 .trim_start_matches('[')
                 .trim_end_matches(']');
-            let numbers = numbers.split(|c: char| c == ',' || c.is_whitespace());
-            let numbers: Vec<f64> = numbers
+            let words = numbers.split(|c: char| c == ',' || c.is_whitespace());
+            let numbers: Vec<f64> = words
                 .filter(|number| !number.is_empty())
                 .map(|number| number.parse().unwrap())
                 .collect();
@@ -297,9 +297,9 @@ fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool 
         Kind::List => {
             let found = array.as_list::<i32>().value(row);
             let items = value.as_array().unwrap();
-            let mut items = items.iter().enumerate();
-            items.len() == found.len()
-                && items.all(|(at, item)| equal(&column.fields[0], item, &found, at))
+            let mut numbered = items.iter().enumerate();
+            numbered.len() == found.len()
+                && numbered.all(|(at, item)| equal(&column.fields[0], item, &found, at))
         }
     }
 }

@@ -65,7 +65,8 @@ pub fn run(data: &[u8]) {
 
     let plain = Plain::decode(table, &fields, &text);
     check_facts(table, part, &plain);
-    check_output(table, &out.join(&part.output.path), &plain.good);
+    let columns: Vec<&Column> = table.columns.iter().collect();
+    check_output(&columns, &out.join(&part.output.path), &plain.good);
     match &part.rejects {
         Some(rejects) => check_rejects(
             &fs::read_to_string(out.join(&rejects.path)).unwrap(),
@@ -101,7 +102,12 @@ pub fn run(data: &[u8]) {
 }
 
 /// The columns of the file's fields, in their order there.
-fn fields(table: &'static Table, own_schema: bool, order: u8, left_out: u8) -> Vec<usize> {
+pub(super) fn fields(
+    table: &'static Table,
+    own_schema: bool,
+    order: u8,
+    left_out: u8,
+) -> Vec<usize> {
     let mut fields = table.fields.to_vec();
     if own_schema {
         let optional = |index: &usize| !table.columns[*index].mandatory;
@@ -115,7 +121,7 @@ fn fields(table: &'static Table, own_schema: bool, order: u8, left_out: u8) -> V
     fields
 }
 
-fn schema_csv(table: &Table, fields: &[usize]) -> String {
+pub(super) fn schema_csv(table: &Table, fields: &[usize]) -> String {
     let mut csv = "file pattern,field number,content,format,mandatory\n".to_owned();
     for (number, &index) in (1..).zip(fields) {
         let column = &table.columns[index];
@@ -130,7 +136,7 @@ fn schema_csv(table: &Table, fields: &[usize]) -> String {
 
 /// The text that a script makes. Each line of it is a valid row; `=` puts another line in its place;
 /// `*12` says the row before twelve times more; `cX` sets its field `c` to X, `cX;dY` two fields.
-fn rows(table: &Table, fields: &[usize], script: &[u8], choices: u8) -> Vec<u8> {
+pub(super) fn rows(table: &Table, fields: &[usize], script: &[u8], choices: u8) -> Vec<u8> {
     let (mut text, mut rows) = (Vec::new(), 0);
     let mut last = Vec::new();
     for line in script.split(|&byte| byte == b'\n') {
@@ -197,7 +203,7 @@ fn valid(column: &Column, row: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-fn gzip(text: &[u8], two_members: bool) -> Vec<u8> {
+pub(super) fn gzip(text: &[u8], two_members: bool) -> Vec<u8> {
     let middle = if two_members {
         text.len() / 2
     } else {
@@ -220,8 +226,8 @@ struct Plain {
     mapped: u64,
 }
 
-#[derive(Debug, PartialEq)]
-enum Value {
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
     Null,
     Integer(i64),
     Code(i32),
@@ -230,7 +236,7 @@ enum Value {
     Text(String),
 }
 
-struct Bad {
+pub(super) struct Bad {
     line: u64,
     byte: u64,
     /// The first bad column in the order of the file; none where the shape is wrong.
@@ -245,38 +251,11 @@ impl Plain {
             bad: Vec::new(),
             mapped: 0,
         };
-        // A last line without an end gets the one that the first line has.
-        let crlf = text
-            .split_inclusive(|&byte| byte == b'\n')
-            .next()
-            .is_some_and(|line| line.ends_with(b"\r\n"));
-        let end = match text.last() {
-            Some(b'\n') | None => &b""[..],
-            Some(b'\r') => b"\n",
-            _ if crlf => b"\r\n",
-            _ => b"\n",
-        };
-        let whole = [text, end].concat();
-        let mut crlf = None;
-        let mut byte = 0;
-        for (line, number) in whole.split_inclusive(|&byte| byte == b'\n').zip(1..) {
-            let bare = &line[..line.len() - 1];
-            let (row, carriage_return) = bare
-                .strip_suffix(b"\r")
-                .map_or((bare, false), |row| (row, true));
-            let crlf = *crlf.get_or_insert(carriage_return);
-            // Where lines end without a carriage return, it is part of the row, not of its end.
-            let raw = if crlf { row } else { bare };
-            let cells: Vec<&[u8]> = row.split(|&byte| byte == b',').collect();
-            let marked = byte == 0 && line.starts_with(b"\xef\xbb\xbf");
-            let shape = !row.is_empty()
-                && carriage_return == crlf
-                && cells.len() == fields.len()
-                && !marked;
+        for record in records(&ended(text), fields.len()) {
             let mut row: Vec<Value> = table.columns.iter().map(|_| Value::Null).collect();
             let mut mapped = 0;
-            let mut wrong = if shape { None } else { Some(None) };
-            for (&index, cell) in fields.iter().zip(cells) {
+            let mut wrong = record.cells.is_none().then_some(None);
+            for (&index, cell) in fields.iter().zip(record.cells.iter().flatten()) {
                 match value(&table.columns[index], cell, &mut mapped) {
                     Some(value) => row[index] = value,
                     None => wrong = wrong.or(Some(Some(table.columns[index].name))),
@@ -287,20 +266,74 @@ impl Plain {
                     plain.good.push(row);
                     plain.mapped += mapped;
                 }
-                Some(column) => plain.bad.push(Bad {
-                    line: number,
-                    byte,
-                    column,
-                    raw: raw.to_vec(),
-                }),
+                Some(column) => plain.bad.push(record.bad(column)),
             }
-            byte += line.len() as u64;
         }
         plain
     }
 }
 
-fn value(column: &'static Column, cell: &[u8], mapped: &mut u64) -> Option<Value> {
+/// A text whose last line has the end that the first line has.
+pub(super) fn ended(text: &[u8]) -> Vec<u8> {
+    let first = text.split_inclusive(|&byte| byte == b'\n').next();
+    let crlf = first.is_some_and(|line| line.ends_with(b"\r\n"));
+    let end = match text.last() {
+        Some(b'\n') | None => &b""[..],
+        Some(b'\r') => b"\n",
+        _ if crlf => b"\r\n",
+        _ => b"\n",
+    };
+    [text, end].concat()
+}
+
+/// A line of a text.
+pub(super) struct Record<'a> {
+    line: u64,
+    byte: u64,
+    raw: &'a [u8],
+    /// Its fields, unless its shape is wrong.
+    pub(super) cells: Option<Vec<&'a [u8]>>,
+}
+
+impl Record<'_> {
+    /// This line as a bad row.
+    pub(super) fn bad(&self, column: Option<&'static str>) -> Bad {
+        Bad {
+            line: self.line,
+            byte: self.byte,
+            column,
+            raw: self.raw.to_vec(),
+        }
+    }
+}
+
+/// The lines of a text, which ends with a line ending.
+pub(super) fn records(text: &[u8], fields: usize) -> Vec<Record<'_>> {
+    let mut file_has_crlf = None;
+    let mut byte = 0;
+    let lines = text.split_inclusive(|&byte| byte == b'\n').zip(1..);
+    let records = lines.map(|(line, number)| {
+        let bare = &line[..line.len() - 1];
+        let stripped = bare.strip_suffix(b"\r");
+        let (row, has_crlf) = (stripped.unwrap_or(bare), stripped.is_some());
+        let crlf = *file_has_crlf.get_or_insert(has_crlf);
+        let cells: Vec<&[u8]> = row.split(|&byte| byte == b',').collect();
+        let marked = byte == 0 && line.starts_with(b"\xef\xbb\xbf");
+        let shape = !row.is_empty() && has_crlf == crlf && cells.len() == fields && !marked;
+        let record = Record {
+            line: number,
+            byte,
+            // Where lines end without a carriage return, it is part of the row, not of its end.
+            raw: if crlf { row } else { bare },
+            cells: shape.then_some(cells),
+        };
+        byte += line.len() as u64;
+        record
+    });
+    records.collect()
+}
+
+pub(super) fn value(column: &'static Column, cell: &[u8], mapped: &mut u64) -> Option<Value> {
     if cell.is_empty() {
         return (!column.mandatory).then_some(Value::Null);
     }
@@ -363,7 +396,7 @@ fn check_facts(table: &Table, part: &PartFacts, plain: &Plain) {
     }
 }
 
-fn check_output(table: &Table, path: &Path, good: &[Vec<Value>]) {
+pub(super) fn check_output(columns: &[&Column], path: &Path, good: &[Vec<Value>]) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     assert_eq!(
         reader.metadata().file_metadata().num_rows(),
@@ -374,7 +407,7 @@ fn check_output(table: &Table, path: &Path, good: &[Vec<Value>]) {
         let batch = batch.unwrap();
         for row in 0..batch.num_rows() {
             let expected = rows.next().unwrap();
-            for (index, column) in table.columns.iter().enumerate() {
+            for (index, column) in columns.iter().enumerate() {
                 let array = batch.column(index);
                 let found = match column.kind {
                     _ if array.is_null(row) => Value::Null,
@@ -396,7 +429,7 @@ fn check_output(table: &Table, path: &Path, good: &[Vec<Value>]) {
     assert!(rows.next().is_none());
 }
 
-fn check_rejects(ndjson: &str, bad: &[Bad]) {
+pub(super) fn check_rejects(ndjson: &str, bad: &[Bad]) {
     assert_eq!(ndjson.lines().count(), bad.len());
     for (line, bad) in ndjson.lines().zip(bad) {
         let reject: serde_json::Value = serde_json::from_str(line).unwrap();

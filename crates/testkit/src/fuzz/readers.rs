@@ -77,11 +77,11 @@ fn manifest(root: &Path, bytes: &[u8]) {
 /// Gives each line that may be an object the digest of its content, so that more than that is read.
 fn sealed_lines(journal: &[u8]) -> Vec<u8> {
     let lines = journal.split_inclusive(|&byte| byte == b'\n');
-    let lines = lines.map(|line| match line.strip_suffix(b"}\n") {
+    let sealed = lines.map(|line| match line.strip_suffix(b"}\n") {
         Some(_) => seal::line(line[..line.len() - 1].to_vec()),
         None => line.to_vec(),
     });
-    lines.collect::<Vec<_>>().concat()
+    sealed.collect::<Vec<_>>().concat()
 }
 
 fn journal(root: &Path, bytes: &[u8]) {

@@ -1,0 +1,4 @@
+//! See `tracelake_testkit::fuzz::selection`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tracelake_testkit::fuzz::selection::run(data));
