@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,13 @@ def test_published_jobs_are_those_of_duckdb(table: str, tmp_path: Path) -> None:
         UNION ALL (SELECT * FROM {drawn} EXCEPT ALL SELECT * FROM {files} WHERE {condition})"""
     assert duckdb.sql(difference).fetchall() == []
     assert duckdb.sql(f"SELECT count(*) FROM {drawn}").fetchall()[0][0] == sample[table].rows > 0
+    pl = pytest.importorskip("polars")
+    frame, found = whole[table].to_polars(), sample[table].to_polars()
+    page = tracelake.schema(TRACE).to("markdown")
+    [expression] = re.findall(r"^- Polars, for a DataFrame `frame`: `(.*)`$", page, re.MULTILINE)
+    # Names inside a comprehension that eval() runs are global.
+    names = {"pl": pl, "hashlib": hashlib, "frame": frame}
+    assert frame.filter(eval(expression.replace("== 0", "== 3"), names)).equals(found)
 
 
 def test_a_part_is_read_as_it_is_converted(source: Path, tmp_path: Path) -> None:

@@ -34,3 +34,13 @@ pub fn python(key: &str, class: u32, of: u32) -> String {
         "int(hashlib.md5((\"\" if {key} is None else str({key})).encode()).hexdigest()[:8], 16) % {of} == {class}"
     )
 }
+
+/// An expression of Polars, which has no MD5, that selects class `class` of `of` by a column of a data frame:
+/// [`python`] over the distinct keys.
+#[must_use]
+pub fn polars(frame: &str, column: &str, class: u32, of: u32) -> String {
+    let is_selected = python("key", class, of);
+    format!(
+        "pl.col(\"{column}\").is_in([key for key in {frame}[\"{column}\"].unique() if {is_selected}], nulls_equal=True)"
+    )
+}

@@ -262,11 +262,12 @@ fn samples(trace: &Trace) -> String {
     let name = column.column;
     text + &format!(
         "\nThe class is the first 8 hexadecimal digits of the MD5 of the key's text, modulo N. Class 0 of 16 of `{}`:\n\n\
-         - DuckDB: `{}`\n- Spark: `{}`\n- Python, for a key: `{}`\n",
+         - DuckDB: `{}`\n- Spark: `{}`\n- Python, for a key: `{}`\n- Polars, for a DataFrame `frame`: `{}`\n",
         column.table,
         sample::duckdb(name, 0, 16),
         sample::spark(name, 0, 16),
-        sample::python("key", 0, 16)
+        sample::python("key", 0, 16),
+        sample::polars("frame", name, 0, 16)
     )
 }
 

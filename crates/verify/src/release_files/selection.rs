@@ -35,11 +35,11 @@ pub(super) fn section(lake: &ReleasedLake<'_>) -> String {
 
 /// What is selected, in a sentence or two.
 pub(super) fn sentence(lake: &ReleasedLake<'_>) -> String {
-    let options = lake.manifest.origin.options.selected();
-    let options = options
-        .iter()
-        .map(|(name, value)| format!("`--{name} {value}`"));
-    let options: Vec<String> = options.collect();
+    let selected = lake.manifest.origin.options.selected();
+    let options = selected.iter();
+    let options: Vec<String> = options
+        .map(|(name, value)| format!("`--{name} {value}`"))
+        .collect();
     let rows = match lake.manifest.rows_not_selected() {
         Some(rows) => format!(
             " {} rows of the source are not selected.",
@@ -76,7 +76,10 @@ fn sampled(lake: &ReleasedLake<'_>, sample: Sample) -> String {
         );
     }
     let python = sample::python("key", class, of);
-    text + &format!("\nPython, for a key: `{python}`\n")
+    text + &format!(
+        "\nPython, for a key: `{python}`.\nPolars has no MD5: keep the rows whose key is one of the distinct keys for \
+         which this is true.\n"
+    )
 }
 
 /// The references of the lake's tables to rows that may not be selected.
