@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 #: The modules whose docstrings have examples.
 MODULES = [
     "tracelake",
-    *(f"tracelake._{name}" for name in "errors figures files lake queries reader report schema show".split()),
+    *(f"tracelake._{name}" for name in "asking errors figures files lake making queries reader reading report schema show".split()),
 ]
 
 

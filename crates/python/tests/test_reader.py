@@ -37,7 +37,10 @@ def test_it_is_read_once_and_not_after_it_was_closed(source: Path) -> None:
 
 
 def test_its_schema_is_that_of_the_table(source: Path) -> None:
-    found = tracelake.read_part(source / PART).schema
+    reader = tracelake.read_part(source / PART)
+    assert (reader.trace, reader.table) == ("google-2011-v2.1", "task_events")
+    assert repr(reader).startswith("<tracelake.Reader of google-2011-v2.1 task_events: time, ")
+    found = reader.schema
     assert found == tracelake.schema("google-2011-v2.1", "task_events") and "event_type" in found
     given = tracelake.read_part(source / PART, trace="google-2011-v2", table="task_events")
     assert given.schema == tracelake.schema("google-2011-v2", "task_events")

@@ -13,7 +13,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
-use tracelake_schema::Trace;
+use tracelake_schema::{Table, Trace};
 use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
@@ -90,6 +90,7 @@ impl Default for ReadOptions {
 /// let path = std::path::Path::new(path);
 /// let reader = read_part(&Context::new(), path, ReadOptions::default())?;
 /// assert_eq!(reader.schema().field(0).name(), "time");
+/// assert_eq!(reader.table().name, "job_events");
 /// let mut rows = 0;
 /// for batch in reader {
 ///     rows += batch?.num_rows();
@@ -138,7 +139,7 @@ pub fn read_part(
     let threads = context.threads();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let pool = pool.build().map_err(|error| no_threads(threads, error))?;
-    let schema = input.schema();
+    let (schema, trace, table) = (input.schema(), input.plan.trace, input.table());
     let (messages, received) = sync_channel(READ_AHEAD);
     let context = context.for_parts();
     let producer = Producer {
@@ -153,6 +154,8 @@ pub fn read_part(
     Ok(PartReader {
         path: path.into(),
         schema,
+        trace,
+        table,
         on_bad_row,
         running: Some(Running {
             received,
@@ -174,6 +177,8 @@ fn no_threads(threads: usize, error: impl std::fmt::Display) -> Error {
 pub struct PartReader {
     path: PathBuf,
     schema: SchemaRef,
+    trace: &'static Trace,
+    table: &'static Table,
     on_bad_row: Option<BadRowCallback>,
     /// `None` after the last item.
     running: Option<Running>,
@@ -191,6 +196,18 @@ impl PartReader {
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    /// The trace that was given or recognised.
+    #[must_use]
+    pub fn trace(&self) -> &'static Trace {
+        self.trace
+    }
+
+    /// The table that was given or recognised, with the columns that are read.
+    #[must_use]
+    pub fn table(&self) -> &'static Table {
+        self.table
     }
 
     /// The counts of the whole file; `None` before the iterator has ended without an error.
@@ -290,6 +307,10 @@ impl TableFile {
 
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.plan.tables[0].schema)
+    }
+
+    fn table(&self) -> &'static Table {
+        self.plan.tables[0].order.table
     }
 }
 

@@ -47,7 +47,7 @@ def _partition(name: str, value: Any) -> Any:
 
 def _place(table: Table) -> tuple[Any, list[str]]:
     """The file system of a table, and the paths of its files there."""
-    files = _files.of_table(table)
+    files = table.files
     if not _files.is_url(table.root):
         return fs.LocalFileSystem(), files
     if not table.root.lower().startswith(("s3://", "gs://")):

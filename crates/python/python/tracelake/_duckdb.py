@@ -38,7 +38,7 @@ def connect(lake: Lake, given: Any, schema: str | None) -> duckdb.DuckDBPyConnec
 
 def _views(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     if table.format == "parquet":
-        files = _files.sql_list(_files.of_table(table))
+        files = _files.sql_list(table.files)
         connection.execute(_tracelake.duckdb_views(table.trace_key, table.name, files))
         return
     # DuckDB has no reader of Arrow files, so pyarrow reads them for it; the views are the same otherwise.

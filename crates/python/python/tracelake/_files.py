@@ -1,16 +1,12 @@
-"""The files of a lake, exactly as its manifest names them: nothing is searched for, so nothing else is read."""
+"""Paths, URLs and patterns that match one file alone."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from ._errors import CorruptInputError, UsageError, missing_file
-
-if TYPE_CHECKING:
-    from ._table import PartFacts, Table
+from ._errors import UsageError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -39,35 +35,6 @@ def shown(path: str) -> str:
     """An absolute path for people: relative if it is below the current directory."""
     here = os.getcwd()
     return os.path.relpath(path, here) if not is_url(path) and path.startswith(here + os.sep) else path
-
-
-def of_table(table: Table) -> list[str]:
-    """The files of a table in the order of the manifest, absolute.
-
-    The path of each says its part and cell, as the manifest does, so both may be read from it. Raises
-    :class:`CorruptInputError` where it doesn't, and :class:`MissingFileError` if a file on disk is missing.
-    """
-    files = [below(table.root, _checked(table, part)) for part in table.parts]
-    if not is_url(table.root):
-        for file in files:
-            if not os.path.isfile(file):
-                raise missing_file(file, "the manifest names this file, but it is missing", "verify the lake")
-    return files
-
-
-def _checked(table: Table, part: PartFacts) -> str:
-    """The path of a part, relative to the lake."""
-    cell = [] if part.cell is None else [f"cell={part.cell}"]
-    number = [f"file_number={part.file_number}"] if table.layout == "hive" else []
-    directory, _, name = part.output.path.rpartition("/")
-    is_name = re.fullmatch(rf"part-{part.file_number:05}(-of-[0-9]+)?\.(parquet|arrow)", name)
-    if directory != "/".join([table.name, *cell, *number]) or is_name is None:
-        file = below(table.root, part.output.path)
-        reason = f"the manifest gives part {part.file_number} of {table.name} another path than its facts"
-        error = CorruptInputError(f"{file}: {reason}; verify the lake")
-        error.path, error.hint = file, "verify the lake"
-        raise error
-    return part.output.path
 
 
 def below(root: str, path: str) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _files, _options, _show
 from ._errors import unknown
-from ._table import Table, part_facts
+from ._facts import part_facts
+from ._table import Table
 
 if TYPE_CHECKING:
     import duckdb

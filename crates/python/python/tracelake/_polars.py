@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _files, _filter
+from . import _filter
 from ._errors import missing_extra
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def scan(table: Table, columns: list[str] | None, filter: object, named: bool) -
 
 
 def _files_of(table: Table) -> pl.LazyFrame:
-    files = _files.of_table(table)
+    files = table.files
     reads: Any = polars.scan_ipc if table.format == "arrow" else polars.scan_parquet
     partitions: dict[str, Any] = {name: polars.String() if name == "cell" else polars.Int32() for name in table.partitions}
     if table.layout == "hive" and "=" not in table.root:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _errors, _files, _guard, _lake, _options, _results, _schema, _show, _table, _tracelake
+from . import _errors, _facts, _files, _guard, _lake, _options, _results, _schema, _show, _table, _tracelake
 from ._errors import FailedError, UsageError
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ class Lake:
         )
         self._inventories = {one.name: one for one in self.inventory.tables}
         self._files = {
-            facts.name: dict(zip((part.file_number for part in facts.parts), _files.of_table(facts)))
+            facts.name: dict(zip((part.file_number for part in facts.parts), facts.files))
             for facts in self.manifest.tables
         }
 
-    def parts(self, table: str) -> tuple[_table.PartFacts, ...]:
+    def parts(self, table: str) -> tuple[_facts.PartFacts, ...]:
         """The parts of a table, by file number; none if the lake doesn't have it."""
         facts = self._tables.get(table)
         return () if facts is None else tuple(sorted(facts.parts, key=lambda part: part.file_number))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import _schema, _tracelake
 from ._errors import TracelakeError, UsageError, missing_extra
-from ._results import inventory
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,18 +25,22 @@ class Reader:
     True
     """
 
-    def __init__(
-        self,
-        native: _tracelake.Reader,
-        path: str,
-        trace: str | None,
-        table: str | None,
-        selected: str | None = None,
-    ) -> None:
+    def __init__(self, native: _tracelake.Reader, trace: str | None, selected: str | None = None) -> None:
         self._native = native
         self._selected = selected
-        self._path, self._trace, self._table = path, trace, table
+        # Where the trace is described by a file, its name isn't enough.
+        self._described = trace or native.trace
         self._is_closed = False
+
+    @property
+    def trace(self) -> str:
+        """The trace, such as ``google-2011-v2.1``: the one that was given, or that was recognised."""
+        return self._native.trace
+
+    @property
+    def table(self) -> str:
+        """The name of the table: the one that was given, or that was recognised."""
+        return self._native.table
 
     @property
     def columns(self) -> list[str]:
@@ -47,15 +50,11 @@ class Reader:
     @property
     def schema(self) -> _schema.TableSchema:
         """The columns with types, units and meanings; any Arrow library takes it."""
-        if self._trace is None or self._table is None:
-            found = inventory(_tracelake.inspect_path(self._path, self._trace))
-            self._trace = self._trace or found.trace
-            self._table = self._table or found.tables[0].name
-        trace = self._trace
+        trace = self._described
         if self._selected is not None:
-            columns = ",".join(f"{self._table}.{column}" for column in self.columns)
+            columns = ",".join(f"{self.table}.{column}" for column in self.columns)
             trace = _schema.trace_key(trace, None, columns)
-        return _schema.trace_schema(trace, self._table).tables[0]
+        return _schema.trace_schema(trace, self.table).tables[0]
 
     @property
     def error(self) -> TracelakeError | None:
@@ -106,4 +105,4 @@ class Reader:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<tracelake.Reader of {', '.join(self.columns)}>"
+        return f"<tracelake.Reader of {self.trace} {self.table}: {', '.join(self.columns)}>"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import _files, _show
 from ._errors import TracelakeError
-from ._table import known
+from ._facts import known
 
 
 @dataclass(frozen=True)

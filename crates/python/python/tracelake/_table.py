@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _files, _named, _options, _schema, _show
 from ._errors import FailedError, TracelakeError, UsageError, missing_file, unknown
+from ._facts import PartFacts
 from ._named import Shown
 
 if TYPE_CHECKING:
@@ -17,44 +19,6 @@ if TYPE_CHECKING:
 
     from ._arrow_types import ArrowDataset, ArrowExpression, ArrowTable
     from ._filter import FilterTuple, FilterTuples
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """One file."""
-
-    #: A relative path with forward slashes.
-    path: str
-    #: Its size.
-    bytes: int
-    #: The SHA-256 of its bytes, in lower-case hexadecimal.
-    sha256: str
-
-
-@dataclass(frozen=True)
-class PartFacts:
-    """One part of a table; see the manifest in the documentation for each field."""
-
-    file_number: int
-    source: FileFacts
-    rows_in: int
-    rows_out: int
-    rows_rejected: int
-    sentinels_mapped: int
-    time_min: int | None
-    time_max: int | None
-    output: FileFacts
-    rejects: FileFacts | None = None
-    of: int | None = None
-    left_out: int | None = None
-    #: The cell, in a lake that is partitioned by cell.
-    cell: str | None = None
-    #: 1 if its first line was accepted as a header.
-    headers_accepted: int = 0
-    #: Integers that were accepted although they are spelled ``5.0``.
-    integral_floats_accepted: int = 0
-    #: Rows that the lake's selection leaves out; ``None`` if it selects no rows of the table.
-    rows_not_selected: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,9 +81,15 @@ class Table:
     def files(self) -> list[str]:
         """Its files, absolute, in the order of the manifest.
 
-        Raises :class:`MissingFileError` if one isn't there.
+        The path of each says its part and cell, as the manifest does, so both may be read from it. Raises
+        :class:`CorruptInputError` where it doesn't, and :class:`MissingFileError` if a file on disk is missing.
         """
-        return _files.of_table(self)
+        files = [part.file(self.root, self.name, self.layout) for part in self.parts]
+        if not _files.is_url(self.root):
+            for file in files:
+                if not os.path.isfile(file):
+                    raise missing_file(file, "the manifest names this file, but it is missing", "verify the lake")
+        return files
 
     @property
     def schema(self) -> _schema.TableSchema:
@@ -289,15 +259,3 @@ def _columns(given: object) -> list[str] | None:
     if not names or len(set(names)) < len(names):
         raise UsageError("columns: name one or several, each once")
     return names
-
-
-def part_facts(said: dict[str, Any]) -> PartFacts:
-    files: dict[str, Any] = {
-        name: FileFacts(**known(FileFacts, said[name])) for name in ("source", "output", "rejects") if said.get(name)
-    }
-    return PartFacts(**(known(PartFacts, said) | files))
-
-
-def known(kind: Any, said: dict[str, Any]) -> dict[str, Any]:
-    """What the fields of a class have here."""
-    return {one.name: said[one.name] for one in fields(kind) if one.name in said}

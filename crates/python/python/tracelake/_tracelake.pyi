@@ -70,6 +70,12 @@ class Reader:
     """One published file, to be read once as Arrow record batches by any Arrow library."""
 
     @property
+    def trace(self) -> str:
+        """The name of the trace that was given or recognised."""
+    @property
+    def table(self) -> str:
+        """The name of the table that was given or recognised."""
+    @property
     def columns(self) -> list[str]:
         """The names of the columns."""
     @property

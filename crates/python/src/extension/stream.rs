@@ -35,6 +35,8 @@ struct Outcome {
 #[pyclass(frozen, module = "tracelake")]
 pub(crate) struct Reader {
     schema: SchemaRef,
+    trace: &'static str,
+    table: &'static str,
     reader: Mutex<Option<PartReader>>,
     outcome: Arc<Outcome>,
 }
@@ -69,6 +71,8 @@ pub(crate) fn read_part(
     })?;
     Ok(Reader {
         schema: reader.schema(),
+        trace: reader.trace().name,
+        table: reader.table().name,
         reader: Mutex::new(Some(reader)),
         outcome,
     })
@@ -152,6 +156,18 @@ impl Reader {
         self.outcome.rejected.load(Ordering::Relaxed)
     }
 
+    /// The name of the trace that was given or recognised.
+    #[getter]
+    fn trace(&self) -> &'static str {
+        self.trace
+    }
+
+    /// The name of the table that was given or recognised.
+    #[getter]
+    fn table(&self) -> &'static str {
+        self.table
+    }
+
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -160,7 +176,7 @@ impl Reader {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tracelake.Reader of {}>", self.columns().join(", "))
+        format!("<tracelake.Reader of {} {}>", self.trace, self.table)
     }
 }
 

@@ -1,0 +1,128 @@
+"""What makes, checks and publishes lakes: the functions that the program does in Rust."""
+
+from __future__ import annotations
+
+from . import _lake, _options, _results, _tracelake
+from ._lake import Lake
+from ._options import path as path_of
+from ._options import switch, takes_convert_options, text, thread_count
+from ._paths import StrPath
+from ._progress import Progress, Watcher
+from ._results import Generated, Inventory, Release, Verification
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._convert_options import ConvertOptions
+
+
+@takes_convert_options()
+def convert(
+    src: StrPath, out: StrPath, *, progress: Progress = None, **options: Unpack[ConvertOptions]
+) -> Lake:
+    """Converts a downloaded trace into a lake, or resumes where an earlier run stopped.
+
+    The keyword arguments are the options of ``tracelake convert``, which ``tracelake convert --help`` explains.
+    ``tables`` and ``derive`` take a name or several, ``parts`` a text such as ``"0-9,17"``, a number or several,
+    ``memory`` a size such as ``"2GiB"`` or a number of bytes.
+
+    ``progress`` is ``"auto"``, ``"bar"``, ``"text"`` or a function of an :class:`Event`. Ctrl-C
+    stops within a second; run the same call again to resume.
+
+    >>> events = []
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake", tables="job_events", progress=events.append)
+    >>> [table.name for table in lake.tables]
+    ['job_events']
+    >>> sorted({event.kind for event in events})
+    ['begun', 'finished', 'read', 'started']
+    """
+    source, place = path_of("src", src), path_of("out", out)
+    arguments = _options.convert_arguments(options)
+    with Watcher(progress) as watch:
+        made = _tracelake.convert([*arguments, "--", source, place], watch)
+    return _lake.lake(place, made, watch.warnings)
+
+
+def verify(
+    lake: StrPath,
+    source: StrPath | None = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Verification:
+    """Checks a lake: files, footers, counts, digests, and every value against ``source`` if given.
+
+    What is wrong is in :attr:`Verification.findings`; nothing is raised for it.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.verify("lake", source="trace").findings
+    ()
+    """
+    path, number = path_of("lake", lake), thread_count(threads)
+    other = None if source is None else path_of("source", source)
+    with Watcher(progress) as watch:
+        found = _tracelake.verify_lake(path, other, number, watch)
+    return _results.verification(found)
+
+
+def inspect(path: StrPath, trace: str | None = None) -> Inventory:
+    """What is in a lake or in a source: tables, parts, rows, bytes, time range.
+
+    ``trace`` is the name of the source's trace, or the path of its description; by default it is recognised.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> tracelake.inspect("trace").what
+    'source'
+    """
+    return _results.inventory(_tracelake.inspect_path(path_of("path", path), _options.optional_text("trace", trace)))
+
+
+def release(
+    lake: StrPath,
+    *,
+    allow_missing: bool = False,
+    allow_rejects: bool = False,
+    threads: int | None = None,
+) -> Release:
+    """Verifies a lake and writes what it needs to be published.
+
+    Raises the first finding where something is wrong, and writes nothing then.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> tracelake.release("lake", allow_missing=True).files
+    ('README.md', 'croissant.json', 'datapackage.json', 'SHA256SUMS')
+    """
+    path = path_of("lake", lake)
+    allowed = switch("allow_missing", allow_missing), switch("allow_rejects", allow_rejects)
+    found = _tracelake.release_lake(path, *allowed, thread_count(threads))
+    return _results.release(path, found)
+
+
+def generate(
+    trace: str,
+    out: StrPath,
+    *,
+    parts: int = 2,
+    rows: int = 100_000,
+    seed: int = 1,
+    progress: Progress = None,
+) -> Generated:
+    """Makes a synthetic trace in the published format; the same seed gives the same bytes.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", parts=1, rows=2000)
+    >>> max(table.rows for table in made.tables)
+    2000
+    """
+    name, path = text("trace", trace), path_of("out", out)
+    numbers = (
+        _options.number_within("parts", parts, 1, 99_999),
+        _options.number_within("rows", rows, 1, 2**63 - 1),
+        _options.number_within("seed", seed, 0, 2**64 - 1),
+    )
+    with Watcher(progress) as watch:
+        made = _tracelake.generate(name, path, *numbers, watch)
+    return _results.generated(path, made)
