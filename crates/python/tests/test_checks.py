@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -350,4 +351,8 @@ sys.exit(_commands.run(["check", {str(lakes["alibaba-2018"])!r}]))
         _, said = program.communicate(timeout=60)
     finally:
         program.kill()
-    assert (program.returncode, said) == (128 + number, "tracelake: error: stopped\n")
+    # DuckDB's bindings report objects of theirs that are alive when the interpreter ends, which depends on when the
+    # signal comes. Objects of tracelake's module aren't made with nanobind, so no line of these is about them.
+    lines = [line for line in said.splitlines() if not re.match(r"nanobind: | - (leaked|\.\.\. skipped) ", line)]
+    assert "tracelake._tracelake" not in said
+    assert (program.returncode, lines) == (128 + number, ["tracelake: error: stopped"])
