@@ -25,7 +25,10 @@ def wrong(path: Path) -> list[str]:
             content = wheel.read(name)
             found += [f"{name} names {place}" for place in sorted(places) if len(place) > 3 and place.encode() in content]
         metadata = email.message_from_bytes(wheel.read(next(name for name in names if name.endswith("/METADATA"))))
-    for field in ("Author", "License-Expression", "License-File", "Requires-Python", "Classifier"):
+    fields = ["Author", "License-Expression", "License-File", "Requires-Python", "Classifier"]
+    # Where it is published, `urls.py` has added the address of the repository.
+    fields += ["Project-URL"] if "GITHUB_REPOSITORY" in os.environ else []
+    for field in fields:
         if not metadata.get_all(field):
             found.append(f"its metadata have no {field}")
     for wanted in ("LICENSE-APACHE", "LICENSE-MIT", "py.typed", "_tracelake.pyi"):
