@@ -10,15 +10,22 @@ items), as pyarrow reads file by file. Sums of integers are taken modulo 2^64; f
 nine digits, because readers add in different orders.
 """
 
+import contextlib
+import importlib.metadata
 import json
 import math
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 
 KINDS = {"int64": "integer", "int32": "integer", "double": "float", "bool": "boolean", "string": "text"}
+
+#: How long a reader may take, in seconds.
+LIMIT = int(os.environ.get("TRACELAKE_READER_SECONDS", "900"))
 
 TYPES = {int: "integer", float: "float", bool: "boolean", str: "text"}
 
@@ -507,7 +514,41 @@ TITLES = {
 }
 
 
+#: The distributions whose versions are those of the readers.
+DISTRIBUTIONS = {"ibis": "ibis-framework", "spark": "pyspark", "spark-rows": "pyspark"}
+
+
 def read(name, target):
+    """Reads in a process of its own, which ends with all that it started when its time is over."""
+    command = [sys.executable, __file__, "read-at-once", name, target]
+    # Files, because processes that a reader leaves would keep pipes open.
+    with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as log:
+        reader = subprocess.Popen(command, stdout=answer, stderr=log, start_new_session=True)
+        try:
+            code = reader.wait(LIMIT)
+            reason = None if code == 0 else f"ends with {code}: {tail(log)}"
+        except subprocess.TimeoutExpired:
+            reason = f"doesn't end within {LIMIT} s"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(reader.pid, signal.SIGKILL)
+        answer.seek(0)
+        said = answer.read()
+    if reason is None:
+        sys.stdout.write(said)
+        return
+    print(f"{name} {reason}", file=sys.stderr)
+    version = importlib.metadata.version(DISTRIBUTIONS.get(name, name))
+    json.dump({"reader": name, "version": version, "failed": reason.splitlines()[-1][:300]}, sys.stdout)
+
+
+def tail(log):
+    """The end of what a process wrote."""
+    log.seek(0)
+    return log.read().strip()[-2000:]
+
+
+def read_at_once(name, target):
     said = json.loads(pathlib.Path(target).read_text())
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -567,6 +608,8 @@ KNOWN = {
 
 def exceptions(said, one):
     """What a reader gets wrong, in words, each with the tables that it is about."""
+    if "failed" in one:
+        return {one["failed"]: ["all tables"]}
     found = {}
     for table, of in zip(said["tables"], one["tables"], strict=True):
         for text in misses(table, of):
@@ -633,6 +676,8 @@ if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
     if command == "read":
         read(*arguments)
+    elif command == "read-at-once":
+        read_at_once(*arguments)
     elif command == "plan":
         plan(*arguments)
     else:
