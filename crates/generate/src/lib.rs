@@ -47,7 +47,7 @@ use crate::table::{Stopped, TableWriters};
 pub struct Options {
     /// The parts of every table that is published in parts or shards, 1 to 99,999.
     pub parts: u32,
-    /// The rows of the largest table in total over its parts, at least one for each part.
+    /// The rows of the largest table in total over its parts, at least one for each part and at most 10^12.
     pub rows: u64,
     /// The seed of the random numbers; another seed makes another trace.
     pub seed: u64,
@@ -85,6 +85,10 @@ pub struct TableSummary {
     /// The bytes of its files, compressed.
     pub bytes: u64,
 }
+
+/// The most rows of the largest table, 500 times those of the largest published one. Numbers that are made of it, and
+/// times, stay far below 2^63.
+const MOST_ROWS: u64 = 1_000_000_000_000;
 
 /// Generates a trace into the new or empty directory `out`.
 ///
@@ -231,6 +235,10 @@ impl Plan {
             let reason = format!("rows: {rows} is less than one for each part");
             return Err(Error::new(ErrorKind::Usage, reason));
         }
+        if rows > MOST_ROWS {
+            let reason = format!("rows: {rows} is more than {MOST_ROWS}");
+            return Err(Error::new(ErrorKind::Usage, reason));
+        }
         let per_part = rows / parts;
         let live = (per_part / Self::WINDOWS).clamp(Self::FEWEST, Self::MOST);
         let windows = (per_part / live).max(1);
@@ -244,5 +252,30 @@ impl Plan {
 
     fn rows_of(self, part: u64) -> u64 {
         split(self.rows, self.parts, part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_bounds() {
+        let plan = |rows| {
+            let plan = Plan::new(&Options {
+                rows,
+                ..Options::default()
+            });
+            plan.map_err(|error| error.to_string())
+        };
+        assert!(plan(2).is_ok() && plan(MOST_ROWS).is_ok());
+        assert!(plan(1).unwrap_err().contains("less than one for each part"));
+        for rows in [MOST_ROWS + 1, u64::MAX] {
+            assert!(
+                plan(rows)
+                    .unwrap_err()
+                    .contains("is more than 1000000000000")
+            );
+        }
     }
 }
