@@ -110,11 +110,11 @@ pub(crate) fn bench(
         .iter()
         .map(|table| {
             let columns = table.columns.iter();
-            let columns = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c)));
+            let described = columns.map(|c| format!("[\"{}\", \"{}\"]", c.name, data_type(c)));
             format!(
                 "\"{}\": [{}]",
                 table.name,
-                columns.collect::<Vec<_>>().join(", ")
+                described.collect::<Vec<_>>().join(", ")
             )
         })
         .collect();

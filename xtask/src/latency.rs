@@ -34,8 +34,8 @@ pub(crate) fn latency(root: &Path, rounds: u32) -> Result<()> {
         let mut generate = Command::new(&program);
         generate.args(["generate", trace.name]).arg(&source);
         generate.args(["--parts", &PARTS.to_string()]);
-        let made = generate.args(["--rows", &(PARTS * ROWS).to_string()]);
-        let made = made.output()?;
+        generate.args(["--rows", &(PARTS * ROWS).to_string()]);
+        let made = generate.output()?;
         ensure!(made.status.success(), "generate: {}", text(&made));
     }
     let table = source.join(largest);

@@ -16,8 +16,8 @@ use tracelake_testkit::server::{Answer, Server};
 pub(crate) fn reading(root: &Path, rows: u64, rounds: u32) -> Result<()> {
     let program = build(root, "--bin", "tracelake")?;
     let source = source(root, &program, rows)?;
-    let largest = published_in_parts()?.tables.last();
-    let largest = largest.context("a trace has tables")?.name;
+    let last = published_in_parts()?.tables.last();
+    let largest = last.context("a trace has tables")?.name;
     let file = "part-00000-of-00002.csv.gz";
     let path = source.join(largest).join(file);
     let server = Server::of(&source, "", |_| Answer::Well);

@@ -88,9 +88,9 @@ pub(crate) fn scale(root: &Path) -> Result<()> {
 
 /// The page with these tables.
 fn with_tables(page: &str, tables: &str) -> Result<String> {
-    let parts = page.split_once(BEGIN);
-    let parts = parts.and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
-    let (head, tail) = parts.with_context(|| format!("{PAGE} has no place for the tables"))?;
+    let begun = page.split_once(BEGIN);
+    let around = begun.and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = around.with_context(|| format!("{PAGE} has no place for the tables"))?;
     Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
 }
 
@@ -102,8 +102,8 @@ fn seconds_per_million_rows(growth: &str) -> Result<f64> {
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|'));
     let cell = rows.last().and_then(|row| row.split('|').nth(2));
-    let median = cell.and_then(|cell| cell.split_whitespace().next());
-    let median = median.with_context(|| format!("{RATES} has no rate on one thread"))?;
+    let word = cell.and_then(|cell| cell.split_whitespace().next());
+    let median = word.with_context(|| format!("{RATES} has no rate on one thread"))?;
     median.parse().with_context(|| format!("{RATES}: {median}"))
 }
 

@@ -173,8 +173,8 @@ impl TimePoint {
             Self::Units(units) => Ok(units),
             Self::Micros(micros) => {
                 let scaled = i128::from(micros) * i128::from(per_second);
-                let units = i64::try_from(scaled / 1_000_000).ok();
-                let units = units.filter(|_| scaled % 1_000_000 == 0);
+                let rounded = i64::try_from(scaled / 1_000_000).ok();
+                let units = rounded.filter(|_| scaled % 1_000_000 == 0);
                 units.ok_or_else(|| format!("'{self}' is not a whole number of the trace's units"))
             }
         }

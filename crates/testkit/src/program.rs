@@ -58,8 +58,8 @@ pub fn program() -> Command {
 /// Linux shows it in /proc; elsewhere it counts as not running.
 fn is_sigint_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let digits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = digits.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     // The lowest bit is signal 1, and SIGINT is 2.
     mask.is_some_and(|mask| mask & 0b10 != 0)
 }

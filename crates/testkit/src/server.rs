@@ -127,11 +127,11 @@ impl Server {
         files: BTreeMap<String, Vec<u8>>,
         rule: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        let files = files.into_iter();
+        let named = files.into_iter();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
-            files: Mutex::new(files.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
+            files: Mutex::new(named.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
             tags: Mutex::default(),
             uploads: Mutex::default(),
             begun: AtomicUsize::new(0),
@@ -165,8 +165,8 @@ impl Server {
     pub fn objects(&self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
         let files = self.shared.files.lock().unwrap();
         let below = files.iter().filter_map(|(name, bytes)| {
-            let name = name.strip_prefix(prefix)?;
-            Some((name.to_owned(), bytes.to_vec()))
+            let rest = name.strip_prefix(prefix)?;
+            Some((rest.to_owned(), bytes.to_vec()))
         });
         below.collect()
     }
@@ -236,8 +236,8 @@ impl Shared {
             };
             headers.insert(name.to_ascii_lowercase(), value.to_owned());
         }
-        let length = headers.get("content-length");
-        let length = length.map_or(0, |length| length.parse().unwrap());
+        let said = headers.get("content-length");
+        let length = said.map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         let mut known = self.asked.lock().unwrap();

@@ -179,8 +179,8 @@ pub fn inspect_as(
 fn shards(plan: &PlanFile, remaining: &BTreeMap<u32, Remaining>) -> Vec<ShardInventory> {
     let shards = (0..plan.shards.min(SHARDS_LISTED)).map(|shard| {
         let (files, bytes) = plan.share(shard);
-        let remaining = remaining.get(&shard);
-        let parts = remaining
+        let of_shard = remaining.get(&shard);
+        let parts = of_shard
             .into_iter()
             .flat_map(|remaining| remaining.parts.values());
         ShardInventory {
@@ -188,7 +188,7 @@ fn shards(plan: &PlanFile, remaining: &BTreeMap<u32, Remaining>) -> Vec<ShardInv
             files,
             bytes,
             parts_left: parts.map(Vec::len).sum(),
-            files_left: remaining.map_or_else(Vec::new, |remaining| remaining.files.clone()),
+            files_left: of_shard.map_or_else(Vec::new, |remaining| remaining.files.clone()),
         }
     });
     shards.collect()
@@ -384,13 +384,11 @@ fn inspect_source(
     let mut tables = Vec::new();
     for table in &plan.tables {
         let whole = plan.stream_of(table.rank);
-        let keys = table.parts.iter().map(|part| part.key);
-        let keys = keys.chain(table.missing.iter().copied());
-        let cells: BTreeSet<Option<CellName>> = keys.map(|key| key.cell).collect();
-        let cells = if whole.is_some() {
-            BTreeSet::from([None])
-        } else {
-            cells
+        let present = table.parts.iter().map(|part| part.key);
+        let keys = present.chain(table.missing.iter().copied());
+        let cells: BTreeSet<Option<CellName>> = match whole {
+            Some(_) => BTreeSet::from([None]),
+            None => keys.map(|key| key.cell).collect(),
         };
         for cell in cells {
             let parts = table.parts.iter().filter(|part| part.key.cell == cell);

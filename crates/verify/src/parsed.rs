@@ -32,8 +32,8 @@ impl fmt::Display for ParsedValue {
             Self::Null => f.write_str("null"),
             Self::Word(text) | Self::Text(text) => f.write_str(text),
             Self::List(items) => {
-                let items: Vec<String> = items.iter().map(Self::to_string).collect();
-                write!(f, "[{}]", items.join(", "))
+                let texts: Vec<String> = items.iter().map(Self::to_string).collect();
+                write!(f, "[{}]", texts.join(", "))
             }
             Self::Struct(fields) => {
                 let fields = fields
@@ -59,15 +59,15 @@ pub(super) fn values_of(
 ) -> Result<Vec<ParsedValue>, String> {
     let is_wanted = |column: &Column| columns.iter().any(|wanted| wanted.name == column.name);
     if order.table.syntax == Syntax::Json {
-        let line = record.get(0).unwrap_or_default();
-        serde_json::from_slice::<IgnoredAny>(line).map_err(|error| error.to_string())?;
-        let line = str::from_utf8(line).map_err(|error| error.to_string())?;
+        let bytes = record.get(0).unwrap_or_default();
+        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
+        let line = str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let mut reader = ValueReader::new(line, Syntax::Json);
         let row = reader.fields(order.whole.columns, is_wanted)?;
         reader.end()?;
         let value = |column: &&Column| {
-            let mut row = row.iter();
-            let found = row.find(|(name, _)| *name == column.content);
+            let mut fields = row.iter();
+            let found = fields.find(|(name, _)| *name == column.content);
             found.map_or(ParsedValue::Null, |(_, value)| value.clone())
         };
         return Ok(columns.iter().map(value).collect());
@@ -175,8 +175,8 @@ impl<'a> ValueReader<'a> {
                 '\''
             };
             let name = self.string(quote)?;
-            let column = columns.iter().find(|column| column.content == name);
-            let column = column.ok_or_else(|| format!("the source has the name '{name}'"))?;
+            let known = columns.iter().find(|column| column.content == name);
+            let column = known.ok_or_else(|| format!("the source has the name '{name}'"))?;
             if fields.iter().any(|(known, _)| *known == name) {
                 return Err(format!("the source has the name '{name}' twice"));
             }
@@ -223,8 +223,8 @@ impl<'a> ValueReader<'a> {
 
     fn string(&mut self, quote: char) -> Result<String, String> {
         let starts = self.rest.starts_with(quote);
-        let end = closing(self.rest, quote).filter(|_| starts);
-        let end = end.ok_or("the source has a string that doesn't end")?;
+        let found = closing(self.rest, quote).filter(|_| starts);
+        let end = found.ok_or("the source has a string that doesn't end")?;
         let (string, rest) = self.rest.split_at(end + 1);
         self.rest = rest;
         if self.is_json {
@@ -338,13 +338,13 @@ pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, ro
         Kind::List => match value {
             ParsedValue::List(items) => {
                 let found = array.as_list::<i32>().value(row);
-                let column = column
+                let of_items = column
                     .fields
                     .first()
                     .expect("the catalog gives every list an item");
-                let mut items = items.iter().enumerate();
-                items.len() == found.len()
-                    && items.all(|(at, item)| equals(column, item, &found, at))
+                let mut numbered = items.iter().enumerate();
+                numbered.len() == found.len()
+                    && numbered.all(|(at, item)| equals(of_items, item, &found, at))
             }
             _ => false,
         },

@@ -56,8 +56,8 @@ pub(super) fn verify_release(
                 continue;
             }
         };
-        let expected = again.iter().flat_map(|release| &release.files);
-        let mut expected = expected.filter(|(other, _)| *other == name);
+        let files = again.iter().flat_map(|release| &release.files);
+        let mut expected = files.filter(|(other, _)| *other == name);
         if expected.any(|(_, bytes)| hex(&Sha256::digest(bytes)) != file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
             let finding = finding.at(root.join(name));

@@ -112,10 +112,10 @@ fn check_sorting(reader: &dyn RowGroupReader, group: &RowGroupMetaData) -> Check
     let [column] = &columns[..] else {
         return Err(other());
     };
-    let at = usize::try_from(column.column_idx).ok();
-    let at = at.filter(|at| *at < group.num_columns() && !column.descending);
-    let column = reader.get_column_reader(at.ok_or_else(other)?)?;
-    let ColumnReader::Int64ColumnReader(mut reader) = column else {
+    let stated = usize::try_from(column.column_idx).ok();
+    let at = stated.filter(|at| *at < group.num_columns() && !column.descending);
+    let sorted = reader.get_column_reader(at.ok_or_else(other)?)?;
+    let ColumnReader::Int64ColumnReader(mut reader) = sorted else {
         return Err(other());
     };
     let (mut values, mut levels) = (Vec::new(), Vec::new());

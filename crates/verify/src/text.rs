@@ -110,8 +110,8 @@ impl SourceText {
             return Ok(());
         }
         self.rows = 0;
-        let names = order.fields.iter().map(|field| field.column.content);
-        let names: Vec<&str> = names.collect();
+        let fields = order.fields.iter();
+        let names: Vec<&str> = fields.map(|field| field.column.content).collect();
         let separator = char::from(self.separator).to_string();
         if without_line_end(&line) == names.join(&separator).as_bytes() {
             self.headers_accepted = 1;
@@ -186,8 +186,8 @@ impl Quotes {
 }
 
 fn without_line_end(row: &[u8]) -> &[u8] {
-    let row = row.strip_suffix(b"\n").unwrap_or(row);
-    row.strip_suffix(b"\r").unwrap_or(row)
+    let line = row.strip_suffix(b"\n").unwrap_or(row);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// Wraps an error of the system or the decompressor about a source. Only the first is a failure to read;

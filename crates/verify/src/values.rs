@@ -42,15 +42,19 @@ impl<'a> Sources<'a> {
             (Some(None), lake) | (Some(Some(_)), lake @ Some(None)) => lake,
             _ => None,
         };
-        let parts = plan.parts().map(|(table, part)| {
-            let table = table.order.table;
+        let parts = plan.parts().map(|(planned, part)| {
+            let table = planned.order.table;
             let cell = only.unwrap_or(part.key.cell);
             let file_number = part.key.file_number;
             ((table.name, PartKey { cell, file_number }), part)
         });
-        let parts: BTreeMap<_, _> = parts.collect();
-        let cells = parts.keys().map(|(_, key)| key.cell).collect();
-        Self { plan, parts, cells }
+        let by_key: BTreeMap<_, _> = parts.collect();
+        let cells = by_key.keys().map(|(_, key)| key.cell).collect();
+        Self {
+            plan,
+            parts: by_key,
+            cells,
+        }
     }
 
     /// Whether the source is of the part's cell. Parts of no cell are of any source.
@@ -60,15 +64,15 @@ impl<'a> Sources<'a> {
 
     /// How many parts, and files that are cut into parts, a lake lacks.
     pub(super) fn not_converted(&self, manifest: &Manifest) -> usize {
-        let lake = manifest.parts();
-        let lake: BTreeSet<_> = lake.map(|(table, part)| (table, part.key())).collect();
-        let tables: BTreeSet<&str> = lake.iter().map(|(table, _)| *table).collect();
-        let parts = self.parts.keys().filter(|part| !lake.contains(*part));
+        let parts = manifest.parts();
+        let converted: BTreeSet<_> = parts.map(|(table, part)| (table, part.key())).collect();
+        let tables: BTreeSet<&str> = converted.iter().map(|(table, _)| *table).collect();
+        let lacking = self.parts.keys().filter(|part| !converted.contains(*part));
         let streams = self.plan.streams.iter().filter(|stream| {
             let mut planned = self.plan.tables_of(stream);
             !planned.any(|table| tables.contains(table.order.table.name))
         });
-        parts.count() + streams.count()
+        lacking.count() + streams.count()
     }
 }
 
@@ -100,8 +104,8 @@ impl SourceFile {
         let first = parts
             .first()
             .expect("parts of one source are at least one part");
-        let mut planned = plan.tables.iter();
-        let planned = planned.find(|planned| planned.order.table.name == table.name);
+        let mut tables = plan.tables.iter();
+        let planned = tables.find(|planned| planned.order.table.name == table.name);
         let stream = planned.and_then(|planned| plan.stream_of(planned.rank));
         let part = sources.parts.get(&(table.name, first.key()));
         let source = part

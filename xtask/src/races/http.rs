@@ -107,8 +107,8 @@ impl Request {
 
 /// The status and the body of an answer.
 pub(super) fn parts(mut answer: Vec<u8>) -> io::Result<(u16, Vec<u8>)> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let end = end.ok_or_else(|| io::Error::other("an answer without an end of its head"))?;
+    let blank = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let end = blank.ok_or_else(|| io::Error::other("an answer without an end of its head"))?;
     let body = answer.split_off(end + 4);
     let head = String::from_utf8_lossy(&answer);
     let status = head.split_whitespace().nth(1).unwrap_or_default();

@@ -66,11 +66,11 @@ impl Judge {
         let (tables, parts) = SELECTIONS.get(selection).context("no such selection")?;
         if !tables.is_empty() {
             let all = published_in_parts()?.tables;
-            let names: Option<Vec<&str>> = tables
+            let known: Option<Vec<&str>> = tables
                 .iter()
                 .map(|&index| Some(all.get(index)?.name))
                 .collect();
-            let names = names.context("a trace with fewer tables")?;
+            let names = known.context("a trace with fewer tables")?;
             arguments.extend(["--tables".to_owned(), names.join(",")]);
         }
         if !parts.is_empty() {

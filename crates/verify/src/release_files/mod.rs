@@ -60,8 +60,8 @@ pub(crate) fn sums<'a>(
 ) -> String {
     let files = manifest.files().chain([manifest_file]);
     let recorded = files.map(|file| (&file.path[..], file.sha256.clone()));
-    let description = manifest.origin.description.iter();
-    let description = description.map(|sha256| (DESCRIPTION_PATH, sha256.clone()));
+    let digest = manifest.origin.description.iter();
+    let description = digest.map(|sha256| (DESCRIPTION_PATH, sha256.clone()));
     let mut digests: Vec<(&str, String)> = recorded.chain(description).chain(written).collect();
     digests.sort();
     let lines = digests

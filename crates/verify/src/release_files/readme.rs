@@ -205,14 +205,14 @@ fn missing_parts(gaps: &[TableGap]) -> String {
                 ))
             }
         });
-    let rows: String = rows.collect();
-    if rows.is_empty() {
-        return rows;
+    let lines: String = rows.collect();
+    if lines.is_empty() {
+        return lines;
     }
     "\nParts are missing:\n\n\
      | table | parts here | parts in all | missing file numbers |\n|---|--:|--:|---|\n"
         .to_owned()
-        + &rows
+        + &lines
 }
 
 fn making(lake: &ReleasedLake<'_>) -> String {
