@@ -124,7 +124,7 @@ fn places(array: &ArrayRef, change: Change) -> Vec<usize> {
 
 #[test]
 fn verify_with_a_source_finds_every_mutation() {
-    let mut score = Score::new("mutations that only the source can tell");
+    let mut score = Score::one_in(7, "mutations that only the source can tell");
     for table in trace().tables {
         let patient = Patient::new(table.name);
         assert_eq!(patient.verify_source().code, 0);
@@ -135,6 +135,9 @@ fn verify_with_a_source_finds_every_mutation() {
         let batch = read_output(&patient.lake().join(path));
         let count = batch.num_rows();
         let mut attempt = |what: &str, forged: &RecordBatch, says: &[&str]| {
+            if !score.is_due() {
+                return;
+            }
             patient.forge(&pointer, &parquet(forged), forged);
             let unseen = patient.verify();
             let outcome = ensure(unseen.code == 0, || {

@@ -2,9 +2,16 @@
 
 use std::io::Write;
 
+/// The variable of the environment that asks for every case of long tests, if it is `all`.
+const ALL: &str = "TRACELAKE_TESTS";
+
 /// Counts the cases of a test, so that one failure doesn't hide the others.
 pub struct Score {
     name: &'static str,
+    /// One case in this many is due.
+    one_in: u64,
+    seen: u64,
+    left_out: u64,
     tried: u64,
     wrong: Vec<String>,
 }
@@ -13,8 +20,33 @@ impl Score {
     /// Begins to count the cases of `name`.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        let (tried, wrong) = (0, Vec::new());
-        Self { name, tried, wrong }
+        Self {
+            name,
+            one_in: 1,
+            seen: 0,
+            left_out: 0,
+            tried: 0,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Begins to count the cases of a long test, of which one in `cases` is tried unless `TRACELAKE_TESTS=all`, as in
+    /// CI. Choose a prime: kinds of cases that take turns are all tried then.
+    #[must_use]
+    pub fn one_in(cases: u64, name: &'static str) -> Self {
+        let is_all = std::env::var(ALL).is_ok_and(|share| share == "all");
+        Self {
+            one_in: if is_all { 1 } else { cases },
+            ..Self::new(name)
+        }
+    }
+
+    /// Whether the next case is to be tried; if it isn't, it is counted as left out.
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.seen.is_multiple_of(self.one_in);
+        self.seen += 1;
+        self.left_out += u64::from(!is_due);
+        is_due
     }
 
     /// Counts one case.
@@ -30,8 +62,12 @@ impl Score {
     pub fn close(self) {
         let (tried, wrong) = (self.tried, self.wrong.len() as u64);
         let right = tried - wrong;
+        let left_out = match self.left_out {
+            0 => String::new(),
+            left_out => format!(", left out {left_out} ({ALL}=all tries them)"),
+        };
         let line = format!(
-            "{}: tried {tried}, right {right}, wrong = {wrong}\n",
+            "{}: tried {tried}, right {right}, wrong = {wrong}{left_out}\n",
             self.name
         );
         std::io::stderr().write_all(line.as_bytes()).unwrap();

@@ -75,7 +75,7 @@ fn is_whole(found: &Objects) -> Result<(), String> {
 
 #[test]
 fn checksums_name_what_is_there_after_any_write() {
-    let mut score = Score::new("releases that end after each of their writes");
+    let mut score = Score::one_in(5, "releases that end after each of their writes");
     let whole = released();
     type Begun<'a> = (&'a str, Objects, (&'a str, &'a [&'a str]));
     let begun: &[Begun<'_>] = &[
@@ -85,6 +85,9 @@ fn checksums_name_what_is_there_after_any_write() {
     ];
     for (what, before, (tables, arguments)) in begun {
         for most in 0.. {
+            if !score.is_due() {
+                continue;
+            }
             let (_, rule) = recorded(most);
             let server = store(before, rule);
             let run = tracelake(&server, tables, arguments);
