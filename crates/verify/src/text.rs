@@ -299,12 +299,17 @@ impl Read for Feed {
 
 impl FieldSplitter {
     fn new(is_quoted: bool, separator: u8) -> Self {
+        // A row that isn't selected may have a carriage return among its fields, which ends nothing without quotes.
+        let terminator = match is_quoted {
+            true => Terminator::CRLF,
+            false => Terminator::Any(b'\n'),
+        };
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .quoting(is_quoted)
             .delimiter(separator)
-            .terminator(Terminator::CRLF)
+            .terminator(terminator)
             .from_reader(Feed::default());
         let record = ByteRecord::new();
         let mut fields = Self {
