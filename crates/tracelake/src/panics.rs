@@ -1,12 +1,9 @@
 //! A panic is kept and not printed: it may be caught, and if not, it is reported like any other error.
 
-use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
 use tracelake_core::error::{Error, ErrorKind};
-
-use crate::report::say;
 
 /// The last panic, with its place.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
@@ -14,11 +11,6 @@ static LAST: Mutex<Option<String>> = Mutex::new(None);
 /// Installs the panic hook, for a front end: from now on a panic is kept and not printed.
 pub fn keep() {
     panic::set_hook(Box::new(|panic| {
-        // RUST_BACKTRACE asks for it.
-        let backtrace = Backtrace::capture();
-        if backtrace.status() == BacktraceStatus::Captured {
-            say(&format!("{panic}\n{backtrace}"));
-        }
         *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
     }));
 }

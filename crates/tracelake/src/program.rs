@@ -283,7 +283,11 @@ fn convert(args: &ConvertArgs, context: &Context, reporter: &Reporter) -> Result
 
 /// The exit code of a run that ended well.
 fn done(outcome: &Outcome) -> u8 {
-    match outcome.manifest.rows_rejected() {
+    code_of_rejects(outcome.manifest.rows_rejected())
+}
+
+fn code_of_rejects(rows: u64) -> u8 {
+    match rows {
         0 => DONE,
         _ => REJECTED,
     }
@@ -493,4 +497,27 @@ fn cannot_print(error: std::io::Error) -> Error {
         format!("cannot write to stdout: {error}"),
     )
     .because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of exit codes, which `docs/exit-codes.md` explains.
+    #[test]
+    fn the_table_of_exit_codes() {
+        assert_eq!([0, 1, 9].map(code_of_rejects), [DONE, REJECTED, REJECTED]);
+        assert_eq!((DONE, REJECTED), (0, 3));
+        for (kind, code) in [
+            (ErrorKind::Failed, 1),
+            (ErrorKind::Usage, 2),
+            (ErrorKind::Misfit, 4),
+            (ErrorKind::Corrupt, 5),
+            (ErrorKind::Refused, 6),
+            (ErrorKind::Stopped(SIGINT), 130),
+            (ErrorKind::Stopped(SIGTERM), 143),
+        ] {
+            assert_eq!(exit_code(kind), code, "{kind:?}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use tracelake_lake::store::{Hints, LakeProgress};
 use tracelake_source as source;
 use tracelake_source::Fingerprint;
 
+use super::fate::{Fate, FoundPart, PartFiles, Role, decide};
 use super::recheck::{Outputs, no_file_twice};
 use super::{Parts, Run, TablePart};
 use crate::plan::{PartPlan, StreamPlan};
@@ -49,6 +50,8 @@ impl Run<'_> {
                 Some((key, (&stream.source[..], facts.digested(true))))
             })
             .collect();
+        let planned_outputs = self.plan.parts().map(|(_, part)| &part.output[..]);
+        let planned_outputs: BTreeSet<&str> = planned_outputs.collect();
         let now = self.fingerprints(sources.values().copied())?;
         let format = self.plan.encoding.format();
         let hints = match self.run_options.shard {
@@ -58,45 +61,43 @@ impl Run<'_> {
         let outputs = Outputs::new(&self.context, self.lake, format, progress, hints)?;
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.context.check()?;
-            let mut whole = outputs.are_whole(&facts)?;
             let table = key.0.table(self.plan.trace);
-            let is_misplaced = self.is_misplaced(&planned, key, &facts);
-            let wrong = || match is_misplaced {
-                true => Ok(Some("is not where the output of this part belongs")),
-                false => outputs.contradiction(table, &facts),
+            let files = match self.is_misplaced(&planned, key, &facts) {
+                true => PartFiles::Misplaced,
+                false => outputs.look_at(table, &facts)?,
             };
-            if whole && let Some(wrong) = wrong()? {
-                let path = &facts.output.path;
-                self.context.warn(format!("{path}: {wrong}"));
-                whole = false;
+            let role = match sources.get(&key) {
+                Some(source) if is_same(now.get(source), &facts) => Role::SameSource,
+                Some(_) => Role::ChangedSource,
+                None if self.is_derived(key) => Role::Derived,
+                None if planned_outputs.contains(&facts.output.path[..]) => Role::FileOfAnother,
+                None => Role::NotSelected,
+            };
+            let (table, path) = (table.name, &facts.output.path);
+            match files {
+                PartFiles::Whole | PartFiles::Damaged => {}
+                PartFiles::Contradicted(wrong) => self.context.warn(format!("{path}: {wrong}")),
+                PartFiles::Misplaced => self.context.warn(format!(
+                    "{path}: is not where the output of this part belongs"
+                )),
             }
-            let table = table.name;
-            let is_planned = || {
-                let mut parts = self.plan.parts();
-                parts.any(|(_, part)| part.output == facts.output.path)
-            };
-            match sources.get(&key) {
-                // The file is of another part, and this one is made again.
-                Some(_) if is_misplaced => {}
-                Some(source) => self.same_source(table, source.0, &facts, now.get(source))?,
-                // Its source part is validated as well, and it is made again.
-                None if !whole && self.is_derived(key) => {}
-                // The part that the file belongs to is made again if it isn't listed too.
-                None if !whole && is_planned() => {}
-                None if !whole => {
-                    return Err(
-                        Error::new(ErrorKind::Failed, "is damaged, but not selected")
-                            .at(self.lake.root().join(&facts.output.path))
-                            .hint("select it with --tables and --parts to convert it again"),
-                    );
+            match decide(FoundPart { files, role }) {
+                Fate::Keep => {}
+                Fate::Remake => {
+                    self.context
+                        .warn(format!("{path} is damaged and is converted again"));
+                    return Ok(None);
                 }
-                None => {}
-            }
-            if !whole {
-                let path = &facts.output.path;
-                self.context
-                    .warn(format!("{path} is damaged and is converted again"));
-                return Ok(None);
+                Fate::RefuseSource => {
+                    let source = sources.get(&key).map_or("", |source| source.0);
+                    return Err(self.another_source(table, source));
+                }
+                Fate::RefuseDamage => {
+                    let reason = "is damaged, but not selected";
+                    return Err(Error::new(ErrorKind::Failed, reason)
+                        .at(self.lake.root().join(path))
+                        .hint("select it with --tables and --parts to convert it again"));
+                }
             }
             if sources.contains_key(&key) {
                 // The rest of a stream comes after the kept parts, which are skipped.
@@ -172,27 +173,19 @@ impl Run<'_> {
         Ok(fingerprints.into_iter().flatten().collect())
     }
 
-    /// Refuses to keep a part whose source has changed.
-    fn same_source(
-        &self,
-        table: &'static str,
-        source: &str,
-        facts: &PartFacts,
-        now: Option<&Fingerprint>,
-    ) -> Result<()> {
-        let then = (facts.source.bytes, &facts.source.sha256);
-        if now.is_some_and(|now| (now.bytes, &now.sha256) == then) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::Refused,
-            "is not the file that the lake was made from",
-        )
-        .at(self.plan.source.join(source))
-        .field(table)
-        .hint(format!(
-            "put the old file back, or use {}",
-            self.elsewhere()
-        )))
+    /// The error for a part whose source has changed.
+    fn another_source(&self, table: &'static str, source: &str) -> Error {
+        let reason = "is not the file that the lake was made from";
+        let hint = format!("put the old file back, or use {}", self.elsewhere());
+        Error::new(ErrorKind::Refused, reason)
+            .at(self.plan.source.join(source))
+            .field(table)
+            .hint(hint)
     }
+}
+
+/// Whether a source is still what a part was made from.
+fn is_same(now: Option<&Fingerprint>, facts: &PartFacts) -> bool {
+    let then = (facts.source.bytes, &facts.source.sha256);
+    now.is_some_and(|now| (now.bytes, &now.sha256) == then)
 }

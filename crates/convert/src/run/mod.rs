@@ -7,6 +7,7 @@
 mod by_plan;
 mod commit;
 mod derived;
+mod fate;
 mod files;
 mod keep;
 mod preview;

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::origin::Origin;
+use tracelake_core::part_key::CellName;
 use tracelake_lake::manifest::REJECTS;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{LakeProgress, files, foreign_files, inside, is_skipped};
@@ -34,48 +36,40 @@ impl Run<'_> {
 
     /// Refuses to mix a lake with what other options would make.
     fn same_origin(&self, progress: &LakeProgress) -> Result<()> {
-        let now = &self.plan.origin;
+        let (now, then) = (&self.plan.origin, progress.origin.as_ref());
         let mut parts = progress.parts.iter();
-        let rejected = parts.any(|(_, facts)| facts.rejects.is_some());
-        let difference = progress.origin.as_ref().and_then(|then| {
-            let other = then.difference_but_policy(now);
-            // A part without rejected rows has the same bytes under either policy.
-            let policy = rejected.then(|| then.rejecting().difference(now));
-            other.or_else(|| policy.flatten())
-        });
-        match difference {
-            None => Ok(()),
-            Some(difference) => {
-                let reason = format!("the lake was made with other options: {difference}");
-                let then = progress.origin.as_ref().map(|then| then.encoding);
-                // Which encoding a program has is nothing to choose.
-                let same = match then == Some(now.encoding) {
-                    true => "use the same ones",
-                    false => "use the version of tracelake that made it",
-                };
-                Err(Error::new(ErrorKind::Refused, reason)
-                    .at(self.lake.root())
-                    .hint(format!("{same}, or {}", self.elsewhere())))
-            }
-        }
+        let rejected = match parts.any(|(_, facts)| facts.rejects.is_some()) {
+            true => Rejected::Some,
+            false => Rejected::None,
+        };
+        let Some(difference) = then.and_then(|then| difference(then, now, rejected)) else {
+            return Ok(());
+        };
+        let reason = format!("the lake was made with other options: {difference}");
+        // Which encoding a program has is nothing to choose.
+        let same = match then.map(|then| then.encoding) == Some(now.encoding) {
+            true => "use the same ones",
+            false => "use the version of tracelake that made it",
+        };
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.lake.root())
+            .hint(format!("{same}, or {}", self.elsewhere())))
     }
 
     /// Refuses to mix parts of cells with parts of none: the rows of the latter couldn't be attributed.
     fn same_cells(&self, progress: &LakeProgress) -> Result<()> {
-        let Some(then) = progress.parts.first().map(|(_, facts)| facts.cell) else {
-            return Ok(());
-        };
+        let then = progress.parts.first().map(|(_, facts)| facts.cell);
         let now = self.plan.parts().find_map(|(_, part)| part.key.cell);
-        let (reason, hint) = match (then, now) {
-            (Some(_), None) => (
+        let (reason, hint) = match mixed_cells(then, now) {
+            None => return Ok(()),
+            Some(MixedCells::SourceLacks) => (
                 "the lake is partitioned by cell, and the source names no cell",
                 "name the cell with --cell, or use another directory".to_owned(),
             ),
-            (None, Some(_)) => (
+            Some(MixedCells::LakeLacks) => (
                 "the lake has no cells, and the source names one",
                 format!("use {}", self.elsewhere()),
             ),
-            (Some(_), Some(_)) | (None, None) => return Ok(()),
         };
         Err(Error::new(ErrorKind::Refused, reason)
             .at(self.lake.root())
@@ -141,6 +135,41 @@ impl Run<'_> {
     }
 }
 
+/// Whether a lake has rejected rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rejected {
+    None,
+    Some,
+}
+
+/// The difference between the origin of a lake and that of a run for which they can't be mixed.
+fn difference(then: &Origin, now: &Origin, rejected: Rejected) -> Option<String> {
+    let other = then.difference_but_policy(now);
+    other.or_else(|| match rejected {
+        // A part without rejected rows has the same bytes under either policy.
+        Rejected::None => None,
+        Rejected::Some => then.rejecting().difference(now),
+    })
+}
+
+/// Why parts of cells would be mixed with parts of none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MixedCells {
+    /// The lake has cells, and the source none.
+    SourceLacks,
+    /// The source has a cell, and the lake none.
+    LakeLacks,
+}
+
+/// Compares the cell of a part of the lake, if it has a part, with that of a source.
+fn mixed_cells(lake: Option<Option<CellName>>, source: Option<CellName>) -> Option<MixedCells> {
+    match (lake?, source) {
+        (Some(_), None) => Some(MixedCells::SourceLacks),
+        (None, Some(_)) => Some(MixedCells::LakeLacks),
+        (Some(_), Some(_)) | (None, None) => None,
+    }
+}
+
 /// Refuses another plan than that of the shards that work on a lake.
 pub(super) fn same_plan(then: &PlanFile, now: &PlanFile) -> Result<()> {
     match then.difference(now) {
@@ -174,4 +203,58 @@ pub(super) fn nothing_foreign(root: &Location, trace: &'static Trace) -> Result<
     Err(Error::new(ErrorKind::Refused, reason)
         .at(root.join(first))
         .hint("move it away: readers would take it for data"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_core::options::{Codec, OnBadRow};
+    use tracelake_core::settings::Settings;
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    #[test]
+    fn the_table_of_cells() {
+        let cell = "a";
+        for (lake, source, mixed) in [
+            (None, None, None),
+            (None, Some(cell), None),
+            (Some(None), None, None),
+            (Some(Some(cell)), Some(cell), None),
+            (Some(Some(cell)), None, Some(MixedCells::SourceLacks)),
+            (Some(None), Some(cell), Some(MixedCells::LakeLacks)),
+        ] {
+            assert_eq!(mixed_cells(lake, source), mixed, "{lake:?}, {source:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_origins() {
+        let origin = |on_bad_row, compression| {
+            let mut settings = Settings::default();
+            settings.on_bad_row = on_bad_row;
+            settings.compression = compression;
+            Origin::of(&TRACES[0], settings)
+        };
+        let zstd = Codec::Zstd(3);
+        let (fail, reject) = (origin(OnBadRow::Fail, zstd), origin(OnBadRow::Reject, zstd));
+        let plain = origin(OnBadRow::Fail, Codec::None);
+        for (then, now, rejected, differ) in [
+            (&fail, &fail, Rejected::None, false),
+            (&fail, &reject, Rejected::None, false),
+            (&reject, &fail, Rejected::None, false),
+            (&reject, &reject, Rejected::Some, false),
+            // Without rejects, the run would end at a row that the lake has rejected.
+            (&reject, &fail, Rejected::Some, true),
+            (&fail, &reject, Rejected::Some, false),
+            (&fail, &plain, Rejected::None, true),
+            (&plain, &fail, Rejected::Some, true),
+        ] {
+            let found = difference(then, now, rejected);
+            assert_eq!(found.is_some(), differ, "{then:?}, {now:?}: {found:?}");
+        }
+        let mut newer = fail.clone();
+        newer.encoding += 1;
+        assert!(difference(&fail, &newer, Rejected::None).is_some());
+    }
 }

@@ -256,4 +256,80 @@ mod tests {
             prop_assert_eq!(Cuts::of(&progress).find(&stream), expected);
         }
     }
+
+    /// A stream of the table `a` that selects these parts.
+    fn selecting(selected: Option<Vec<(u32, u32)>>) -> PlannedStream {
+        PlannedStream {
+            tables: vec!["a".to_owned()],
+            selected,
+            shard: 0,
+            source: PlannedSource {
+                path: "x".to_owned(),
+                bytes: 1,
+                etag: None,
+            },
+        }
+    }
+
+    #[test]
+    fn the_table_of_streams() {
+        let cut = |parts| CutFacts {
+            source: "x".to_owned(),
+            whole: None,
+            selected: None,
+            tables: BTreeMap::from([("a".to_owned(), parts)]),
+        };
+        let first_two = Some(vec![(0, 1)]);
+        // Parts that are there; selected parts; how many parts the facts say; the parts that are missing.
+        type Row<'a> = (
+            &'a [u32],
+            Option<Vec<(u32, u32)>>,
+            Option<u32>,
+            Option<&'a [u32]>,
+        );
+        let rows: &[Row<'_>] = &[
+            // Nobody has read the file to its end, so nobody knows.
+            (&[], None, None, None),
+            (&[0, 1], None, None, None),
+            (&[], None, Some(0), Some(&[])),
+            (&[], None, Some(3), Some(&[0, 1, 2])),
+            (&[1], None, Some(3), Some(&[0, 2])),
+            (&[0, 1, 2], None, Some(3), Some(&[])),
+            // With a selection, the parts themselves say whether all are there.
+            (&[0, 1], first_two.clone(), None, Some(&[])),
+            (&[0], first_two.clone(), None, None),
+            (&[], first_two, None, None),
+        ];
+        for (there, selected, count, expected) in rows {
+            let progress = LakeProgress {
+                cut: count.iter().map(|&count| cut(count)).collect(),
+                ..LakeProgress::default()
+            };
+            let cuts = Cuts::of(&progress);
+            let is_there = |_: &str, key: PartKey| there.contains(&key.file_number);
+            let missing = missing_of(&selecting(selected.clone()), &cuts, &is_there);
+            let missing = missing.map(|missing| {
+                let missing = missing.into_iter();
+                missing.map(|(_, key)| key.file_number).collect::<Vec<_>>()
+            });
+            let expected = expected.map(<[u32]>::to_vec);
+            assert_eq!(missing, expected, "{there:?} of {selected:?}, {count:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_cut_for_another_selection_says_nothing() {
+        let cut = CutFacts {
+            source: "x".to_owned(),
+            whole: None,
+            selected: Some(vec![(0, 1)]),
+            tables: BTreeMap::from([("a".to_owned(), 2)]),
+        };
+        let progress = LakeProgress {
+            cut: vec![cut],
+            ..LakeProgress::default()
+        };
+        let cuts = Cuts::of(&progress);
+        assert_eq!(missing_of(&selecting(None), &cuts, &|_, _| true), None);
+    }
 }
