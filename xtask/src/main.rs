@@ -21,6 +21,7 @@ mod r#gen;
 mod golden;
 mod kill;
 mod latency;
+mod mutants;
 mod python;
 mod races;
 mod readers;
@@ -130,6 +131,15 @@ enum Task {
         #[arg(long, value_parser = rig::PLACES)]
         only: Option<String>,
     },
+    /// Change the code in small ways, and list the changes that no unit test notices; needs cargo-mutants
+    Mutants {
+        /// The share of the mutants to try, K of N from 0: all of them take days
+        #[arg(long, value_name = "K/N", default_value = "0/1")]
+        shard: mutants::Share,
+        /// Selects the sample of the crates that aren't tried whole
+        #[arg(long, default_value_t = 7)]
+        seed: u32,
+    },
     /// Let several writers work on one prefix of a bucket in moto, disturb them, and check the lakes
     Races {
         /// How many races
@@ -189,6 +199,7 @@ fn main() -> Result<()> {
         Task::Faults { only } => faults::faults(&root, only.as_deref())?,
         Task::Scale => scale::scale(&root)?,
         Task::Kill { moments, only } => kill::kill(&root, moments, only.as_deref())?,
+        Task::Mutants { shard, seed } => mutants::mutants(&root, shard, seed)?,
         Task::Races { runs, seed } => races::races(&root, runs, seed)?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
         Task::Readers { spark, .. } => {
