@@ -8,13 +8,14 @@
 )]
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tracelake_location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 use tracelake_testkit::rows::Dice;
@@ -187,5 +188,52 @@ fn the_bound_holds_where_no_value_repeats() {
             bound / 1_000_000
         );
         assert!(peak <= bound, "{options:?}: {peak}");
+    }
+}
+
+/// The memory that a part adds to a run: what is planned, and what is noted, once for all that use it. A lake of
+/// 100,000 parts takes about 200 MB.
+const PART_BOUND: u64 = 2_200;
+
+/// Writes many parts with the first row of the sample.
+fn write_parts(scratch: &Scratch, table: &str, parts: u32) {
+    let sample = sample_row(table);
+    fs::create_dir_all(scratch.src().join(table)).unwrap();
+    for part in 0..parts {
+        fs::write(scratch.src().join(part_path(table, part, parts)), &sample).unwrap();
+    }
+}
+
+/// The first row of a table of the sample, compressed.
+fn sample_row(table: &str) -> Vec<u8> {
+    let path = format!("{}/{}", env!("CARGO_MANIFEST_DIR"), "../../tests/sample");
+    let file = File::open(Path::new(&path).join(part_path(table, 0, 2))).unwrap();
+    let mut rows = String::new();
+    GzDecoder::new(file).read_to_string(&mut rows).unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    writeln!(gzip, "{}", rows.lines().next().unwrap()).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn a_part_adds_little_to_a_run() {
+    let (few, many) = (1_000, 6_000);
+    let [small, large] = [few, many].map(|parts| {
+        let scratch = Scratch::new();
+        write_parts(&scratch, "job_events", parts);
+        let options = &["--threads", "1"];
+        let first = peak(&scratch, options, parts.into());
+        // A run that keeps everything reads it first.
+        let again = peak(&scratch, options, parts.into());
+        [first, again]
+    });
+    for (run, (small, large)) in ["first", "second"].iter().zip(small.into_iter().zip(large)) {
+        let each = large.saturating_sub(small) / u64::from(many - few);
+        eprintln!(
+            "the {run} run: {} MiB, then {} MiB, {each} bytes a part",
+            small / MIB,
+            large / MIB
+        );
+        assert!(each <= PART_BOUND, "the {run} run: {each} bytes a part");
     }
 }

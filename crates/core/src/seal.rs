@@ -4,6 +4,8 @@
 //! brace: `head -n -2 manifest.json | sha256sum` checks it by hand. A line of a journal ends in the digest
 //! of what is before it in the line.
 
+use std::io::{self, Write};
+
 use sha2::{Digest, Sha256};
 pub use tracelake_schema::digest::hex;
 
@@ -29,14 +31,87 @@ pub fn document(mut body: Vec<u8>) -> Vec<u8> {
     body
 }
 
+/// Turns a JSON object as serde_json prints it, over several lines, into a document while it is written.
+///
+/// ```
+/// use std::io::Write;
+///
+/// use tracelake_core::seal::{self, DocumentWriter};
+/// let mut document = Vec::new();
+/// let mut writer = DocumentWriter::new(&mut document);
+/// writer.write_all(b"{\n  \"rows\": 1\n}")?;
+/// writer.finish()?;
+/// assert_eq!(document, seal::document(b"{\n  \"rows\": 1,\n".to_vec()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DocumentWriter<W> {
+    out: W,
+    digest: Sha256,
+    /// The last bytes, which may be the end of the object.
+    held: Vec<u8>,
+    bytes: u64,
+}
+
+/// The end of a JSON object over several lines.
+const OBJECT_END: &[u8] = b"\n}";
+
+impl<W: Write> DocumentWriter<W> {
+    /// Begins a document.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            digest: Sha256::new(),
+            held: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Ends the document with its digest; returns its length in bytes.
+    ///
+    /// # Errors
+    /// If it can't be written, or isn't an object over several lines.
+    pub fn finish(mut self) -> io::Result<u64> {
+        if self.held != OBJECT_END {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.pass_on(b",\n")?;
+        let end = end(&self.digest.finalize());
+        self.out.write_all(end.as_bytes())?;
+        self.out.flush()?;
+        Ok(self.bytes + end.len() as u64)
+    }
+}
+
+impl<W: Write> Write for DocumentWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut held = std::mem::take(&mut self.held);
+        held.extend_from_slice(bytes);
+        let passed = held.len().saturating_sub(OBJECT_END.len());
+        self.held = held.split_off(passed);
+        self.pass_on(&held)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Turns a JSON object as serde_json prints it, over several lines, into a document.
 ///
 /// # Panics
 /// If `json` doesn't end in a line with a closing brace.
 #[must_use]
 pub fn pretty(mut json: Vec<u8>) -> Vec<u8> {
-    assert!(json.ends_with(b"\n}"), "an object over several lines");
-    json.truncate(json.len() - "\n}".len());
+    assert!(json.ends_with(OBJECT_END), "an object over several lines");
+    json.truncate(json.len() - OBJECT_END.len());
     json.extend(b",\n");
     document(json)
 }

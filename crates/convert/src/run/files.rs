@@ -244,8 +244,7 @@ impl Run<'_> {
             (table.name.to_owned(), facts.clone())
         });
         let asked = self.plan.to_file(1, self.run_options.max_rejects);
-        let kept: Vec<_> = kept.collect();
-        self.lake.begin(origin, Some(&asked), &kept)
+        self.lake.begin(origin, Some(asked), kept)
     }
 
     /// Does something with the journal, which is begun when it is first needed.

@@ -314,8 +314,9 @@ impl<'a> Run<'a> {
             journal: Mutex::new(None),
         };
         let mut parts = kept;
-        parts.extend(self.convert_all(todo, &shared)?);
-        parts.extend(self.derive_all(&shared, &parts)?);
+        // Ascending insertions would leave the map half empty.
+        parts.append(&mut self.convert_all(todo, &shared)?);
+        parts.append(&mut self.derive_all(&shared, &parts)?);
         Ok(parts)
     }
 

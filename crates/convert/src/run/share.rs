@@ -131,7 +131,8 @@ impl Run<'_> {
             self.lake.check_release()?;
             self.lake.remove_plan()?;
             if let Some(origin) = &progress.origin {
-                self.lake.begin(origin, None, &progress.parts)?;
+                let kept = progress.parts.iter().cloned();
+                self.lake.begin(origin, None, kept)?;
             }
         }
         self.lake.put_plan(agreed)

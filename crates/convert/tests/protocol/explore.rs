@@ -80,7 +80,7 @@ fn finished(objects: &Tree) -> Result<Made, String> {
         let output = objects.get(&part.output.path);
         output.is_some_and(|bytes| tracelake_core::seal::sha256(bytes) == part.output.sha256)
     });
-    let parts = parts.map(|(table, part)| (table, part.file_number, part.output.sha256));
+    let parts = parts.map(|(table, part)| (table, part.file_number, part.output.sha256.clone()));
     Ok(parts.collect())
 }
 

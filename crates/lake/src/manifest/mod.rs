@@ -6,15 +6,17 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufReader, Read, Seek};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
-use tracelake_core::seal;
+use tracelake_core::seal::{self, DocumentWriter};
 use tracelake_core::with_origin;
 use tracelake_schema::Table;
 
@@ -135,9 +137,44 @@ impl TableFacts {
 }
 
 /// One part of a table.
+///
+/// # Memory
+/// A clone shares its facts until one of the two is changed: a run keeps those of all parts, to note, to check and to
+/// list them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartFacts(Arc<PartFields>);
+
+impl Deref for PartFacts {
+    type Target = PartFields;
+
+    fn deref(&self) -> &PartFields {
+        &self.0
+    }
+}
+
+impl DerefMut for PartFacts {
+    fn deref_mut(&mut self) -> &mut PartFields {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Serialize for PartFacts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.as_ref().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PartFacts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let fields = PartFields::deserialize(deserializer)?;
+        Ok(Self(Arc::new(fields)))
+    }
+}
+
+/// The facts of a part, as a manifest has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct PartFacts {
+pub struct PartFields {
     /// The cell, in a lake that is partitioned by cell.
     #[serde(
         default,
@@ -189,7 +226,7 @@ impl PartFacts {
     /// A part that has no rows, made from `source`.
     #[must_use]
     pub fn new(key: PartKey, source: FileFacts, output: FileFacts) -> Self {
-        Self {
+        Self(Arc::new(PartFields {
             cell: key.cell,
             file_number: key.file_number,
             source,
@@ -206,7 +243,7 @@ impl PartFacts {
             rows_not_derived: None,
             output,
             rejects: None,
-        }
+        }))
     }
 
     /// The cell and the file number.
@@ -410,15 +447,29 @@ impl Manifest {
             .flat_map(|(_, part)| std::iter::once(&part.output).chain(&part.rejects))
     }
 
+    /// Writes `manifest.json`, its digest included.
+    ///
+    /// # Errors
+    /// If `file` can't be written to, or the manifest is too large to be read back.
+    ///
+    /// # Memory
+    /// A buffer, whatever the number of parts.
+    pub fn write(&self, file: impl Write) -> io::Result<()> {
+        let mut document = BufWriter::new(DocumentWriter::new(file));
+        serde_json::to_writer_pretty(&mut document, self)?;
+        let document = document.into_inner();
+        let document = document.map_err(io::IntoInnerError::into_error)?;
+        check_bytes(document.finish()?).map_err(io::Error::other)
+    }
+
     /// The bytes of `manifest.json`, its digest included.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if the manifest would be too large to be read back.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        let json =
-            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON");
-        let json = seal::pretty(json);
-        check_bytes(json.len() as u64)?;
+        let mut json = Vec::new();
+        let written = self.write(&mut json);
+        written.map_err(|error| Error::disk("write", error))?;
         Ok(json)
     }
 }

@@ -22,7 +22,7 @@ fn read(json: &[u8]) -> Result<Manifest> {
 }
 
 fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
-    let part = PartFacts {
+    let part = PartFields {
         cell: None,
         file_number: 7,
         source: file("jobs/part-7.csv.gz"),
@@ -40,6 +40,7 @@ fn manifest(rows_rejected: u64, rows: u64) -> Manifest {
         output: file("jobs/part-7.parquet"),
         rejects: None,
     };
+    let part = PartFacts(Arc::new(part));
     let tables = vec![TableFacts {
         name: "jobs".into(),
         schema_fingerprint: "ff".into(),
@@ -199,7 +200,7 @@ fn the_bound_of_a_part_holds_for_the_longest_facts() {
         bytes: u64::MAX,
         sha256: "0".repeat(64),
     };
-    manifest.tables[0].parts.push(PartFacts {
+    let part = PartFields {
         cell: Some("a"),
         file_number: u32::MAX,
         source: file.clone(),
@@ -216,7 +217,8 @@ fn the_bound_of_a_part_holds_for_the_longest_facts() {
         rows_not_derived: Some(u64::MAX),
         output: file.clone(),
         rejects: Some(file),
-    });
+    };
+    manifest.tables[0].parts.push(PartFacts(Arc::new(part)));
     let more = manifest.to_json().unwrap().len() as u64 - empty;
     let most = most_bytes([&path; 3]);
     assert!(more <= most && most <= more + 300, "{more} {most}");

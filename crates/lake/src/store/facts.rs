@@ -6,6 +6,7 @@
 //! of its content, and the output has the digest that it names.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -78,10 +79,11 @@ fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
         }
     }
     for (table, facts) in parts.iter_mut().filter(|(_, facts)| facts.of.is_none()) {
-        if let Some((whole, count)) = known.get(&(&facts.source.path[..], &table[..])) {
+        let found = known.get(&(&facts.source.path[..], &table[..]));
+        if let Some((whole, count)) = found.map(|&(whole, count)| (whole.clone(), count)) {
             facts.source.bytes = whole.bytes;
-            facts.source.sha256.clone_from(&whole.sha256);
-            facts.of = Some(*count);
+            facts.source.sha256 = whole.sha256;
+            facts.of = Some(count);
         }
     }
 }
@@ -95,7 +97,7 @@ enum JournalLine {
     Asked(String),
     Part {
         table: String,
-        facts: Box<PartFacts>,
+        facts: PartFacts,
         /// The ETags of the outputs in the store, by their paths. A hint, which may be missing.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         etags: BTreeMap<String, String>,
@@ -145,26 +147,27 @@ impl Lake {
     pub fn begin(
         &self,
         origin: &Origin,
-        asked: Option<&PlanFile>,
-        kept: &[(String, PartFacts)],
+        asked: Option<PlanFile>,
+        kept: impl Iterator<Item = (String, PartFacts)>,
     ) -> Result<Journal> {
         self.withdraw_release()?;
-        let mut lines = line(&JournalLine::Origin(origin.clone()))?;
-        let asked = asked.and_then(|asked| String::from_utf8(asked.to_json()).ok());
         // It is only for `inspect`, so one that is too large to be read back isn't written.
-        if let Some(asked) =
-            asked.filter(|asked| plan_file::check_bytes(asked.len() as u64).is_ok())
-        {
-            lines.extend(line(&JournalLine::Asked(asked))?);
-        }
-        for (table, facts) in kept {
-            lines.extend(line(&JournalLine::Part {
-                table: table.clone(),
-                facts: Box::new(facts.clone()),
-                etags: BTreeMap::new(),
-            })?);
-        }
-        self.write_whole(JOURNAL, &lines)?;
+        let asked = asked.map(|asked| asked.to_json());
+        let asked = asked.filter(|asked| plan_file::check_bytes(asked.len() as u64).is_ok());
+        let asked = asked.and_then(|asked| String::from_utf8(asked).ok());
+        let first = [
+            Some(JournalLine::Origin(origin.clone())),
+            asked.map(JournalLine::Asked),
+        ];
+        let kept = kept.map(|(table, facts)| JournalLine::Part {
+            table,
+            facts,
+            etags: BTreeMap::new(),
+        });
+        self.write_in_pieces(JOURNAL, |file| {
+            let mut lines = first.into_iter().flatten().chain(kept);
+            lines.try_for_each(|one| file.write_all(&json_line(&one)?))
+        })?;
         let mut replaced = self.backend.journals()?;
         replaced.retain(|journal| journal != JOURNAL);
         replaced.push(MANIFEST.to_owned());
@@ -303,8 +306,10 @@ impl LakeProgress {
     /// A lake with this manifest.
     #[must_use]
     pub fn finished(manifest: Manifest) -> Self {
-        let parts = manifest.parts();
-        let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
+        let parts = manifest.tables.into_iter().flat_map(|table| {
+            let named = move |facts| (table.name.clone(), facts);
+            table.parts.into_iter().map(named)
+        });
         Self {
             parts: parts.collect(),
             origin: Some(manifest.origin),
@@ -352,7 +357,7 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
                 facts,
                 etags,
             })) => {
-                progress.parts.push((table, *facts));
+                progress.parts.push((table, facts));
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
@@ -381,7 +386,7 @@ impl Journal {
         let name = facts_name(table, facts.key());
         let part = JournalLine::Part {
             table: table.to_owned(),
-            facts: Box::new(facts.clone()),
+            facts: facts.clone(),
             etags,
         };
         self.0.note(&name, &line(&part)?)
@@ -398,13 +403,14 @@ impl Journal {
 }
 
 fn line(line: &JournalLine) -> Result<Vec<u8>> {
-    let json = serde_json::to_vec(line).map_err(|error| {
-        Error::new(
-            ErrorKind::Failed,
-            format!("cannot write the journal: {error}"),
-        )
-    })?;
-    Ok(seal::line(json))
+    json_line(line).map_err(|error| {
+        let reason = format!("cannot write the journal: {error}");
+        Error::new(ErrorKind::Failed, reason)
+    })
+}
+
+fn json_line(line: &JournalLine) -> io::Result<Vec<u8>> {
+    Ok(seal::line(serde_json::to_vec(line)?))
 }
 
 #[cfg(test)]

@@ -309,10 +309,10 @@ impl Lake {
         if self.is_alone() {
             self.remove_strays(manifest, &strays)?;
             self.withdraw_release()?;
-            self.write_whole(MANIFEST, &manifest.to_json()?)?;
+            self.write_in_pieces(MANIFEST, |file| manifest.write(file))?;
         } else {
             self.withdraw_release()?;
-            self.put_manifest_beside_others(manifest.to_json()?)?;
+            self.put_manifest_beside_others(manifest)?;
             self.backend.remove(&strays)?;
         }
         self.remove_unneeded(manifest)?;
@@ -488,7 +488,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let lake = Lake::open(&directory.path().into()).unwrap();
         let facts = commit(&lake, "jobs/part-0.parquet", b"x");
-        let journal = lake.begin(&origin(), None, &[]).unwrap();
+        let journal = lake.begin(&origin(), None, std::iter::empty()).unwrap();
         journal.note("jobs", &facts, BTreeMap::new()).unwrap();
         journal.note("jobs", &facts, BTreeMap::new()).unwrap();
         let path = directory.path().join("_tracelake/journal.ndjson");

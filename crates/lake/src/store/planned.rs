@@ -316,11 +316,12 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] if the plan isn't in the lake any more, or another manifest is; if the store
     /// fails.
-    pub(super) fn put_manifest_beside_others(&self, json: Vec<u8>) -> Result<()> {
+    pub(super) fn put_manifest_beside_others(&self, manifest: &Manifest) -> Result<()> {
         self.check_plan()?;
-        if self.backend.put_new(MANIFEST, json.clone())? {
+        if self.backend.put_new(MANIFEST, manifest.to_json()?)? {
             return Ok(());
         }
+        let json = manifest.to_json()?;
         let finished_by_another = || finished_by_another(&self.root().join(MANIFEST));
         let state = self.state()?;
         let Some(found) = &state.manifest else {

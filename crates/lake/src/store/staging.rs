@@ -1,9 +1,9 @@
 //! Files being written: staged, kept, made visible. The types keep these steps in order.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use sha2::{Digest, Sha256};
-use tracelake_core::error::Result;
+use tracelake_core::error::{Error, Result};
 use tracelake_core::seal::hex;
 
 use super::Lake;
@@ -38,6 +38,21 @@ impl Lake {
             facts: staged.facts,
             etag,
         })
+    }
+
+    /// Writes a file piece by piece, whole or not at all; the path is relative to the lake.
+    pub(super) fn write_in_pieces(
+        &self,
+        path: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        let failed = |error| Error::disk("write", error).at(self.root().join(path));
+        let mut file = BufWriter::new(self.stage(path)?);
+        write(&mut file).map_err(failed)?;
+        let file = file
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        self.commit(file.close()?).map(drop)
     }
 
     /// Writes a small file, whole or not at all; the path is relative to the lake.
