@@ -13,7 +13,8 @@ use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, number};
-use crate::row_fields::{LeafFields, MaxLevels, Node, RowFields};
+use crate::nodes::{MaxLevels, Node};
+use crate::row_fields::{LeafFields, RowFields};
 
 /// The outcome of reading the values of some rows.
 pub(crate) enum ReadRows {

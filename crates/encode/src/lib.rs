@@ -25,6 +25,7 @@ mod column;
 mod column_values;
 pub mod json;
 pub mod limits;
+mod nodes;
 pub mod output;
 mod parquet_file;
 mod parquet_footer;

@@ -11,8 +11,9 @@ use tracelake_core::options::Codec;
 use tracelake_schema::{Column, Table};
 
 use crate::column::{self, Append, ColumnEncoder, EncodedChunk, Origin, SourceField};
+use crate::nodes::{Node, leaves};
 use crate::reject::Reject;
-use crate::row_fields::{Node, RowFields, leaves};
+use crate::row_fields::RowFields;
 use crate::split::Records;
 
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.

@@ -11,8 +11,9 @@ use tracelake_schema::Table;
 
 use crate::column::whole;
 use crate::column_values::{self, ReadRows};
+use crate::nodes::Node;
 use crate::reject::Reject;
-use crate::row_fields::{Node, RowFields};
+use crate::row_fields::RowFields;
 use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
 use fields::chunk_rows;

@@ -18,7 +18,7 @@ use super::page::PageBuffer;
 use super::{
     CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id,
 };
-use crate::row_fields::MaxLevels;
+use crate::nodes::MaxLevels;
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;

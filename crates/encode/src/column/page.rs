@@ -6,7 +6,8 @@ use super::encode;
 use super::found::Found;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
-use crate::row_fields::{LeafFields, MaxLevels};
+use crate::nodes::MaxLevels;
+use crate::row_fields::LeafFields;
 
 /// The indices that spare buffers have room for: 16 MiB.
 pub const SPARE_INDICES: usize = 4 << 20;

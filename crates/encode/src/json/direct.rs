@@ -8,8 +8,9 @@ use std::ops::Range;
 use tracelake_schema::{Column, Kind};
 
 use super::JsonColumns;
-use super::stops::{number_end, string_end};
-use crate::row_fields::{Node, RowFields, offset};
+use super::stops::{number_end, number_length, string_end};
+use crate::nodes::Node;
+use crate::row_fields::{RowFields, offset};
 
 /// The most objects and lists within one another that are skipped here.
 const DEPTH: u32 = 32;
@@ -376,34 +377,4 @@ fn null(node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
     }
     rows.push_null(node.leaves.clone(), node.null_level(), repetition);
     Some(())
-}
-
-/// The length of the number of JSON that a text starts with.
-fn number_length(text: &[u8]) -> Option<usize> {
-    let digits = |from: usize| {
-        let rest = text.get(from..).unwrap_or_default();
-        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
-        from + end.unwrap_or(rest.len())
-    };
-    let start = usize::from(text.first() == Some(&b'-'));
-    let mut end = digits(start);
-    // No digits, or more than one after a zero.
-    if end == start || (text[start] == b'0' && end > start + 1) {
-        return None;
-    }
-    if text.get(end) == Some(&b'.') {
-        let start = end + 1;
-        end = digits(start);
-        if end == start {
-            return None;
-        }
-    }
-    if let Some(b'e' | b'E') = text.get(end) {
-        let start = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
-        end = digits(start);
-        if end == start {
-            return None;
-        }
-    }
-    Some(end)
 }

@@ -20,8 +20,8 @@ use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, NamedCells, Row, null, number};
+use crate::nodes::{Node, keys};
 use crate::reject::Reject;
-use crate::row_fields::{Node, keys};
 use crate::selection;
 
 pub use records::JsonRecords;

@@ -40,6 +40,36 @@ fn first(text: &[u8], mut from: usize, is_stop: impl Fn(u8) -> bool) -> Option<u
     rest.map(|rest| from + rest)
 }
 
+/// The length of the number of JSON that a text starts with.
+pub(super) fn number_length(text: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+        from + end.unwrap_or(rest.len())
+    };
+    let start = usize::from(text.first() == Some(&b'-'));
+    let mut end = digits(start);
+    // No digits, or more than one after a zero.
+    if end == start || (text[start] == b'0' && end > start + 1) {
+        return None;
+    }
+    if text.get(end) == Some(&b'.') {
+        let start = end + 1;
+        end = digits(start);
+        if end == start {
+            return None;
+        }
+    }
+    if let Some(b'e' | b'E') = text.get(end) {
+        let start = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+        end = digits(start);
+        if end == start {
+            return None;
+        }
+    }
+    Some(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

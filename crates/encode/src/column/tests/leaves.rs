@@ -21,8 +21,9 @@ use super::metadata;
 use crate::cell::tests::TABLE;
 use crate::column_values::{self, ReadRows};
 use crate::json::{JsonRecords, tests::object};
+use crate::nodes::{MaxLevels, Node, leaves};
 use crate::parquet_file::{ParquetFile, RowGroup};
-use crate::row_fields::{MaxLevels, Node, RowTexts, leaves};
+use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
 
 static ROWS: Table = TABLE;
