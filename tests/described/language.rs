@@ -14,7 +14,7 @@ use tracelake_testkit::{
 use super::describe;
 
 /// A description of one table, `readings`, with these lines in its table and these columns.
-fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
+pub(super) fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
     let columns: String = columns
         .iter()
         .map(|(content, more)| {
@@ -44,7 +44,7 @@ fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
 
 /// Converts the source by this description in both formats, and verifies both lakes against it.
 #[track_caller]
-fn converted(scratch: &Scratch, description: &str) {
+pub(super) fn converted(scratch: &Scratch, description: &str) {
     let file = describe(scratch, "weather.toml", description);
     let trace = ["--trace", file.to_str().unwrap()];
     for (out, format) in [("out", "parquet"), ("arrow", "arrow")] {
@@ -64,13 +64,13 @@ fn converted(scratch: &Scratch, description: &str) {
 }
 
 /// Converts the source by a description that doesn't fit it.
-fn misfit(scratch: &Scratch, description: &str) -> Run {
+pub(super) fn misfit(scratch: &Scratch, description: &str) -> Run {
     let file = describe(scratch, "weather.toml", description);
     scratch.convert(&["--trace", file.to_str().unwrap()])
 }
 
-const INTEGER: &str = "kind = \"integer\"";
-const TEXT: &str = "kind = \"text\"";
+pub(super) const INTEGER: &str = "kind = \"integer\"";
+pub(super) const TEXT: &str = "kind = \"text\"";
 
 #[test]
 fn parts_are_numbered_as_published() {
@@ -458,4 +458,64 @@ fn an_archive_in_pieces_is_the_archive() {
         "{}",
         both.message()
     );
+}
+
+#[test]
+fn fields_can_be_separated_by_blanks() {
+    let scratch = Scratch::new();
+    let table =
+        "files = \"whole\"\n[table.csv]\nseparator = \"blanks\"\ncomment = \";\"\nnull = [\"-1\"]";
+    let columns = [
+        ("job", INTEGER),
+        ("user", TEXT),
+        ("wait", "kind = \"float\""),
+    ];
+    let description = one_table(table, &columns);
+    scratch.file(
+        "readings.csv",
+        b"; SWF\n  1   anna   0.5\n2\tbo \t -1 \n;\n 3 -1 7\n",
+    );
+    converted(&scratch, &description);
+    let read = read_output(
+        &scratch
+            .out()
+            .join("readings/file_number=0/part-00000.parquet"),
+    );
+    let users = read.column(1).as_string::<i32>();
+    assert_eq!((users.value(0), users.value(1)), ("anna", "bo"));
+    assert!(users.is_null(2) && read.column(2).is_null(1));
+    for (rows, message) in [
+        (" 1 \"a b\" 2\n", "readings: 4 fields where the table has 3"),
+        ("1 a\n", "readings: 2 fields where the table has 3"),
+        ("1 a 2\n\n", "2:1"),
+        ("  x a 2\n", ":1:3: readings.job: not an integer"),
+        ("1 a\"b 2\n", "readings.user"),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file("readings.csv", rows.as_bytes());
+        let run = misfit(&scratch, &description);
+        assert_eq!(run.code, 4, "{}", run.stderr);
+        assert!(
+            run.message().contains(message),
+            "{message}: {}",
+            run.message()
+        );
+    }
+    // What is rejected is found in the source by `verify`.
+    scratch.file(
+        "readings.csv",
+        b"  1   anna   0.5\n  x  bo  1\n 3 c\n 4 d 5\n",
+    );
+    let file = describe(&scratch, "weather.toml", &description);
+    let out = scratch.path().join("rejecting");
+    let trace = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
+    assert_eq!(convert(&scratch.src(), &out, &trace).code, 3);
+    let source = scratch.src();
+    let verified = run([
+        "verify",
+        out.to_str().unwrap(),
+        "--source",
+        source.to_str().unwrap(),
+    ]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
 }

@@ -1,6 +1,7 @@
 //! Traces from description files: `--trace FILE.toml`.
 
 mod accept;
+mod archives;
 #[cfg(all(unix, feature = "urls"))]
 mod bucket;
 mod door;

@@ -244,7 +244,7 @@ impl BadRow<'_> {
         }
         let (found, expected) = (fields.len(), order.fields.len());
         let other = match found == expected {
-            true if self.raw.as_ref() == order.header() => {
+            true if order.is_header(&self.raw) => {
                 "pass --accept header to skip it, or remove the line".to_owned()
             }
             true => "remove the line".to_owned(),

@@ -325,7 +325,7 @@ mod tests {
         assert_eq!((traces[0].name, table.name), ("my-trips-1", "my_trips_1"));
         let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
         assert_eq!(names, ["id", "when", "cost_x", "rest"]);
-        assert!(table.csv.header && table.csv.separator == b';');
+        assert!(table.csv.header && table.csv.separator == tracelake_schema::Separator::Byte(b';'));
         assert_eq!(table.columns[2].spelling.nulls, ["\\N"]);
         let kinds: Vec<&str> = text
             .lines()

@@ -178,12 +178,12 @@ impl FieldOrder {
         found.map(|(_, value)| &value[..])
     }
 
-    /// The published names of the fields, as the header of a file has them.
+    /// Whether a line of plain CSV, without its ending, has the published names of the fields.
     #[must_use]
-    pub fn header(&self) -> Vec<u8> {
-        let names = self.fields.iter();
-        let names: Vec<&[u8]> = names.map(|field| field.column.content.as_bytes()).collect();
-        names.join(&self.table.csv.separator)
+    pub fn is_header(&self, line: &[u8]) -> bool {
+        let found = self.table.csv.separator.fields(line);
+        let names = self.fields.iter().map(|field| field.column.content);
+        found.map(|range| &line[range]).eq(names.map(str::as_bytes))
     }
 
     /// The same order for a table with some of the columns.

@@ -37,6 +37,7 @@ mod naming;
 mod projection;
 pub mod render;
 pub mod sample;
+mod separator;
 mod traces;
 
 pub use cells::{Cells, cell};
@@ -47,6 +48,7 @@ pub use model::{
     Trace, Zone,
 };
 pub use naming::{Capture, Claim, NamePattern, Naming};
+pub use separator::{Fields, Separator};
 pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

@@ -1,6 +1,6 @@
 //! The types that describe a trace. All of them are plain, constant data.
 
-use crate::{Cells, Naming};
+use crate::{Cells, Naming, Separator};
 
 /// One published data set in one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -399,8 +399,8 @@ pub enum Syntax {
 pub struct Csv {
     /// Whether the first line has the published names of the columns.
     pub header: bool,
-    /// The byte between two fields.
-    pub separator: u8,
+    /// What is between two fields.
+    pub separator: Separator,
     /// The first byte of lines that are no rows.
     pub comment: Option<u8>,
 }
@@ -409,7 +409,7 @@ impl Csv {
     /// Commas, and nothing but rows.
     pub const PLAIN: Self = Self {
         header: false,
-        separator: b',',
+        separator: Separator::Byte(b','),
         comment: None,
     };
 }

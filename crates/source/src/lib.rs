@@ -24,6 +24,7 @@ mod input;
 mod magic;
 mod raw;
 mod tests;
+mod unzip;
 
 use std::fs::File;
 use std::io::Read;
@@ -40,6 +41,7 @@ use gunzip::Gunzip;
 pub use magic::Magic;
 pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw};
+use unzip::Unzip;
 
 pub use tracelake_location::open_file;
 
@@ -52,7 +54,10 @@ pub const CHUNK: usize = 128 << 10;
 pub const LINE_LIMIT: usize = 1 << 20;
 
 /// The extensions of archives.
-pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
+pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar", ".zip"];
+
+/// The extensions of tar archives.
+const TAR_ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
 /// One input file, read once from front to back.
 ///
@@ -62,8 +67,10 @@ pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 pub struct Source {
     location: Location,
     decoder: Decoder,
-    /// If the file is an archive; the text is then that of a member.
-    archive: Option<TarReader>,
+    /// If the file is a tar archive; the text is then that of a member, as it is in a zip archive.
+    tar: Option<TarReader>,
+    /// The path of the current member of an archive.
+    member: Option<String>,
     /// How far the current text has been read.
     text: TextState,
 }
@@ -87,6 +94,7 @@ struct TextState {
 enum Decoder {
     Plain(Raw),
     Gzip(Box<Gunzip>),
+    Zip(Box<Unzip>),
 }
 
 impl Decoder {
@@ -97,6 +105,7 @@ impl Decoder {
         match self {
             Self::Plain(raw) => raw.read(into),
             Self::Gzip(gunzip) => gunzip.read(into),
+            Self::Zip(unzip) => unzip.read(into),
         }
     }
 
@@ -104,6 +113,7 @@ impl Decoder {
         match self {
             Self::Plain(raw) => raw,
             Self::Gzip(gunzip) => gunzip.raw(),
+            Self::Zip(unzip) => unzip.raw(),
         }
     }
 
@@ -111,6 +121,7 @@ impl Decoder {
         match self {
             Self::Plain(raw) => raw,
             Self::Gzip(gunzip) => gunzip.raw_mut(),
+            Self::Zip(unzip) => unzip.raw_mut(),
         }
     }
 }
@@ -141,7 +152,7 @@ impl Chunk {
 }
 
 impl Source {
-    /// Opens a file; it's decompressed if its name ends in `.gz` or `.tgz`. In a tar archive,
+    /// Opens a file; it's decompressed if its name ends in `.gz` or `.tgz`. In an archive,
     /// [`Source::next_member`] opens the texts.
     ///
     /// # Errors
@@ -154,13 +165,16 @@ impl Source {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         let decoder = if ends(&[".gz", ".tgz"]) {
             Decoder::Gzip(Box::new(Gunzip::new(raw)))
+        } else if ends(&[".zip"]) {
+            Decoder::Zip(Box::new(Unzip::new(raw)))
         } else {
             Decoder::Plain(raw)
         };
         Ok(Self {
             location,
             decoder,
-            archive: ends(ARCHIVES).then(TarReader::default),
+            tar: ends(TAR_ARCHIVES).then(TarReader::default),
+            member: None,
             text: TextState::default(),
         })
     }
@@ -261,12 +275,21 @@ impl Source {
         &self.location
     }
 
+    /// The place of the current text, for people: the file, and in an archive the path of the member after it.
+    #[must_use]
+    pub fn text_location(&self) -> Location {
+        match &self.member {
+            Some(member) => self.location.join(member),
+            None => self.location.clone(),
+        }
+    }
+
     /// The error for a line or record past [`LINE_LIMIT`] that starts at byte `at` of the last chunk.
     pub fn too_long(&self, what: &str, chunk: &Chunk, at: usize) -> Error {
         let at = self.text.before - chunk.lines as u64 + at as u64;
         let reason = format!("a {what} longer than {LINE_LIMIT} bytes, {at} bytes into the text");
         Error::new(ErrorKind::Misfit, reason)
-            .at(&self.location)
+            .at(self.text_location())
             .hint("this is not a table of a trace; download the file again")
     }
 
@@ -279,7 +302,7 @@ impl Source {
         let mut filled = start;
         while filled < room && !self.text.at_end {
             let into = &mut text[filled..room];
-            let read = match &mut self.archive {
+            let read = match &mut self.tar {
                 None => self.decoder.read(into),
                 Some(archive) => archive.read(&mut self.decoder, into),
             }
@@ -316,7 +339,7 @@ impl Source {
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {
-        self.archive.is_some()
+        self.tar.is_some() || matches!(self.decoder, Decoder::Zip(_))
     }
 
     /// Advances to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None`
@@ -325,12 +348,15 @@ impl Source {
     /// # Errors
     /// [`ErrorKind::Corrupt`] when the archive is broken.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
-        let Some(archive) = &mut self.archive else {
-            return Ok(None);
+        let member = match (&mut self.tar, &mut self.decoder) {
+            (Some(archive), decoder) => archive.next_member(decoder),
+            (None, Decoder::Zip(unzip)) => unzip.next_member(),
+            (None, _) => return Ok(None),
         };
         self.text = TextState::default();
-        let member = archive.next_member(&mut self.decoder);
-        member.map_err(|error| at(error, &self.location))
+        let member = member.map_err(|error| at(error, &self.location))?;
+        self.member = member.as_ref().map(|member| member.path.clone());
+        Ok(member)
     }
 
     fn raw(&self) -> &Raw {

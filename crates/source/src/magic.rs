@@ -11,6 +11,7 @@ pub struct Magic {
 }
 
 const REGZIP: &str = "decompress it, then compress it with gzip";
+const ZIP: &str = "unpack it first, or rename it to end in .zip";
 const UNPACK: &str = "unpack it first";
 const AGAIN: &str = "download it again";
 const PAGE: &str = "a web page; a server's error message may have been saved";
@@ -20,8 +21,8 @@ const MAGIC: &[Magic] = &[
     magic(b"\x28\xb5\x2f\xfd", "zstd", REGZIP),
     magic(b"\xfd7zXZ", "xz", REGZIP),
     magic(b"BZh", "bzip2", REGZIP),
-    magic(b"PK\x03", "a zip archive", UNPACK),
-    magic(b"PK\x05", "a zip archive", UNPACK),
+    magic(b"PK\x03", "a zip archive", ZIP),
+    magic(b"PK\x05", "a zip archive", ZIP),
     magic(b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
     magic(b"Rar!\x1a", "a RAR archive", UNPACK),
     magic(

@@ -14,6 +14,7 @@
 //! assert_eq!(verify(&Context::new(), &lake, None).unwrap_err().kind(), ErrorKind::Refused);
 //! ```
 
+mod archive;
 mod catch;
 mod derived;
 pub mod inspect;

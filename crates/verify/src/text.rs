@@ -6,20 +6,19 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use csv::{ByteRecord, Terminator};
-use flate2::bufread::GzDecoder;
 use serde::Deserialize;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_location::{Location, Reader, from_read};
-use tracelake_schema::{Syntax, Table};
-use tracelake_source::ARCHIVES;
+use tracelake_schema::{Separator, Syntax};
 
+use super::archive::{self, Wanted};
 use super::corrupt;
 
 /// The longest row in bytes, without its line end.
@@ -35,12 +34,14 @@ const BEFORE: &[u8] = b"-\n";
 /// The text of a source file, or of the member of an archive that is named after a table.
 pub(super) struct SourceText {
     path: Location,
+    /// The path of the text in its archive.
+    pub(super) member: Option<String>,
     text: BufReader<Box<dyn Read + Send>>,
     /// Whether a row may span lines.
     is_quoted: bool,
     /// The first byte of lines that are no rows.
     comment: Option<u8>,
-    separator: u8,
+    separator: Separator,
     /// A line that was read before it was known whether it is a header.
     pending: Option<Vec<u8>>,
     /// Headers that were accepted, though the table has none.
@@ -51,24 +52,32 @@ pub(super) struct SourceText {
 }
 
 impl SourceText {
-    /// Opens the text of a table.
-    pub(super) fn open(context: &Context, path: &Location, order: &FieldOrder) -> Result<Self> {
+    /// Opens the text of a table; in an archive of parts, that of the part with a number.
+    pub(super) fn open(
+        context: &Context,
+        path: &Location,
+        order: &FieldOrder,
+        number: Option<u32>,
+    ) -> Result<Self> {
         let table = order.table;
-        let name = path.name().unwrap_or_default().to_lowercase();
-        let text: Box<dyn Read + Send> = if ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
-            let failed = |error| failed(path, error);
-            check_extensions(decoded(context, path)?, table).map_err(failed)?;
-            let member = member(decoded(context, path)?, table).map_err(failed)?;
-            let (before, size) =
-                member.ok_or_else(|| corrupt(format!("has no {}.csv", table.name)).at(path))?;
-            let mut text = decoded(context, path)?;
-            io::copy(&mut text.by_ref().take(before), &mut io::sink()).map_err(failed)?;
-            Box::new(text.take(size))
+        let mut member = None;
+        let text: Box<dyn Read + Send> = if archive::is_archive(path) {
+            let wanted = match number {
+                Some(number) => Wanted::part(table, number),
+                None => Wanted::text(table),
+            };
+            let found = archive::open(context, path, wanted)?;
+            let found = found.map_err(|error| failed(path, error))?;
+            let reason = || corrupt(format!("has no text of {}", table.name)).at(path);
+            let found = found.ok_or_else(reason)?;
+            member = Some(found.path);
+            found.text
         } else {
-            decoded(context, path)?
+            archive::decoded(context, path)?
         };
         let mut text = Self {
             path: path.clone(),
+            member,
             text: BufReader::with_capacity(1 << 17, text),
             is_quoted: table.syntax == Syntax::QuotedCsv,
             comment: table.csv.comment,
@@ -110,10 +119,11 @@ impl SourceText {
             return Ok(());
         }
         self.rows = 0;
-        let fields = order.fields.iter();
-        let names: Vec<&str> = fields.map(|field| field.column.content).collect();
-        let separator = char::from(self.separator).to_string();
-        if without_line_end(&line) == names.join(&separator).as_bytes() {
+        let names = order.fields.iter().map(|field| field.column.content);
+        let names: Vec<&str> = names.collect();
+        let mut fields = FieldSplitter::new(false, self.separator);
+        let record = fields.split(without_line_end(&line));
+        if record.is_ok_and(|record| record.iter().eq(names.iter().map(|name| name.as_bytes()))) {
             self.headers_accepted = 1;
         } else {
             self.lines = 0;
@@ -200,79 +210,9 @@ fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
     }
 }
 
-/// The bytes of a file, inflated if its name says so.
-fn decoded(context: &Context, path: &Location) -> Result<Box<dyn Read + Send>> {
-    let file = Cancellable {
-        context: context.clone(),
-        file: path.open()?,
-    };
-    let file = BufReader::with_capacity(1 << 17, file);
-    let name = path.name().unwrap_or_default();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let is_gzip = extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz");
-    Ok(if is_gzip {
-        Box::new(Members {
-            member: Some(GzDecoder::new(file)),
-        })
-    } else {
-        Box::new(file)
-    })
-}
-
-/// A file whose reading ends once the context is cancelled.
-struct Cancellable {
-    context: Context,
-    file: Reader,
-}
-
-impl Read for Cancellable {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.context.check();
-        let read = read.and_then(|()| self.file.read_some(&self.context, into));
-        read.map_err(io::Error::other)
-    }
-}
-
-/// Refuses an archive with a long extension header before the file of a table, as convert does: the tar
-/// crate would read all of it into memory.
-fn check_extensions(archive: Box<dyn Read + Send>, table: &Table) -> io::Result<()> {
-    for entry in tar::Archive::new(archive).entries()?.raw(true) {
-        let entry = entry?;
-        let kind = entry.header().entry_type();
-        let is_extension = kind.is_pax_local_extensions()
-            || kind.is_pax_global_extensions()
-            || kind.is_gnu_longname()
-            || kind.is_gnu_longlink();
-        if is_extension && entry.size() > LONGEST as u64 {
-            let reason = format!("an extension header of more than {LONGEST} bytes");
-            return Err(io::Error::other(reason));
-        }
-        if kind.is_file() && is_member(&entry.path()?, table) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a member of an archive is the file of a table: named after it, or as the description says.
-fn is_member(path: &Path, table: &Table) -> bool {
-    let mut names = table.naming.patterns.iter();
-    path.ends_with(format!("{}.csv", table.name)) || names.any(|name| path.ends_with(name.text))
-}
-
-/// Where in an archive the file of a table starts, and its size.
-fn member(archive: Box<dyn Read + Send>, table: &Table) -> io::Result<Option<(u64, u64)>> {
-    for entry in tar::Archive::new(archive).entries()? {
-        let entry = entry?;
-        if entry.header().entry_type().is_file() && is_member(&entry.path()?, table) {
-            return Ok(Some((entry.raw_file_position(), entry.size())));
-        }
-    }
-    Ok(None)
-}
-
-/// Splits rows into fields by the csv crate.
+/// Splits rows into fields by the csv crate, which takes separators of one byte; others by searching.
 struct FieldSplitter {
+    separator: Separator,
     reader: csv::Reader<Feed>,
     record: ByteRecord,
     /// Bytes given to the reader so far.
@@ -298,7 +238,11 @@ impl Read for Feed {
 }
 
 impl FieldSplitter {
-    fn new(is_quoted: bool, separator: u8) -> Self {
+    fn new(is_quoted: bool, separator: Separator) -> Self {
+        let delimiter = match separator {
+            Separator::Byte(separator) => separator,
+            Separator::Text(_) | Separator::Blanks => b',',
+        };
         // A row that isn't selected may have a carriage return among its fields, which ends nothing without quotes.
         let terminator = match is_quoted {
             true => Terminator::CRLF,
@@ -308,22 +252,39 @@ impl FieldSplitter {
             .has_headers(false)
             .flexible(true)
             .quoting(is_quoted)
-            .delimiter(separator)
+            .delimiter(delimiter)
             .terminator(terminator)
             .from_reader(Feed::default());
         let record = ByteRecord::new();
         let mut fields = Self {
+            separator: Separator::Byte(delimiter),
             reader,
             record,
             given: 0,
         };
         let first = fields.split(without_line_end(BEFORE));
         first.expect("the csv crate reads a dash");
-        fields
+        Self {
+            separator,
+            ..fields
+        }
     }
 
     /// The fields of a row, which is given without its line end.
     fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
+        match self.separator {
+            Separator::Byte(_) => {}
+            Separator::Text(separator) => {
+                let row = String::from_utf8(row.to_vec()).map_err(|error| error.to_string())?;
+                self.record = row.split(separator).map(str::as_bytes).collect();
+                return Ok(&self.record);
+            }
+            Separator::Blanks => {
+                let fields = row.split(|byte| b" \t".contains(byte));
+                self.record = fields.filter(|field| !field.is_empty()).collect();
+                return Ok(&self.record);
+            }
+        }
         let feed = self.reader.get_mut();
         feed.row.clear();
         feed.row.extend_from_slice(row);
@@ -500,30 +461,6 @@ impl Rejects {
     }
 }
 
-/// All members of a gzip file by flate2, up to the end or to NUL padding.
-struct Members<R> {
-    member: Option<GzDecoder<R>>,
-}
-
-impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let read = member.read(into)?;
-            if read > 0 || into.is_empty() {
-                return Ok(read);
-            }
-            let next = member.get_mut().fill_buf()?.first().copied();
-            self.member = match (self.member.take(), next) {
-                (Some(ended), Some(first)) if first != 0 => {
-                    Some(GzDecoder::new(ended.into_inner()))
-                }
-                _ => None,
-            };
-        }
-        Ok(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -536,7 +473,8 @@ mod tests {
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let table = &tracelake_schema::TRACES[0].tables[0];
         let order = FieldOrder::built_in(table, "here");
-        let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
+        let mut text =
+            SourceText::open(&Context::new(), &path.as_path().into(), &order, None).unwrap();
         let mut rows =
             PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
         assert!(rows.advance().unwrap());
@@ -549,10 +487,11 @@ mod tests {
     fn source(text: &str) -> SourceText {
         SourceText {
             path: PathBuf::new().into(),
+            member: None,
             text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
             is_quoted: true,
             comment: None,
-            separator: b',',
+            separator: Separator::Byte(b','),
             pending: None,
             headers_accepted: 0,
             lines: 0,
@@ -620,7 +559,7 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             let mut text =
-                SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
+                SourceText::open(&Context::new(), &path.as_path().into(), &order, None).unwrap();
             assert_eq!(text.next(&mut row).is_ok(), ends);
         }
     }

@@ -14,7 +14,7 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_lake::manifest::{Manifest, PartFacts};
 use tracelake_location::Location;
-use tracelake_schema::{Column, Kind, Syntax, Table};
+use tracelake_schema::{Column, Files, Kind, Syntax, Table};
 use tracelake_source as source;
 use tracelake_source::Fingerprint;
 
@@ -83,6 +83,8 @@ pub(super) struct SourceFile {
     path: Location,
     /// Whether it is cut into parts.
     is_cut: bool,
+    /// Whether it is an archive of parts.
+    holds_parts: bool,
     /// One for each length that a part was made of.
     fingerprints: BTreeMap<u64, Fingerprint>,
     /// Rows in a part, if it is cut.
@@ -118,9 +120,14 @@ impl SourceFile {
                 .field(table.name)
                 .hint("pass the directory that the lake was made from"));
         };
-        let order = planned.order.of_file(source)?.into_owned();
         let path = plan.source.join(source);
         let is_cut = stream.is_some();
+        let holds_parts = is_cut && table.files == Files::Named;
+        let order = match holds_parts {
+            // The names of its members have the captures.
+            true => planned.order.clone(),
+            false => planned.order.of_file(source)?.into_owned(),
+        };
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
         let fingerprints = source::fingerprints(context, &path, &lengths)?;
         Ok(Self {
@@ -128,8 +135,11 @@ impl SourceFile {
             order,
             path,
             is_cut,
+            holds_parts,
             fingerprints: lengths.into_iter().zip(fingerprints).collect(),
-            part_rows: stream.and(manifest.origin.options.part_rows),
+            part_rows: stream
+                .filter(|_| !holds_parts)
+                .and(manifest.origin.options.part_rows),
             text: None,
         })
     }
@@ -170,11 +180,27 @@ pub(super) fn verify_values(
         return Err(corrupt(reason).at(&file.path).field(table.name));
     }
     let range = file.rows(part);
+    if file.holds_parts {
+        let mut text = SourceText::open(
+            &file.context,
+            &file.path,
+            &file.order,
+            Some(part.file_number),
+        )?;
+        let path = text.member.clone().unwrap_or_default();
+        let order = file.order.of_file(&path)?;
+        let mut rows = PartRows::new(&mut text, &order, range, rejects)?;
+        let place = file.path.join(&path);
+        return compare_rows(&file.context, &order, &place, part, output, &mut rows);
+    }
     let text = match &mut file.text {
         Some(text) => text,
-        None => file
-            .text
-            .insert(SourceText::open(&file.context, &file.path, &file.order)?),
+        None => file.text.insert(SourceText::open(
+            &file.context,
+            &file.path,
+            &file.order,
+            None,
+        )?),
     };
     let mut rows = PartRows::new(text, &file.order, range, rejects)?;
     compare_rows(
@@ -561,6 +587,7 @@ mod tests {
             let mut file = SourceFile {
                 context: Context::new(),
                 is_cut: false,
+                holds_parts: false,
                 order: self.order.clone(),
                 path: path("source").into(),
                 fingerprints: [(u64::MAX, fingerprint)].into(),

@@ -18,6 +18,7 @@ use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::ARCHIVES;
 
 use names::{FileName, cell_of, is_table, stem_table, table_of};
+pub(crate) use names::{archive_of, described_sha256};
 
 /// The files found in a source.
 #[derive(Debug)]

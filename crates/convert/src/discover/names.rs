@@ -36,19 +36,13 @@ impl FileName {
         if let Some((number, total)) = part_name(name) {
             return Some(Self::Part { number, total });
         }
-        let known_as = |archive: &&Archive| {
-            archive.names.iter().any(|known| {
-                let stem = known.strip_suffix(".tar.gz").unwrap_or(known);
-                let ending = name.strip_prefix(stem);
-                ending.is_some_and(|ending| ARCHIVES.contains(&ending))
-            })
-        };
         for trace in traces(trace) {
-            if let Some(archive) = trace.archives.iter().find(known_as) {
-                return Some(match archive.table {
+            if let Some(archive) = archive_of(trace, name) {
+                let table = archive.table.and_then(|name| trace.table(name));
+                return Some(match table.filter(|table| table.files != Files::Named) {
                     None => Self::Archive(trace),
                     Some(table) => Self::Whole {
-                        table: table.to_owned(),
+                        table: table.name.to_owned(),
                     },
                 });
             }
@@ -64,7 +58,7 @@ impl FileName {
             };
             let name = table.name.to_owned();
             match table.files {
-                Files::Whole if of_text(rest) || ARCHIVES.contains(&rest) => {
+                Files::Whole if of_text(rest) || is_archive_ending(rest, extension) => {
                     Some(Self::Whole { table: name })
                 }
                 Files::Parts | Files::Shards if of_text(rest) => Some(Self::Only {
@@ -84,6 +78,37 @@ impl FileName {
             }
         })
     }
+}
+
+/// The published archive of a trace that a file of this name is.
+pub(crate) fn archive_of(trace: &'static Trace, name: &str) -> Option<&'static Archive> {
+    let mut archives = trace.archives.iter();
+    archives.find(|archive| {
+        archive.names.iter().any(|known| {
+            let stem = ARCHIVES
+                .iter()
+                .find_map(|ending| known.strip_suffix(ending));
+            let ending = name.strip_prefix(stem.unwrap_or(known));
+            ending.is_some_and(|ending| ARCHIVES.contains(&ending))
+        })
+    })
+}
+
+/// The SHA-256 that a description gives for a file of this name; `None` for a built-in trace, whose archives are also
+/// made anew, by `generate` and by users.
+pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<&'static str> {
+    trace.description?;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut archives = trace.archives.iter();
+    let archive = archives.find(|archive| archive.names.contains(&name))?;
+    Some(archive.sha256)
+}
+
+/// Whether an archive of one text has this ending after the name of its table: `.tar.gz`, or `.csv.zip`.
+fn is_archive_ending(ending: &str, extension: &str) -> bool {
+    let text = ending.strip_suffix(".zip");
+    let text = text.and_then(|text| text.strip_prefix('.'));
+    ARCHIVES.contains(&ending) || text == Some(extension)
 }
 
 /// The meaning of a name by the patterns of tables.

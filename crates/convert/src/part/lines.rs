@@ -179,12 +179,12 @@ impl<'a> Lines<'a> {
             .next()
             .unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let expected = self.order.header();
+        let is_header = self.order.is_header(line);
         if !table.csv.header {
-            self.accepted_header = line == expected;
+            self.accepted_header = is_header;
             return Ok(self.accepted_header);
         }
-        if line == expected {
+        if is_header {
             self.header = false;
             return Ok(true);
         }
@@ -204,12 +204,12 @@ impl<'a> Lines<'a> {
         }
         let separator = self.order.table.csv.separator;
         let mut names = self.order.fields.iter().map(|field| field.column.content);
-        let mut at = 0;
-        for (number, found) in line.split(|byte| *byte == separator).enumerate() {
-            let number = number + 1;
+        for (number, range) in separator.fields(line).enumerate() {
+            let (number, at) = (number + 1, range.start);
+            let found = &line[range];
             let found_name = escape(found, 80);
             match names.next() {
-                Some(name) if name.as_bytes() == found => at += found.len() + 1,
+                Some(name) if name.as_bytes() == found => {}
                 Some(name) => {
                     return (
                         at,
@@ -233,7 +233,7 @@ impl<'a> Lines<'a> {
     /// The error for a wrong header, at one of its bytes.
     fn misfit(&self, at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
-            .at(self.source.location())
+            .at(self.source.text_location())
             .line(1, Some(at as u64 + 1))
             .field(self.order.table.name)
             .hint("the first line has to be the published header: download the file again")

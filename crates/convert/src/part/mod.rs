@@ -1,6 +1,7 @@
 //! One part: the path of the data, from the text of a table to an output file.
 
 mod lines;
+mod member;
 mod read_ahead;
 mod read_progress;
 mod syntax;
@@ -24,6 +25,8 @@ use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 use syntax::Pushed;
 
+pub use member::is_text;
+pub(crate) use member::{enter_member, leave_member};
 pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
 pub use read_progress::ReadProgress;
 

@@ -163,17 +163,17 @@ impl Plan {
         tables.filter(|table| stream.tables.contains(&table.rank))
     }
 
-    /// The table whose text a member of an archive is.
+    /// The table whose text a member of an archive is, and the number of the part if its name says it.
     #[must_use]
-    pub(crate) fn table_of(&self, stream: &StreamPlan, member: &Member) -> Option<&TablePlan> {
-        let name = member.path.rsplit('/').next()?;
+    pub(crate) fn table_of(
+        &self,
+        stream: &StreamPlan,
+        member: &Member,
+    ) -> Option<(&TablePlan, Option<u32>)> {
         let mut tables = self.tables_of(stream).filter(|_| member.is_file);
-        tables.find(|table| {
-            let table = table.order.table;
-            let rest = name.strip_prefix(table.name);
-            let extension = rest.and_then(|rest| rest.strip_prefix('.'));
-            let mut names = table.naming.patterns.iter();
-            extension == Some(table.syntax.extension()) || names.any(|pattern| pattern.text == name)
+        tables.find_map(|plan| {
+            let number = number_of_member(plan.order.table, &member.path)?;
+            Some((plan, number))
         })
     }
 
@@ -193,6 +193,29 @@ impl Plan {
         let place = (self.origin.options.layout, self.encoding.format());
         let recorded = &stream.source;
         part_plan(place, table.order.table, &part, recorded, None)
+    }
+}
+
+/// The number of the part of a table that a member of an archive is, `None` within if the table is in one file; `None` if
+/// it isn't of the table. The path of a member says nothing but its last name.
+#[must_use]
+pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
+    let name = path.rsplit('/').next()?;
+    match table.files {
+        // What is compressed or packed once more isn't a text.
+        Files::Named if name.ends_with(".gz") || name.ends_with(".zip") => None,
+        Files::Named => match &table.naming.claims(name)[..] {
+            [claim] => Some(Some(claim.number)),
+            _ => None,
+        },
+        _ => {
+            let rest = name.strip_prefix(table.name);
+            let extension = rest.and_then(|rest| rest.strip_prefix('.'));
+            let mut names = table.naming.patterns.iter();
+            let is_text = extension == Some(table.syntax.extension())
+                || names.any(|pattern| pattern.text == name);
+            is_text.then_some(None)
+        }
     }
 }
 
@@ -434,7 +457,7 @@ fn choose(
         trace,
     } = source;
     let mut chosen = Chosen::default();
-    let mut archived = Vec::new();
+    let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
     for (rank, table) in TableIndex::published(trace) {
         let is_wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
@@ -446,7 +469,7 @@ fn choose(
                 let file = the_only(found, here)?;
                 chosen
                     .streams
-                    .push(stream(request, file, vec![rank], checksums));
+                    .push(stream(request, trace, file, vec![rank], checksums));
                 let order = FieldOrder::built_in(table, trace.name);
                 chosen.tables.push(TablePlan::whole(rank, order));
             }
@@ -456,7 +479,7 @@ fn choose(
                     None => FieldOrder::built_in(table, trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, found, here, rank, order, checksums)?;
+                let planned = plan_table(request, (found, trace), here, rank, order, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
                         "{} has none of the selected parts; it has {}",
@@ -467,22 +490,30 @@ fn choose(
                     chosen.tables.push(planned);
                 }
             }
-            None if table.files == Files::Whole && !found.archives.is_empty() => {
-                archived.push(rank);
+            None => {
+                let mut archives = found.archives.iter().zip(&mut archived);
+                let holding = archives.find(|((file, _), _)| may_hold(trace, file, table));
+                let Some((_, tables)) = holding else {
+                    chosen.absent.push(table.name.to_owned());
+                    continue;
+                };
+                tables.push(rank);
                 let order = FieldOrder::built_in(table, trace.name);
                 chosen.tables.push(TablePlan::whole(rank, order));
             }
-            None => chosen.absent.push(table.name.to_owned()),
         }
     }
     let accept = request.settings.accept.unwrap_or_default();
     for table in &mut chosen.tables {
         table.order.accept = accept;
     }
-    for (file, _) in &found.archives {
-        chosen
-            .streams
-            .push(stream(request, file, archived.clone(), checksums));
+    for ((file, _), tables) in found.archives.iter().zip(archived) {
+        // Nothing is wanted of an archive whose tables aren't selected.
+        if !tables.is_empty() {
+            chosen
+                .streams
+                .push(stream(request, trace, file, tables, checksums));
+        }
     }
     Ok(chosen)
 }
@@ -529,39 +560,59 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
     wanted.collect()
 }
 
-/// An archive of all tables belongs to the trace, and no table may be beside it a second time.
-fn fit_archives(found: &FoundSource, trace: &Trace) -> Result<()> {
-    let Some((archive, _)) = found.archives.first() else {
+/// An archive belongs to the trace, and no table may be beside it a second time.
+fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result<()> {
+    let Some((first, _)) = found.archives.first() else {
         return Ok(());
     };
-    let wrong = |reason: String, hint: &str| {
+    let wrong = |archive: &FoundFile, reason: String, hint: &str| {
         Err(Error::new(ErrorKind::Failed, reason)
             .at(found.root.join(&archive.path))
             .hint(hint))
     };
-    if !trace.tables.iter().any(|table| table.files == Files::Whole) {
+    if !trace.tables.iter().any(is_archived) {
         return wrong(
+            first,
             format!("{} is not published in archives", trace.name),
             "unpack it, or name the trace with --trace",
         );
     }
-    if let Some((other, _)) = found.archives.get(1) {
-        return wrong(
-            format!("may hold the same tables as {}", other.path),
-            "move one of them away",
-        );
+    for table in trace.tables {
+        let archives = found.archives.iter().map(|(file, _)| file);
+        let mut holding = archives.filter(|file| may_hold(trace, file, table));
+        let Some(archive) = holding.next() else {
+            continue;
+        };
+        if let Some(other) = holding.next() {
+            return wrong(
+                archive,
+                format!("may hold the same tables as {}", other.path),
+                "move one of them away",
+            );
+        }
+        let mut tables = found.tables.iter();
+        let beside = tables.find(|found| found.name.as_deref() == Some(table.name));
+        if let Some(part) = beside.and_then(|found| found.parts.first()) {
+            return wrong(
+                archive,
+                format!("may hold the table of {} too", part.file.path),
+                "move one of them away",
+            );
+        }
     }
-    let whole = found
-        .tables
-        .iter()
-        .find(|table| table.files == Files::Whole);
-    match whole.and_then(|table| table.parts.first()) {
-        Some(part) => wrong(
-            format!("may hold the table of {} too", part.file.path),
-            "move one of them away",
-        ),
-        None => Ok(()),
-    }
+    Ok(())
+}
+
+/// Whether archives can hold a table: one whose texts are known by their names alone.
+fn is_archived(table: &Table) -> bool {
+    matches!(table.files, Files::Whole | Files::Named)
+}
+
+/// Whether an archive may hold a table: the one that its name says, or any.
+fn may_hold(trace: &'static Trace, archive: &FoundFile, table: &Table) -> bool {
+    let name = archive.path.rsplit('/').next().unwrap_or(&archive.path);
+    let known = discover::archive_of(trace, name).and_then(|known| known.table);
+    is_archived(table) && known.is_none_or(|known| known == table.name)
 }
 
 /// The file of a table that is published in one.
@@ -580,11 +631,13 @@ fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFi
 
 fn stream(
     request: &Request,
+    trace: &'static Trace,
     file: &FoundFile,
     tables: Vec<TableIndex>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
     let listed = checksums.and_then(|sums| sums.of("", &file.path));
+    let listed = listed.or_else(|| described_sha256(request, trace, &file.path));
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
@@ -593,6 +646,13 @@ fn stream(
         tables,
         part_rows: part_rows(request),
     }
+}
+
+/// The SHA-256 that the description of the trace gives for a file, unless digests aren't wanted.
+fn described_sha256(request: &Request, trace: &'static Trace, path: &str) -> Option<&'static str> {
+    let is_wanted = !matches!(request.checksums, ChecksumSource::None);
+    let known = || discover::described_sha256(trace, path);
+    is_wanted.then(known).flatten()
 }
 
 impl TablePlan {

@@ -7,16 +7,16 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::{PartKey, listed};
 use tracelake_lake::manifest::REJECTS;
-use tracelake_schema::Table;
+use tracelake_schema::{Table, Trace};
 
-use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan};
+use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan, described_sha256};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
 
 /// Plans the parts of a table that are files.
 pub(super) fn plan_table(
     request: &Request,
-    found: &FoundSource,
+    (found, trace): (&FoundSource, &'static Trace),
     here: &FoundTable,
     rank: TableIndex,
     order: FieldOrder,
@@ -65,6 +65,7 @@ pub(super) fn plan_table(
                 None => (&path[..], table.name),
             };
             let listed = checksums.and_then(|sums| sums.of(directory, path));
+            let listed = listed.or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
             part_plan(place, table, part, recorded, listed)
         });

@@ -8,7 +8,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::value;
 use tracelake_location::Location;
-use tracelake_schema::{Files, Kind, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Files, Kind, Separator, Syntax, TRACES, Table, Trace};
 use tracelake_source::{Chunk, Magic, Source};
 
 use crate::bad_row::exported_table;
@@ -92,7 +92,10 @@ fn table_of_first_row(
         )),
         [] => Err(failed(format!(
             "no known table has {}",
-            tracelake_core::words::several(count_fields(&row, b',') as u64, "field")
+            tracelake_core::words::several(
+                count_fields(&row, Separator::Byte(b',')) as u64,
+                "field"
+            )
         ))),
         _ => Err(failed(format!(
             "its first row fits {}",
@@ -311,8 +314,7 @@ fn fit(table: &'static Table, row: &[u8], listed: Option<usize>) -> Fit {
         }
         Syntax::Csv if is_json(row) => Fit::Nothing,
         Syntax::Csv if table.csv.header => {
-            let header = FieldOrder::built_in(table, "").header();
-            if row == header {
+            if FieldOrder::built_in(table, "").is_header(row) {
                 Fit::Values
             } else {
                 Fit::Syntax
@@ -332,16 +334,14 @@ fn is_json(row: &[u8]) -> bool {
     row.trim_ascii_start().starts_with(b"{")
 }
 
-fn count_fields(row: &[u8], separator: u8) -> usize {
-    1 + row.iter().filter(|&&byte| byte == separator).count()
+fn count_fields(row: &[u8], separator: Separator) -> usize {
+    separator.fields(row).count()
 }
 
 /// Whether each field of a row can be a value of its column.
 fn has_values(table: &Table, row: &[u8]) -> bool {
-    let mut fields = table
-        .fields
-        .iter()
-        .zip(row.split(|&byte| byte == table.csv.separator));
+    let ranges = table.csv.separator.fields(row);
+    let mut fields = table.fields.iter().zip(ranges.map(|range| &row[range]));
     fields.all(|(&index, field)| {
         let column = &table.columns[index];
         match column.kind {

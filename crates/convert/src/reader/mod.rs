@@ -17,7 +17,7 @@ use tracelake_schema::{Table, Trace};
 use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
-use crate::part::{Converted, ReadProgress, TableText, read_batches};
+use crate::part::{Converted, ReadProgress, TableText, enter_member, leave_member, read_batches};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 
 pub use tracelake_encode::batch::BATCH_ROWS;
@@ -336,7 +336,13 @@ impl Producer {
         let mut source = Source::open(&self.context, path)?;
         let counts = match self.input.plan.streams.first() {
             Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
-            _ => self.read_text(path, &mut source)?,
+            _ => {
+                let table = self.input.plan.tables[0].order.table;
+                enter_member(&mut source, table)?;
+                let counts = self.read_text(path, &mut source)?;
+                leave_member(&mut source, table)?;
+                counts
+            }
         };
         if let Some(expected) = &self.input.sha256 {
             check_sha256(path, expected, &source.fingerprint().sha256)?;
@@ -358,7 +364,7 @@ impl Producer {
                     Error::new(ErrorKind::Misfit, "a second member of one table")
                         .at(path)
                         .field(table)
-                        .hint("make an archive of what belongs together"),
+                        .hint("unpack it, and read its files one by one"),
                 );
             }
             counts = Some(self.read_text(&path, source)?);

@@ -16,7 +16,7 @@ use tracelake_source::{Fingerprint, Source};
 use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
-use crate::part::{Converted, ReadProgress, TableText, convert_part};
+use crate::part::{Converted, ReadProgress, TableText, convert_part, enter_member, leave_member};
 use crate::plan::{PartPlan, TablePlan, check_sha256};
 
 /// The files of a part, which are not on the disk yet.
@@ -57,6 +57,7 @@ impl Run<'_> {
             None => self.open(&path)?,
         };
         let order = table.order.of_file(&part.source)?;
+        enter_member(&mut source, order.table)?;
         let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;
         let mut progress = ReadProgress::new(&self.context);
@@ -67,6 +68,7 @@ impl Run<'_> {
             &mut text,
             &mut progress,
         )?;
+        leave_member(&mut source, order.table)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = &part.sha256 {
             check_sha256(&path, expected, &fingerprint.sha256)?;

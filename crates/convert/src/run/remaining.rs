@@ -69,7 +69,7 @@ pub(super) fn remaining_with(
     let cuts = Cuts::of(progress);
     let mut unread = Vec::new();
     for stream in &plan.streams {
-        match missing_of(stream, &cuts, &there) {
+        match missing_of(trace, stream, &cuts, &there) {
             None => unread.push(stream),
             Some(missing) => {
                 for (table, key) in missing {
@@ -177,6 +177,7 @@ impl<'a> Cuts<'a> {
 /// The selected parts of a stream that are missing, each with its table. `None` if no run has read the
 /// stream as far as it was wanted, so that the number of its parts isn't known.
 pub(super) fn missing_of(
+    trace: &'static Trace,
     stream: &PlannedStream,
     cuts: &Cuts<'_>,
     there: &dyn Fn(&str, PartKey) -> bool,
@@ -198,7 +199,9 @@ pub(super) fn missing_of(
         return all.then(Vec::new);
     }
     let missing = counts.into_iter().flat_map(|(table, count)| {
-        let missing = stream.selected_below(count);
+        let first = trace.table(table).map_or(0, |table| table.naming.first);
+        let missing = stream.selected_below(first.saturating_add(count));
+        let missing = missing.filter(move |key| key.file_number >= first);
         let missing = missing.filter(move |&key| !there(table, key));
         missing.map(move |key| (table.clone(), key))
     });
@@ -209,6 +212,7 @@ pub(super) fn missing_of(
 mod tests {
     use proptest::prelude::*;
     use tracelake_lake::plan_file::PlannedSource;
+    use tracelake_schema::TRACES;
 
     use super::*;
 
@@ -307,7 +311,7 @@ mod tests {
             };
             let cuts = Cuts::of(&progress);
             let is_there = |_: &str, key: PartKey| there.contains(&key.file_number);
-            let missing = missing_of(&selecting(selected.clone()), &cuts, &is_there);
+            let missing = missing_of(&TRACES[0], &selecting(selected.clone()), &cuts, &is_there);
             let missing = missing.map(|missing| {
                 let missing = missing.into_iter();
                 missing.map(|(_, key)| key.file_number).collect::<Vec<_>>()
@@ -330,6 +334,9 @@ mod tests {
             ..LakeProgress::default()
         };
         let cuts = Cuts::of(&progress);
-        assert_eq!(missing_of(&selecting(None), &cuts, &|_, _| true), None);
+        assert_eq!(
+            missing_of(&TRACES[0], &selecting(None), &cuts, &|_, _| true),
+            None
+        );
     }
 }

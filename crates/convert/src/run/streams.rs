@@ -1,17 +1,18 @@
 //! A file that is cut into parts while it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::store::CutFacts;
+use tracelake_schema::{Files, Table};
 use tracelake_source::Source;
 
 use super::files::StagedPart;
 use super::remaining::{Cuts, missing_of};
 use super::{Parts, Run, Shared};
 use crate::part::{ReadProgress, TableText};
-use crate::plan::{StreamPlan, TableIndex, TablePlan, check_sha256};
+use crate::plan::{PARTS_LIMIT, StreamPlan, TableIndex, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
@@ -19,6 +20,8 @@ struct Cutting<'a> {
     parts: Parts,
     /// How many parts each of its tables has so far.
     counts: BTreeMap<TableIndex, u32>,
+    /// The numbers of the members that are parts, selected or not.
+    numbers: BTreeMap<TableIndex, BTreeSet<u32>>,
     progress: ReadProgress,
 }
 
@@ -30,7 +33,8 @@ impl Run<'_> {
             let rank = TableIndex::of(self.plan.trace, table);
             rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
         };
-        missing_of(&planned, cuts, &there).is_some_and(|missing| missing.is_empty())
+        missing_of(self.plan.trace, &planned, cuts, &there)
+            .is_some_and(|missing| missing.is_empty())
     }
 
     /// Converts a file that is cut into parts, those that stay left out.
@@ -47,13 +51,14 @@ impl Run<'_> {
             stream,
             parts: Parts::new(),
             counts: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             progress: ReadProgress::new(&self.context),
         };
         let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
                 let path = path.join(&member.path);
-                let Some(table) = self.plan.table_of(stream, &member) else {
+                let Some((table, number)) = self.plan.table_of(stream, &member) else {
                     if member.path.ends_with('/') {
                         continue;
                     }
@@ -64,6 +69,10 @@ impl Run<'_> {
                     ));
                     continue;
                 };
+                if let Some(number) = number {
+                    self.convert_member(shared, &mut cutting, (table, number), &path, &mut source)?;
+                    continue;
+                }
                 if cutting.counts.contains_key(&table.rank) {
                     let reason = "a second member of one table";
                     let name = table.order.table.name;
@@ -76,13 +85,13 @@ impl Run<'_> {
             }
             if cutting.counts.is_empty() {
                 let tables = self.plan.tables_of(stream);
-                let names = tables.map(|table| format!("{}.csv", table.order.table.name));
-                let names: Vec<String> = names.collect();
-                let reason = format!("holds no {}", names.join(", "));
+                let tables: Vec<&Table> = tables.map(|table| table.order.table).collect();
+                let reason = format!("holds no {}", names_in_archives(&tables));
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(path)
                     .hint("if it holds archives, unpack it and name their directory"));
             }
+            self.check_numbers(&cutting, &path)?;
         } else {
             for table in self.plan.tables_of(stream) {
                 ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
@@ -117,6 +126,83 @@ impl Run<'_> {
         Ok(parts)
     }
 
+    /// Converts a member of an archive that is a part by itself.
+    fn convert_member(
+        &self,
+        shared: &Shared,
+        cutting: &mut Cutting<'_>,
+        (table, number): (&TablePlan, u32),
+        path: &Path,
+        source: &mut Source,
+    ) -> Result<()> {
+        let wrong = |reason: String, hint: &str| {
+            Err(Error::new(ErrorKind::Misfit, reason)
+                .at(path)
+                .field(table.order.table.name)
+                .hint(hint))
+        };
+        if number >= PARTS_LIMIT {
+            let reason = format!("part {number}, and a table has at most {PARTS_LIMIT}");
+            return wrong(reason, "rename it");
+        }
+        let numbers = cutting.numbers.entry(table.rank).or_default();
+        if !numbers.insert(number) {
+            return wrong(
+                format!("a second member with the number {number}"),
+                "make an archive of what belongs together, with names that differ",
+            );
+        }
+        *cutting.counts.entry(table.rank).or_default() += 1;
+        let key = (table.rank, number.into());
+        let order = table.order.of_file(&path.to_string_lossy())?;
+        let mut text = TableText::new(source, &order, None);
+        text.next_part()?;
+        let progress = &mut cutting.progress;
+        let kept = shared.kept.get(&key);
+        if kept.is_some() || !self.plan.selects(number) {
+            text.pass_part(progress)?;
+            cutting.parts.extend(kept.map(|facts| (key, facts.clone())));
+            return Ok(());
+        }
+        let part = self.plan.cut(cutting.stream, table, number);
+        let written = self.stage((table, &order), &part, path, &mut text, progress)?;
+        text.confirm()?;
+        let staged = StagedPart {
+            table,
+            part: &part,
+            source: text.fingerprint(),
+            unconfirmed: None,
+            written,
+        };
+        let facts = self.commit(shared, staged)?;
+        cutting.parts.insert(key, facts);
+        Ok(())
+    }
+
+    /// Refuses an archive in which parts are missing: later runs count on their number.
+    fn check_numbers(&self, cutting: &Cutting<'_>, path: &Path) -> Result<()> {
+        for table in self.plan.tables_of(cutting.stream) {
+            let Some(numbers) = cutting.numbers.get(&table.rank) else {
+                continue;
+            };
+            let first = table.order.table.naming.first;
+            let misplaced = (first..)
+                .zip(numbers)
+                .find(|(place, number)| place != *number);
+            if let Some((missing, _)) = misplaced {
+                let found = numbers.len();
+                let reason = format!("has {found} parts of the table, but not part {missing}");
+                return Err(Error::new(ErrorKind::Misfit, reason)
+                    .at(path)
+                    .field(table.order.table.name)
+                    .hint(
+                        "download it again; if it's complete, unpack it and pass --allow-missing",
+                    ));
+            }
+        }
+        Ok(())
+    }
+
     /// Converts the text of a table part by part; false where no more of it was wanted.
     fn cut(
         &self,
@@ -131,6 +217,7 @@ impl Run<'_> {
             parts,
             counts,
             progress,
+            ..
         } = cutting;
         let mut text = TableText::new(source, &table.order, Some(stream.part_rows));
         let mut number = 0;
@@ -165,4 +252,17 @@ impl Run<'_> {
         }
         Ok(true)
     }
+}
+
+/// The names that archives of these tables are searched for.
+fn names_in_archives(tables: &[&Table]) -> String {
+    let names = tables.iter().map(|table| {
+        let pattern = table.naming.patterns.first();
+        match pattern.filter(|_| table.files == Files::Named) {
+            Some(pattern) => pattern.text.to_owned(),
+            None => format!("{}.{}", table.name, table.syntax.extension()),
+        }
+    });
+    let names: Vec<String> = names.collect();
+    names.join(", ")
 }

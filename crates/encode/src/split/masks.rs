@@ -86,22 +86,26 @@ mod wide {
 
     impl Records {
         /// Splits a chunk; false if the processor cannot.
-        pub(in crate::split) fn split_wide(&mut self, chunk: &[u8], form: LineForm) -> bool {
+        pub(in crate::split) fn split_wide(
+            &mut self,
+            chunk: &[u8],
+            form: LineForm,
+            separator: u8,
+        ) -> bool {
             let has_avx512 = has_avx512_vbmi2();
             if has_avx512 {
                 // SAFETY: the processor has what the function is compiled for.
                 #[expect(unsafe_code, reason = "measured above")]
                 unsafe {
-                    self.split_blocks_wide(chunk, form);
+                    self.split_blocks_wide(chunk, form, separator);
                 }
             }
             has_avx512
         }
 
         #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi1,popcnt")]
-        fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm) {
+        fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) {
             let positions = |mask, at, into: &mut _| positions_wide(mask, at, into);
-            let separator = form.separator;
             self.split_blocks(chunk, form, |block| masks_wide(block, separator), positions);
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_schema::Csv;
+use tracelake_schema::{Csv, Separator};
 
 use crate::reject::Reject;
 use masks::BLOCK;
@@ -15,7 +15,7 @@ use masks::BLOCK;
 #[derive(Debug, Clone, Copy)]
 pub struct LineForm {
     ending: LineEnding,
-    separator: u8,
+    separator: Separator,
     /// Whether the first line is a header.
     header: bool,
     /// The first byte of lines that are comments.
@@ -49,13 +49,16 @@ impl From<LineEnding> for LineForm {
 /// The records of one chunk, as offsets into it; reused from chunk to chunk.
 ///
 /// # Memory
-/// `4 × (fields + 1)` bytes per well-formed record, and 56 bytes per malformed one.
+/// `4 × (fields + 1)` bytes per well-formed record, twice as many unless one byte separates fields, and 56 bytes per
+/// malformed one.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Fields in a record, at least 1.
     fields: usize,
-    /// For each well-formed record the offset before its start, which wraps at the start of the chunk,
-    /// and the end of each field: a field is between two neighbouring offsets.
+    /// How the offsets of a record are arranged.
+    arrangement: Arrangement,
+    /// Offsets of each well-formed record, as arranged. What starts is named by the offset before it, which wraps at
+    /// the start of the chunk.
     offsets: Offsets,
     /// Well-formed records.
     count: usize,
@@ -83,20 +86,26 @@ impl Records {
             "a chunk is shorter than 4 GiB"
         );
         assert!(fields > 0, "a record has a field");
-        self.begin(fields);
+        let Separator::Byte(separator) = form.separator else {
+            self.begin(fields, Arrangement::spans(fields));
+            self.split_lines(chunk, form);
+            return;
+        };
+        self.begin(fields, Arrangement::neighbours(fields));
+        self.offsets.push(u32::MAX);
         #[cfg(target_arch = "x86_64")]
-        if self.split_wide(chunk, form) {
+        if self.split_wide(chunk, form, separator) {
             return;
         }
-        let masks = |block: &_| masks::masks(block, form.separator);
+        let masks = |block: &_| masks::masks(block, separator);
         self.split_blocks(chunk, form, masks, masks::positions);
     }
 
-    fn begin(&mut self, fields: usize) {
+    fn begin(&mut self, fields: usize, arrangement: Arrangement) {
         self.fields = fields;
+        self.arrangement = arrangement;
         self.count = 0;
         self.offsets.used = 0;
-        self.offsets.push(u32::MAX);
         self.malformed.clear();
         self.skipped.clear();
         self.lines = None;
@@ -132,14 +141,57 @@ impl Records {
             self.offsets.append(separators, at, &positions);
         }
         // Without its newline, the last record is incomplete.
-        self.offsets.used = self.count * (self.fields + 1);
+        self.offsets.used = self.count * self.arrangement.step;
+    }
+
+    /// Splits a chunk line by line, where more than one byte is between fields.
+    fn split_lines(&mut self, chunk: &[u8], form: LineForm) {
+        let mut start = 0;
+        for newline in memchr::memchr_iter(b'\n', chunk) {
+            self.split_line(chunk, start..newline, form);
+            start = newline + 1;
+        }
+    }
+
+    fn split_line(&mut self, chunk: &[u8], line: Range<usize>, form: LineForm) {
+        let Range {
+            start,
+            end: newline,
+        } = line;
+        if form.skips && self.skip(chunk, start, newline, form) {
+            return;
+        }
+        let carriage_return = newline > start && chunk[newline - 1] == b'\r';
+        let end = newline - usize::from(carriage_return);
+        let before = self.offsets.used;
+        self.offsets.push_span(start..end);
+        let mut found = 0;
+        for field in form.separator.fields(&chunk[start..end]) {
+            if found < self.fields {
+                self.offsets
+                    .push_span(start + field.start..start + field.end);
+            }
+            found += 1;
+        }
+        match shape_fault(form, carriage_return, found, self.fields, start == end) {
+            Some(fault) => {
+                self.offsets.used = before;
+                let end = if form.ending == LineEnding::Lf {
+                    newline
+                } else {
+                    end
+                };
+                self.push_malformed(start..end, fault);
+            }
+            None => self.count += 1,
+        }
     }
 
     /// Ends the record before the newline at `newline`; its offsets are the last ones.
     #[inline(always)]
     fn end_record(&mut self, chunk: &[u8], newline: usize, form: LineForm) {
         let ending = form.ending;
-        let before = self.count * (self.fields + 1);
+        let before = self.count * self.arrangement.step;
         let found = self.offsets.used - before - 1;
         let start = self.offsets.all()[before].wrapping_add(1) as usize;
         if form.skips && self.skip(chunk, start, newline, form) {
@@ -149,18 +201,7 @@ impl Records {
         }
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
         let end = newline - usize::from(carriage_return);
-        let fault = if carriage_return != (ending == LineEnding::CrLf) && end > start {
-            Some(Fault::LineEnding)
-        } else if start == end {
-            Some(Fault::BlankLine)
-        } else if found != self.fields {
-            Some(Fault::FieldCount {
-                found: offset(found),
-                expected: offset(self.fields),
-            })
-        } else {
-            None
-        };
+        let fault = shape_fault(form, carriage_return, found, self.fields, start == end);
         if let Some(fault) = fault {
             self.offsets.used = before;
             // A carriage return that isn't part of the ending is part of the row.
@@ -225,8 +266,8 @@ impl Records {
             return;
         }
         let (start, end) = self.record(0);
-        self.offsets.room.drain(..=self.fields);
-        self.offsets.used -= self.fields + 1;
+        self.offsets.room.drain(..self.arrangement.step);
+        self.offsets.used -= self.arrangement.step;
         self.count -= 1;
         self.malformed
             .insert(0, Reject::of_shape(start..end, fault));
@@ -238,7 +279,7 @@ impl Records {
         &mut self,
         mut is_selected: impl FnMut(usize, &Self) -> Result<bool, (usize, Fault)>,
     ) {
-        let step = self.fields + 1;
+        let step = self.arrangement.step;
         let mut lines = Vec::new();
         let mut malformed = 0;
         let mut kept = 0;
@@ -306,11 +347,11 @@ impl Records {
 
     /// One column of some of the well-formed records.
     pub fn column(&self, field: usize, records: Range<usize>) -> FieldOffsets<'_> {
-        let step = self.fields + 1;
+        let step = self.arrangement.step;
         FieldOffsets {
             offsets: &self.offsets.all()[records.start * step..records.end * step],
             step,
-            field,
+            field: self.arrangement.of_field(field),
         }
     }
 
@@ -318,13 +359,76 @@ impl Records {
     #[must_use]
     #[inline(always)]
     pub fn field(&self, index: usize, field: usize) -> (usize, usize) {
-        between(&self.offsets.all()[index * (self.fields + 1) + field..])
+        let Arrangement { step, .. } = self.arrangement;
+        between(&self.offsets.all()[index * step + self.arrangement.of_field(field)..])
     }
 
     /// The start and end of well-formed record `index`, without its line ending.
     #[must_use]
     pub fn record(&self, index: usize) -> (usize, usize) {
-        (self.field(index, 0).0, self.field(index, self.fields - 1).1)
+        match self.arrangement.has_spans {
+            true => between(&self.offsets.all()[index * self.arrangement.step..]),
+            false => (self.field(index, 0).0, self.field(index, self.fields - 1).1),
+        }
+    }
+}
+
+/// How the offsets of a record are arranged.
+#[derive(Debug, Default, Clone, Copy)]
+struct Arrangement {
+    /// Offsets of a record.
+    step: usize,
+    /// Whether the record and each field have a pair of offsets: the one before the start, and the end. Otherwise a
+    /// field is between two neighbouring offsets, since only one byte is between fields.
+    has_spans: bool,
+}
+
+impl Arrangement {
+    fn neighbours(fields: usize) -> Self {
+        Self {
+            step: fields + 1,
+            has_spans: false,
+        }
+    }
+
+    fn spans(fields: usize) -> Self {
+        Self {
+            step: 2 * (fields + 1),
+            has_spans: true,
+        }
+    }
+
+    /// The place of a field's offsets among those of its record.
+    #[inline(always)]
+    fn of_field(self, field: usize) -> usize {
+        if self.has_spans {
+            2 * (field + 1)
+        } else {
+            field
+        }
+    }
+}
+
+/// What is wrong with the shape of a record.
+#[inline(always)]
+fn shape_fault(
+    form: LineForm,
+    carriage_return: bool,
+    found: usize,
+    expected: usize,
+    is_empty: bool,
+) -> Option<Fault> {
+    if carriage_return != (form.ending == LineEnding::CrLf) && !is_empty {
+        Some(Fault::LineEnding)
+    } else if is_empty {
+        Some(Fault::BlankLine)
+    } else if found != expected {
+        Some(Fault::FieldCount {
+            found: offset(found),
+            expected: offset(expected),
+        })
+    } else {
+        None
     }
 }
 
@@ -347,6 +451,12 @@ impl Offsets {
     fn push(&mut self, offset: u32) {
         self.next_block()[0] = offset;
         self.used += 1;
+    }
+
+    /// Adds the offset before a range and that of its end.
+    fn push_span(&mut self, range: Range<usize>) {
+        self.push(offset(range.start).wrapping_sub(1));
+        self.push(offset(range.end));
     }
 
     /// Appends the positions of the bits of a mask; the lowest one is at `at`.
@@ -458,7 +568,7 @@ mod tests {
     fn lines_that_are_no_records_are_counted_apart() {
         let csv = Csv {
             header: true,
-            separator: b';',
+            separator: Separator::Byte(b';'),
             comment: Some(b'#'),
         };
         let chunk = b"a;b\n1;2\n# no; row\n#\n3\n4;,\n";
@@ -470,6 +580,47 @@ mod tests {
         assert_eq!(malformed[0].line(), 1);
         records.count_skipped(&mut malformed);
         assert_eq!(malformed[0].line(), 4);
+    }
+
+    #[test]
+    fn fields_can_have_several_bytes_between_them() {
+        let form = |separator, comment| {
+            let csv = Csv {
+                header: false,
+                separator,
+                comment,
+            };
+            LineForm::of(csv, LineEnding::Lf, false)
+        };
+        let chunk = b"; comment\n  1   -1\n2\t3 \n\n \n4\n5 6 7\n8 9\nunended 1";
+        let mut records = Records::default();
+        records.split(chunk, 2, form(Separator::Blanks, Some(b';')));
+        assert_eq!((records.len(), records.skipped()), (3, 1));
+        assert_eq!(fields(chunk, &records, 0), [&b"1"[..], b"-1"]);
+        assert_eq!(fields(chunk, &records, 1), [&b"2"[..], b"3"]);
+        let (start, end) = records.record(0);
+        assert_eq!(&chunk[start..end], b"  1   -1");
+        let second: Vec<_> = records.column(1, 1..3).iter().collect();
+        assert_eq!(second.len(), 2);
+        assert_eq!(&chunk[second[1].0..second[1].1], b"9");
+        let count = |found| Fault::FieldCount { found, expected: 2 };
+        let malformed = records.malformed().iter();
+        let malformed: Vec<_> = malformed.map(|one| (one.line(), one.fault)).collect();
+        let blank = Fault::BlankLine;
+        assert_eq!(
+            malformed,
+            [(2, blank), (3, count(0)), (4, count(1)), (5, count(3))]
+        );
+        records.retain(|record, _| Ok(record == 2));
+        assert_eq!(fields(chunk, &records, 0), [&b"8"[..], b"9"]);
+
+        let chunk = b"a;\tb\n;\t\nc;d\n";
+        records.split(chunk, 2, form(Separator::Text(";\t"), None));
+        assert_eq!(fields(chunk, &records, 0), [&b"a"[..], b"b"]);
+        assert_eq!(fields(chunk, &records, 1), [&b""[..], b""]);
+        assert_eq!(records.malformed()[0].fault, count(1));
+        records.refuse_first(Fault::ByteOrderMark);
+        assert_eq!(fields(chunk, &records, 0), [&b""[..], b""]);
     }
 
     #[test]
@@ -553,7 +704,8 @@ mod tests {
 
     fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
         let (mut split, mut plain) = (Records::default(), Records::default());
-        plain.begin(3);
+        plain.begin(3, Arrangement::neighbours(3));
+        plain.offsets.push(u32::MAX);
         plain.split_blocks(
             chunk,
             ending.into(),
@@ -578,6 +730,23 @@ mod tests {
         #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
         fn splitting_with_sse2_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
             plainly(|| equals_the_plain_twin(&chunk, ending))?;
+        }
+
+        /// A separator of one byte is also one of a text.
+        #[test]
+        fn texts_of_one_byte_split_as_the_byte_does(chunk in chunks(), ending in endings()) {
+            let (mut byte, mut text) = (Records::default(), Records::default());
+            byte.split(&chunk, 3, ending);
+            let csv = Csv { separator: Separator::Text(","), ..Csv::PLAIN };
+            text.split(&chunk, 3, LineForm::of(csv, ending, false));
+            prop_assert_eq!(byte.count, text.count);
+            prop_assert_eq!(&byte.malformed, &text.malformed);
+            for record in 0..byte.count {
+                prop_assert_eq!(byte.record(record), text.record(record));
+                for field in 0..3 {
+                    prop_assert_eq!(byte.field(record, field), text.field(record, field));
+                }
+            }
         }
 
         /// The plain twin: split on newlines, then on commas.

@@ -6,7 +6,7 @@ use super::fault::{Result, Within, bail, ensure};
 use super::spec::{CsvSpec, FilesSpec, SyntaxSpec, TableSpec};
 use super::words::{identifier, leak, unique};
 use crate::naming::Piece;
-use crate::{Capture, Csv, NamePattern, Naming};
+use crate::{Capture, Csv, NamePattern, Naming, Separator};
 
 /// The most patterns of a table, and values of a capture.
 const MOST_NAMES: usize = 1_000;
@@ -179,16 +179,55 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         "csv: only for syntax = \"csv\""
     );
     let separator = match csv.separator.as_deref() {
-        None => b',',
-        Some(text) => one_byte("separator", text)?,
+        None => Separator::Byte(b','),
+        Some(text) => separator(text)?,
     };
     let comment = csv.comment.as_deref();
     let comment = comment.map(|text| one_byte("comment", text)).transpose()?;
+    ensure!(
+        comment.is_none_or(|comment| !separates(separator, comment)),
+        "csv: comment {:?} is also the separator",
+        csv.comment.as_deref().unwrap_or_default()
+    );
     Ok(Csv {
         header: csv.header,
         separator,
         comment,
     })
+}
+
+/// The name of the separator that is a run of blanks.
+const BLANKS: &str = "blanks";
+
+/// The most characters of a separator.
+const LONGEST_SEPARATOR: usize = 4;
+
+fn separator(text: &str) -> Result<Separator> {
+    if text == BLANKS {
+        return Ok(Separator::Blanks);
+    }
+    if let [_] = text.as_bytes() {
+        return Ok(Separator::Byte(one_byte("separator", text)?));
+    }
+    let fits = |at: usize| {
+        text.get(at..=at)
+            .is_some_and(|one| one_byte("", one).is_ok())
+    };
+    ensure!(
+        (2..=LONGEST_SEPARATOR).contains(&text.len()) && (0..text.len()).all(fits),
+        "csv: separator {text:?} is not \"{BLANKS}\" or 1 to {LONGEST_SEPARATOR} ASCII characters that are no letter, \
+         digit, quote, sign or point, such as \";\" or \"\\t\""
+    );
+    Ok(Separator::Text(leak(text)))
+}
+
+/// Whether a line that begins with a byte begins with a separator.
+fn separates(separator: Separator, byte: u8) -> bool {
+    match separator {
+        Separator::Byte(separator) => separator == byte,
+        Separator::Text(text) => text.as_bytes().first() == Some(&byte),
+        Separator::Blanks => matches!(byte, b' ' | b'\t'),
+    }
 }
 
 /// One ASCII character that can't be mistaken for another part of a row.

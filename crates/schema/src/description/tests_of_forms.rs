@@ -126,15 +126,33 @@ fn the_form_of_lines_is_read_and_checked() {
     let table = parse(&text).unwrap()[0].tables[0];
     let expected = crate::Csv {
         header: true,
-        separator: b'\t',
+        separator: crate::Separator::Byte(b'\t'),
         comment: Some(b'#'),
     };
     assert_eq!(table.csv, expected);
     assert_eq!(table.columns[0].spelling.nulls, ["NA"]);
+    for (written, separator) in [
+        ("blanks", crate::Separator::Blanks),
+        (";\\t", crate::Separator::Text(";\t")),
+    ] {
+        let text = with(&format!("separator = \"{written}\""));
+        assert_eq!(parse(&text).unwrap()[0].tables[0].csv.separator, separator);
+    }
     for (csv, message) in [
         (
             "separator = \"ab\"",
-            "csv: separator \"ab\" is not one ASCII character",
+            "csv: separator \"ab\" is not \"blanks\" or 1 to 4 ASCII characters",
+        ),
+        ("separator = \";;;;;\"", "is not \"blanks\" or 1 to 4"),
+        ("separator = \"\"", "is not \"blanks\" or 1 to 4"),
+        ("separator = \"é\"", "is not \"blanks\" or 1 to 4"),
+        (
+            "separator = \";\\t\"\ncomment = \";\"",
+            "csv: comment \";\" is also the separator",
+        ),
+        (
+            "separator = \"blanks\"\ncomment = \" \"",
+            "csv: comment \" \" is also the separator",
         ),
         (
             "separator = \"1\"",

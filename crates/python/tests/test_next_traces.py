@@ -1,0 +1,105 @@
+"""Lakes of the traces that can't be generated, made of rows in their published form: everything reads them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelake
+
+duckdb: Any = pytest.importorskip("duckdb")
+pl: Any = pytest.importorskip("polars")
+
+ID = "+ZcrOp5/c/fJ6mVgP5qMZlOAGDwyjaaDNM0WoWOt2IDb47gT0UwK9lFwkPQv3C7Q"
+
+
+def _vms(parts: int, size: str) -> dict[str, str]:
+    files = {"vmtable/vmtable.csv.gz": f"{ID},{'s' * 64},{'d' * 88},0,2591700,99,3.4,10.1,Delay-insensitive,{size}\r\n"}
+    for number in range(1, 4):
+        start = (number - 1) * 600
+        rows = "".join(f"{start + step},{ID},2.052803,3.911587,2.86979\r\n" for step in (0, 300))
+        files[f"vm_cpu_readings/vm_cpu_readings-file-{number}-of-{parts}.csv.gz"] = rows
+    return files
+
+
+#: The files of each trace, by their names.
+TRACES: dict[str, dict[str, str]] = {
+    "azure-vm-2017": _vms(125, "1,1.75"),
+    "azure-vm-2019": _vms(195, ">24,>64"),
+    "azure-llm-2023": {
+        f"AzureLLMInferenceTrace_{kind}.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\r\n"
+        "2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8"
+        for kind in ("code", "conv")
+    },
+    "azure-llm-2024": {
+        f"AzureLLMInferenceTrace_{kind}_1week.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:00.017335+00:00,2399,6\n"
+        for kind in ("code", "conv")
+    },
+    "alibaba-gpu-2020": {
+        "pai_job_table.tar.gz": "4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n",
+        "pai_task_table.tar.gz": "4b3f,tensorflow,1.0,Terminated,4550880.0,4551400.0,600.0,29.3,50.0,MISC\n",
+        "pai_instance_table.tar.gz": "4b3f,tensorflow,0d39,54db,8cb3,Terminated,4550881.0,4551399.0,82e5\n",
+        "pai_group_tag_table.tar.gz": "8cb3,5854,,fbeb,nmt\n",
+        "pai_machine_spec.tar.gz": "82e5,T4,96,512,2\n",
+    },
+}
+
+
+def _made(trace: str) -> Path:
+    """A source with the files of a trace."""
+    source = Path("source")
+    for name, text in TRACES[trace].items():
+        data = text.encode()
+        if name.endswith(".tar.gz"):
+            held = io.BytesIO()
+            with tarfile.open(fileobj=held, mode="w") as archive:
+                member = tarfile.TarInfo(name.replace(".tar.gz", ".csv"))
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+            data = held.getvalue()
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return source
+
+
+def _rows(text: str) -> int:
+    return len(text.strip().splitlines()) - text.startswith("TIMESTAMP")
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
+    source = _made(trace)
+    lake = tracelake.convert(source, "lake", trace=trace, allow_missing=True)
+    expected = sum(_rows(text) for text in TRACES[trace].values())
+    assert sum(table.rows for table in lake.values()) == expected
+    assert tracelake.verify("lake", source=source)
+
+    for name, table in lake.items():
+        frame = table.scan().collect()
+        assert len(frame) == table.rows
+        views = lake.duckdb()
+        counted = views.execute(f"SELECT count(*) FROM {name}").fetchone()
+        named = views.execute(f"SELECT count(*) FROM {name}_named").fetchone()
+        assert counted == named == (table.rows,)
+        for column, kind in frame.schema.items():
+            values = frame[column]
+            known, least = views.execute(f'SELECT count("{column}"), min("{column}")::VARCHAR FROM {name}').fetchone()
+            assert known == len(values) - values.null_count(), column
+            if kind == pl.Int64 or kind == pl.String:
+                assert least == (None if known == 0 else str(values.min())), column
+
+    checked = tracelake.check("lake")
+    assert checked and checked.having("passed"), checked
+    assert not checked.having("failed"), checked
+    page = tracelake.report("lake", "report.html")
+    text = Path("report.html").read_text()
+    assert page and trace in text and all(name in text for name in lake)
+    tracelake.release("lake", allow_missing=True)
+    assert tracelake.verify("lake") and Path("lake/SHA256SUMS").is_file()

@@ -1,0 +1,124 @@
+//! What is between the fields of a line.
+
+use std::ops::Range;
+
+/// What is between two fields of [`crate::Syntax::Csv`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Separator {
+    /// One byte.
+    Byte(u8),
+    /// Several bytes, such as a semicolon and a tab.
+    Text(&'static str),
+    /// Spaces and tabs, one or more; those at the start and the end of a line separate nothing. No field is empty.
+    Blanks,
+}
+
+impl Separator {
+    /// The fields of a line without its ending.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::Separator;
+    ///
+    /// let fields: Vec<_> = Separator::Blanks.fields(b"  1 \t23 ").collect();
+    /// assert_eq!(fields, [2..3, 5..7]);
+    /// assert_eq!(Separator::Text(";\t").fields(b"1;\t;\t").count(), 3);
+    /// ```
+    #[must_use]
+    pub fn fields(self, line: &[u8]) -> Fields<'_> {
+        Fields {
+            separator: self,
+            line,
+            next: Some(0),
+        }
+    }
+
+    /// Its usual spelling: between the names of a header, for example.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Byte(byte) => char::from(byte).to_string(),
+            Self::Text(text) => text.to_owned(),
+            Self::Blanks => " ".to_owned(),
+        }
+    }
+}
+
+/// The ranges of the fields of a line.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    separator: Separator,
+    line: &'a [u8],
+    /// Where the next field begins, at the latest; `None` after the last one.
+    next: Option<usize>,
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.next?;
+        let rest = self.line.get(start..)?;
+        let end = match self.separator {
+            Separator::Byte(separator) => {
+                let end = rest.iter().position(|&byte| byte == separator);
+                self.next = end.map(|end| start + end + 1);
+                end
+            }
+            Separator::Text(separator) => {
+                let mut windows = rest.windows(separator.len().max(1));
+                let end = windows.position(|window| window == separator.as_bytes());
+                self.next = end.map(|end| start + end + separator.len());
+                end
+            }
+            Separator::Blanks => {
+                let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+                let first = rest.iter().position(|byte| !is_blank(byte));
+                let Some(first) = first else {
+                    self.next = None;
+                    return None;
+                };
+                let length = rest[first..].iter().position(is_blank);
+                let end = length.map_or(self.line.len(), |length| start + first + length);
+                self.next = Some(end);
+                return Some(start + first..end);
+            }
+        };
+        Some(start..end.map_or(self.line.len(), |end| start + end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(separator: Separator, line: &str) -> Vec<&str> {
+        let ranges = separator.fields(line.as_bytes());
+        ranges.map(|range| &line[range]).collect()
+    }
+
+    #[test]
+    fn fields_are_between_separators() {
+        let blanks = Separator::Blanks;
+        for (line, expected) in [
+            ("", &[][..]),
+            (" \t ", &[]),
+            ("1", &["1"]),
+            ("\t1  2\t\t3 ", &["1", "2", "3"]),
+            ("\"a b\"", &["\"a", "b\""]),
+        ] {
+            assert_eq!(fields(blanks, line), expected, "{line:?}");
+        }
+        let text = Separator::Text(";\t");
+        for (line, expected) in [
+            ("", &[""][..]),
+            ("1;2;\t3", &["1;2", "3"]),
+            (";\t;\t", &["", "", ""]),
+            ("1;\t\t2", &["1", "\t2"]),
+        ] {
+            assert_eq!(fields(text, line), expected, "{line:?}");
+        }
+        assert_eq!(fields(Separator::Byte(b','), "1,,2,"), ["1", "", "2", ""]);
+    }
+}
