@@ -62,9 +62,15 @@ impl Run<'_> {
         let kept = finished.into_par_iter().map(|(key, facts)| {
             self.context.check()?;
             let table = key.0.table(self.plan.trace);
-            let files = match self.is_misplaced(&planned, key, &facts) {
-                true => PartFiles::Misplaced,
-                false => outputs.look_at(table, &facts)?,
+            // First, because this refuses a path that leads out of the lake, whatever else is wrong with it.
+            let is_whole = outputs.are_whole(&facts)?;
+            let files = match (self.is_misplaced(&planned, key, &facts), is_whole) {
+                (true, _) => PartFiles::Misplaced,
+                (false, false) => PartFiles::Damaged,
+                (false, true) => {
+                    let wrong = outputs.contradiction(table, &facts)?;
+                    wrong.map_or(PartFiles::Whole, PartFiles::Contradicted)
+                }
             };
             let role = match sources.get(&key) {
                 Some(source) if is_same(now.get(source), &facts) => Role::SameSource,

@@ -12,7 +12,6 @@ use tracelake_location::{Location, LocationKind};
 use tracelake_schema::Table;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
-use super::fate::PartFiles;
 use super::{Parts, digest};
 use crate::lake_file::{LakeFile, count_lines};
 
@@ -57,15 +56,6 @@ impl<'a> Outputs<'a> {
             }
         }
         Ok(true)
-    }
-
-    /// Compares the files of a part with its facts.
-    pub(super) fn look_at(&self, table: &Table, facts: &PartFacts) -> Result<PartFiles> {
-        if !self.are_whole(facts)? {
-            return Ok(PartFiles::Damaged);
-        }
-        let wrong = self.contradiction(table, facts)?;
-        Ok(wrong.map_or(PartFiles::Whole, PartFiles::Contradicted))
     }
 
     /// Reports an error in the facts of a part whose files are whole; see [`contradiction`].
