@@ -110,7 +110,12 @@ impl Run<'_> {
                 ErrorKind::Stopped(0) => usize::MAX,
                 _ => *index,
             });
-        first.map_or(Ok(all.parts), |(_, error)| Err(error))
+        if let Some((_, error)) = first {
+            return Err(error);
+        }
+        // A thread that is stopped between two files has no failure to report, but files may be left.
+        self.context.check()?;
+        Ok(all.parts)
     }
 
     /// The next file, whose bytes may already be on their way. `None` if there is none.
