@@ -36,7 +36,8 @@ from ._lake import Lake
 from ._making import convert, generate, inspect, release, verify
 from ._progress import Callback, Event, Progress
 from ._reader import Reader
-from ._reading import open, read_part, scan, schema, traces
+from ._reading import open as open  # public, but not in __all__
+from ._reading import read_part, scan, schema, traces
 from ._results import (
     Generated,
     GeneratedTable,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _files, _named, _options, _schema, _show
 from ._errors import FailedError, TracelakeError, UsageError, missing_file, unknown
