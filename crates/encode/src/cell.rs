@@ -3,8 +3,7 @@
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use crate::column::sentinel;
-use crate::value;
+use crate::value::{self, sentinel};
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,22 @@
 //! The bytes of one field to a value, or to the fault that it has. Pure.
 
 use tracelake_core::fault::Fault;
-use tracelake_schema::Zone;
+use tracelake_schema::{Column, Sentinel, Zone};
+
+/// The sentinel that a field means although it does not fit its column, if there is one.
+pub(crate) fn sentinel(
+    column: &'static Column,
+    field: &[u8],
+    fault: Fault,
+) -> Option<&'static Sentinel> {
+    if !matches!(fault, Fault::OutOfRange { .. }) {
+        return None;
+    }
+    column
+        .sentinels
+        .iter()
+        .find(|sentinel| sentinel.also.is_some_and(|also| also.as_bytes() == field))
+}
 
 /// Reads decimal digits with an optional minus, as C prints `%d`.
 ///
@@ -127,7 +142,7 @@ const DAY: i64 = 24 * HOUR;
 /// ```
 /// use tracelake_core::fault::Fault;
 /// use tracelake_encode::value::date_time;
-/// use tracelake_schema::Zone;
+/// use tracelake_schema::{Column, Sentinel, Zone};
 /// assert_eq!(date_time(b"1970-01-02 00:00:00.5000000", Zone::None), Ok(86_400_500_000));
 /// assert_eq!(date_time(b"1970-01-01T08:00:00+08:00", Zone::Published), Ok(0));
 /// assert_eq!(date_time(b"1970-01-01 00:00:00", Zone::Published), Err(Fault::NoZone));

@@ -42,10 +42,11 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Codec;
-use tracelake_schema::{Column, Kind, Sentinel, Zone};
+use tracelake_schema::{Column, Kind, Zone};
 
 use crate::row_fields::LeafFields;
 use crate::split::Records;
+use crate::value::sentinel;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use double::whole;
 use encoder::Encoder;
@@ -233,19 +234,4 @@ pub(crate) fn other_spelling(
 pub(crate) fn is_null(column: &Column, field: &[u8]) -> bool {
     let mut nulls = column.spelling.nulls.iter();
     nulls.any(|null| null.as_bytes() == field)
-}
-
-/// The sentinel that a field means although it does not fit its column, if there is one.
-pub(crate) fn sentinel(
-    column: &'static Column,
-    field: &[u8],
-    fault: Fault,
-) -> Option<&'static Sentinel> {
-    if !matches!(fault, Fault::OutOfRange { .. }) {
-        return None;
-    }
-    column
-        .sentinels
-        .iter()
-        .find(|sentinel| sentinel.also.is_some_and(|also| also.as_bytes() == field))
 }

@@ -10,11 +10,10 @@ use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{
-    Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling, sentinel,
-};
+use super::{Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling};
 use crate::row_fields::LeafFields;
 use crate::split::{FieldOffsets, Records};
+use crate::value::sentinel;
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///

@@ -1,6 +1,8 @@
 //! The leaves of structs and lists: what the Parquet crate's reader finds is what was read without the encoders,
 //! and the statistics are those of its own writer.
 
+#![cfg(test)]
+
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
