@@ -39,7 +39,7 @@ const GROUP: usize = 3;
 /// The columns are independent, so idle threads take some of them; the result doesn't depend on it.
 ///
 /// # Memory
-/// The encoded row group, at most 64 MiB, and what each [`ColumnEncoder`] takes.
+/// The encoded row group, at most 64 MiB, and what each `ColumnEncoder` takes.
 pub struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.

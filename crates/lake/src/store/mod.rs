@@ -1,4 +1,4 @@
-//! The lake. The only module that changes a disk or a bucket: by its [`backend`].
+//! The lake. The only module that changes a disk or a bucket: by its `backend`.
 //!
 //! ```text
 //! OUT/<table>/file_number=17/part-00017-of-00500.parquet    appears whole, by a rename
