@@ -20,6 +20,7 @@ use tracelake_source::Magic;
 ///
 /// ```
 /// use tracelake_convert::reader::{ReadOptions, read_part};
+/// use tracelake_core::Context;
 /// use tracelake_core::field_order::FieldOrder;
 ///
 /// let table = tracelake_schema::TRACES.iter().find_map(|trace| trace.table("machine_events")).unwrap();

@@ -233,6 +233,7 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
 /// use std::path::Path;
 ///
 /// use tracelake_convert::plan::{Request, plan};
+/// use tracelake_core::Context;
 ///
 /// # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
 /// let plan = plan(&Context::new(), &Request::new(Path::new(sample)))?;
