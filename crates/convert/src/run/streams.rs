@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
 use tracelake_lake::store::CutFacts;
 use tracelake_schema::{Files, Table};
 use tracelake_source::Source;
@@ -153,19 +154,31 @@ impl Run<'_> {
             );
         }
         *cutting.counts.entry(table.rank).or_default() += 1;
-        let key = (table.rank, number.into());
         let order = table.order.of_file(&path.to_string_lossy())?;
         let mut text = TableText::new(source, &order, None);
         text.next_part()?;
-        let progress = &mut cutting.progress;
+        self.pass_or_convert(shared, cutting, (table, &order, number), path, &mut text)
+    }
+
+    /// Reads the current part of a text: past it if the part is finished or isn't selected, and otherwise to convert and
+    /// commit it.
+    fn pass_or_convert(
+        &self,
+        shared: &Shared,
+        cutting: &mut Cutting<'_>,
+        (table, order, number): (&TablePlan, &FieldOrder, u32),
+        path: &Path,
+        text: &mut TableText<'_>,
+    ) -> Result<()> {
+        let key = (table.rank, number.into());
         let kept = shared.kept.get(&key);
         if kept.is_some() || !self.plan.selects(number) {
-            text.pass_part(progress)?;
+            text.pass_part(&mut cutting.progress)?;
             cutting.parts.extend(kept.map(|facts| (key, facts.clone())));
             return Ok(());
         }
         let part = self.plan.cut(cutting.stream, table, number);
-        let written = self.stage((table, &order), &part, path, &mut text, progress)?;
+        let written = self.stage((table, order), &part, path, text, &mut cutting.progress)?;
         text.confirm()?;
         let staged = StagedPart {
             table,
@@ -212,39 +225,13 @@ impl Run<'_> {
         path: &Path,
         source: &mut Source,
     ) -> Result<bool> {
-        let Cutting {
-            stream,
-            parts,
-            counts,
-            progress,
-            ..
-        } = cutting;
-        let mut text = TableText::new(source, &table.order, Some(stream.part_rows));
+        let order = &table.order;
+        let mut text = TableText::new(source, order, Some(cutting.stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
-            let key = (table.rank, number.into());
-            if let Some(facts) = shared.kept.get(&key) {
-                text.pass_part(progress)?;
-                parts.insert(key, facts.clone());
-            } else if self.plan.selects(number) {
-                let part = self.plan.cut(stream, table, number);
-                let written =
-                    self.stage((table, &table.order), &part, path, &mut text, progress)?;
-                text.confirm()?;
-                let staged = StagedPart {
-                    table,
-                    part: &part,
-                    source: text.fingerprint(),
-                    unconfirmed: None,
-                    written,
-                };
-                let facts = self.commit(shared, staged)?;
-                parts.insert(key, facts);
-            } else {
-                text.pass_part(progress)?;
-            }
+            self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)?;
             number += 1;
-            counts.insert(table.rank, number);
+            cutting.counts.insert(table.rank, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
                 return Ok(false);
