@@ -149,9 +149,8 @@ pub fn generate(
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
             );
         }
-        // No writer failed, so the context is cancelled.
-        simulated
-            .or_else(|Stopped| context.check().map_err(|stopped| unfinished(out, &stopped)))?;
+        // No writer failed, so the context is cancelled; whatever stopped the rows, they aren't complete.
+        simulated.map_err(|Stopped| unfinished(out, context))?;
         Ok(facts)
     })?;
     layout::describe(trace, out, options, &facts)?;
@@ -172,8 +171,11 @@ pub fn generate(
 }
 
 /// The error of a run that was stopped.
-fn unfinished(out: &Path, stopped: &Error) -> Error {
-    Error::new(stopped.kind(), "stopped before it was finished")
+fn unfinished(out: &Path, context: &Context) -> Error {
+    let kind = context
+        .check()
+        .map_or_else(|stopped| stopped.kind(), |()| ErrorKind::Failed);
+    Error::new(kind, "stopped before it was finished")
         .at(out)
         .hint("run the same command again to replace it")
 }
