@@ -8,8 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-ROWS = 1 << 20
-SQL = {"Int64": "BIGINT", "Int32": "INTEGER", "Float64": "DOUBLE", "Boolean": "BOOLEAN", "Utf8": "VARCHAR"}
+from peers import ROWS, SQL, copy_sql, run_duckdb, write_row_groups
 
 
 def sql_type(kind):
@@ -32,18 +31,8 @@ def typed(kind, path, texts, of_engine, struct, list_of):
 
 
 def duckdb(job, order):
-    import duckdb
-
-    columns = ", ".join(f"'{name}': '{sql_type(kind)}'" for name, kind in job["columns"])
-    files = ", ".join(f"'{path}'" for path in job["files"])
-    out = f"{job['out']}/data.parquet" if order else job["out"]
-    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS}"
-    options += "" if order else ", PER_THREAD_OUTPUT, OVERWRITE_OR_IGNORE"
-    read = f"read_json([{files}], columns={{{columns}}}, format='newline_delimited', auto_detect=false)"
-    connection = duckdb.connect()
-    connection.execute(f"SET threads = {job['threads']}")
-    connection.execute(f"SET preserve_insertion_order = {str(order).lower()}")
-    connection.execute(f"COPY (SELECT * FROM {read}) TO '{out}' ({options})")
+    sql = copy_sql(job, order, "read_json", sql_type, "format='newline_delimited', auto_detect=false")
+    run_duckdb(job, order, sql)
 
 
 def polars(job):
@@ -100,15 +89,7 @@ def pyarrow(job):
             pyarrow.json.open_json(text, block, parse) as batches,
             pyarrow.parquet.ParquetWriter(out, wanted, compression="zstd") as writer,
         ):
-            held, rows = [], 0
-            for batch in batches:
-                held.append(pyarrow.Table.from_batches([batch]).cast(wanted))
-                rows += batch.num_rows
-                if rows >= ROWS:
-                    writer.write_table(pyarrow.concat_tables(held), row_group_size=ROWS)
-                    held, rows = [], 0
-            if held:
-                writer.write_table(pyarrow.concat_tables(held), row_group_size=ROWS)
+            write_row_groups(writer, (batch.cast(wanted) for batch in batches))
 
     with ThreadPoolExecutor(job["threads"]) as pool:
         list(pool.map(one, job["files"]))

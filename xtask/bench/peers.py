@@ -14,22 +14,30 @@ ROWS = 1 << 20
 
 
 def duckdb_sql(job, order):
-    columns = ", ".join(f"'{name}': '{SQL[kind]}'" for name, kind in job["columns"])
+    return copy_sql(job, order, "read_csv", SQL.__getitem__, "header=false, delim=',', quote='', auto_detect=false")
+
+
+def copy_sql(job, order, function, sql_type, rest):
+    """Reads the files by a function of DuckDB, with these types and arguments, and copies them to Parquet."""
+    columns = ", ".join(f"'{name}': '{sql_type(kind)}'" for name, kind in job["columns"])
     files = ", ".join(f"'{path}'" for path in job["files"])
     out = f"{job['out']}/data.parquet" if order else job["out"]
     options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS}"
     options += "" if order else ", PER_THREAD_OUTPUT, OVERWRITE_OR_IGNORE"
-    read = f"read_csv([{files}], columns={{{columns}}}, header=false, delim=',', quote='', auto_detect=false)"
-    return f"COPY (SELECT * FROM {read}) TO '{out}' ({options})"
+    return f"COPY (SELECT * FROM {function}([{files}], columns={{{columns}}}, {rest})) TO '{out}' ({options})"
 
 
 def duckdb(job, order):
+    run_duckdb(job, order, duckdb_sql(job, order))
+
+
+def run_duckdb(job, order, sql):
     import duckdb
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {job['threads']}")
     connection.execute(f"SET preserve_insertion_order = {str(order).lower()}")
-    connection.execute(duckdb_sql(job, order))
+    connection.execute(sql)
 
 
 def polars(job):
@@ -79,18 +87,25 @@ def pyarrow(job):
             pyarrow.csv.open_csv(path, read, parse, convert) as batches,
             pyarrow.parquet.ParquetWriter(out, schema, compression="zstd") as writer,
         ):
-            held, rows = [], 0
-            for batch in batches:
-                held.append(batch)
-                rows += batch.num_rows
-                if rows >= ROWS:
-                    writer.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS)
-                    held, rows = [], 0
-            if held:
-                writer.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS)
+            write_row_groups(writer, batches)
 
     with ThreadPoolExecutor(job["threads"]) as pool:
         list(pool.map(one, job["files"]))
+
+
+def write_row_groups(writer, batches):
+    """Writes batches with pyarrow, in row groups of about ROWS rows."""
+    import pyarrow
+
+    held, rows = [], 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS:
+            writer.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS)
+            held, rows = [], 0
+    if held:
+        writer.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS)
 
 
 def chdb(job):
