@@ -1,6 +1,7 @@
 //! What the description language says of files, followed by the program.
 
 use std::fs;
+use std::path::Path;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -52,15 +53,21 @@ pub(super) fn converted(scratch: &Scratch, description: &str) {
         let arguments = [&trace[..], &["--format", format]].concat();
         let made = convert(&scratch.src(), &out, &arguments);
         assert_eq!(made.code, 0, "{}", made.stderr);
-        let source = scratch.src();
-        let verified = run([
-            "verify",
-            out.to_str().unwrap(),
-            "--source",
-            source.to_str().unwrap(),
-        ]);
-        assert_eq!(verified.code, 0, "{format}: {}", verified.stderr);
+        verified(scratch, &out);
     }
+}
+
+/// Verifies a lake against the source.
+#[track_caller]
+fn verified(scratch: &Scratch, lake: &Path) {
+    let source = scratch.src();
+    let run = run([
+        "verify",
+        lake.to_str().unwrap(),
+        "--source",
+        source.to_str().unwrap(),
+    ]);
+    assert_eq!(run.code, 0, "{}: {}", lake.display(), run.stderr);
 }
 
 /// Converts the source by a description that doesn't fit it.
@@ -510,12 +517,5 @@ fn fields_can_be_separated_by_blanks() {
     let out = scratch.path().join("rejecting");
     let trace = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
     assert_eq!(convert(&scratch.src(), &out, &trace).code, 3);
-    let source = scratch.src();
-    let verified = run([
-        "verify",
-        out.to_str().unwrap(),
-        "--source",
-        source.to_str().unwrap(),
-    ]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    verified(&scratch, &out);
 }
