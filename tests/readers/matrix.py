@@ -519,7 +519,7 @@ DISTRIBUTIONS = {"ibis": "ibis-framework", "spark": "pyspark", "spark-rows": "py
 
 
 def read(name, target):
-    """Reads in a process of its own, which ends with all that it started when its time is over."""
+    """Reads in a separate process. When its time is over, it is stopped with all processes that it started."""
     command = [sys.executable, __file__, "read-at-once", name, target]
     # Files, because processes that a reader leaves would keep pipes open.
     with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as log:

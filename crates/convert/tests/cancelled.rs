@@ -9,7 +9,7 @@ use tracelake_core::event::Event;
 use tracelake_core::{Context, ErrorKind};
 use tracelake_location::Location;
 
-/// A context that is cancelled when so many parts are finished.
+/// Makes a context that is cancelled once `parts` parts are finished.
 fn cancelled_after(threads: usize, parts: u64) -> Context {
     let context = Context::new().with_threads(threads);
     let finished = AtomicU64::new(0);

@@ -53,7 +53,7 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Makes a context for work on all processors, of whose events nobody hears.
+    /// Makes a context for work on all processors, which drops events.
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -15,7 +15,7 @@ pub fn keep() {
     }));
 }
 
-/// The error that reports the last panic, which nobody has caught.
+/// The error that reports the last panic.
 #[must_use]
 pub fn error() -> Error {
     let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -292,7 +292,7 @@ mod tests {
             Option<&'a [u32]>,
         );
         let rows: &[Row<'_>] = &[
-            // Nobody has read the file to its end, so nobody knows.
+            // The number of parts isn't known before a run has read the file to its end.
             (&[], None, None, None),
             (&[0, 1], None, None, None),
             (&[], None, Some(0), Some(&[])),

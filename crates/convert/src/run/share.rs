@@ -45,7 +45,7 @@ pub(super) fn join(
     let begun = Instant::now();
     let mut lake = Lake::join(out)?;
     if lake.agreement() == Agreement::Plan {
-        // Whoever puts the plan prepares it.
+        // The run that puts the plan prepares the lake.
         return Ok(lake);
     }
     super::report_leftovers(context, &lake);

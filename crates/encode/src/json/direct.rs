@@ -64,7 +64,7 @@ pub(super) fn find<'a>(
     Some(found)
 }
 
-/// Reads a line that is one value. It may be in a text that goes on after a newline.
+/// Reads a line that is one value. More lines may follow in the text.
 fn read<'a>(
     text: &'a [u8],
     line: Range<usize>,

@@ -76,8 +76,8 @@ def read_part(
     left out and counted in :attr:`Reader.rejected`. ``sample``, ``sample_by``, ``columns`` and ``time`` select rows and
     columns, as in :func:`convert`.
 
-    Where the file is broken, the library that reads raises an error of its own with our message;
-    :attr:`Reader.error` has the exception with the position.
+    If the file is broken, the library that reads raises its own exception with our message;
+    :attr:`Reader.error` has ours, with the position.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> reader = tracelake.read_part("trace/machine_events/part-00000-of-00001.csv.gz")

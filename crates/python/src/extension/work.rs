@@ -26,7 +26,7 @@ enum Note {
     Begin(u64),
     /// An event of the library.
     Event(Event),
-    /// The work has ended. What it returns may keep its context, and reports events to nobody.
+    /// The work has ended. Its result may keep the context; events are dropped from now on.
     End,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Work {
 impl Work {
     /// Says how many bytes there are to work on.
     pub(crate) fn begin(&self, bytes: u64) {
-        // Nobody listens once an exception has ended the work.
+        // Once an exception has ended the work, the receiver is gone.
         let _ = self.notes.send(Note::Begin(bytes));
     }
 }

@@ -1,5 +1,5 @@
-//! The leaves of structs and lists: what the Parquet crate's reader finds is what was read without the encoders,
-//! and the statistics are those of its own writer.
+//! The leaves of structs and lists: the Parquet crate reads back the values that went in, and its writer makes the same
+//! statistics of them.
 
 #![cfg(test)]
 
