@@ -1,0 +1,221 @@
+//! The direct reader of a line against the plain one.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use proptest::prelude::*;
+use tracelake_core::field_order::{SampleRule, TimeRule};
+use tracelake_core::selection::Sample;
+use tracelake_schema::arrow::arrow_schema;
+
+use super::super::*;
+use super::object;
+use crate::cell::tests::TABLE;
+use crate::column_values::{self, ReadRows};
+use crate::row_fields::{RowFields, RowTexts};
+
+/// The last columns, and not the mandatory first one.
+fn some_columns() -> JsonColumns {
+    let first = TABLE.columns.len() - 3;
+    let kept = (0..TABLE.columns.len()).map(|index| index.checked_sub(first));
+    JsonColumns {
+        nodes: Node::of(&TABLE.columns[first..]),
+        kept: Some(kept.collect()),
+        ..TABLE.columns.into()
+    }
+}
+
+/// The rows as a batch, and how many values were mapped; `None` if a value is faulty.
+fn batch(json: &JsonColumns, text: &[u8], rows: &RowFields) -> Option<(RecordBatch, u64)> {
+    let fields = arrow_schema(&TABLE);
+    let kept = fields
+        .fields()
+        .iter()
+        .skip(fields.fields().len() - json.nodes.len());
+    let schema = Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()));
+    match column_values::read(&json.nodes, &schema, text, rows).unwrap() {
+        ReadRows::Batch(batch, mapped) => Some((batch, mapped)),
+        ReadRows::Faulty(rows) => {
+            assert_eq!(rows, [1], "the first row has no fault");
+            None
+        }
+    }
+}
+
+/// Reads a line with both readers. The direct one may refuse a row, but not add another one or a part of one.
+/// Returns whether it added the row with all columns.
+#[track_caller]
+fn read_directly(line: &[u8]) -> bool {
+    select(line);
+    read_columns(line, &some_columns());
+    read_columns(line, &TABLE.columns.into())
+}
+
+#[track_caller]
+fn read_columns(line: &[u8], json: &JsonColumns) -> bool {
+    let before = br#"{"time":7,"user":"x","rules":[{"name":"y"}],"after":[1]}"#;
+    let text = [before, &b"\n"[..], line, b"\n"].concat();
+    let start = before.len() + 1;
+    let mut found = RowFields::new(&json.nodes);
+    assert!(direct::append(&text, 0..before.len(), json, &mut found));
+    let alone = found.clone();
+    let is_text = str::from_utf8(line).is_ok();
+    if !is_text || !direct::append(&text, start..start + line.len(), json, &mut found) {
+        assert!(found == alone, "a part is left: {}", line.escape_ascii());
+        return false;
+    }
+    let plain = row(line, json);
+    let Some(found) = batch(json, &text, &found) else {
+        assert!(plain.is_err(), "{}", line.escape_ascii());
+        return false;
+    };
+    let plain = plain.expect("the direct reader accepts rows alone");
+    let mut texts = RowTexts::of(json.nodes.clone());
+    texts.push(&row(before, json).unwrap());
+    texts.push(&plain);
+    let plain = batch(json, &texts.text, &texts.rows).unwrap();
+    // Their text, because the two zeros are equal.
+    assert_eq!(format!("{found:?}"), format!("{plain:?}"));
+    true
+}
+
+/// A line is selected by the values that the plain reader finds; a faulty key is a fault, and so is a faulty time of a
+/// row whose key is sampled.
+#[track_caller]
+fn select(line: &[u8]) {
+    let order = FieldOrder::built_in(&TABLE, "the test");
+    let field = |name| order.rule_field(name).unwrap();
+    let rules = RowRules {
+        sample: Some(SampleRule {
+            sample: Sample { class: 0, of: 2 },
+            field: field("user"),
+        }),
+        time: Some(TimeRule {
+            from: 2,
+            to: 1 << 62,
+            field: field("time"),
+        }),
+    };
+    let (mut key, mut both) = (
+        vec![None; TABLE.columns.len()],
+        vec![None; TABLE.columns.len()],
+    );
+    let (user, time) = (field("user").index, field("time").index);
+    (key[user], both[user], both[time]) = (Some(0), Some(1), Some(0));
+    let read = |kept| {
+        let columns = JsonColumns {
+            kept: Some(kept),
+            ..TABLE.columns.into()
+        };
+        row(line, &columns).ok().map(|row| row.cells)
+    };
+    let sampled = read(key).map(|cells| {
+        let rule = &rules.sample.unwrap();
+        selection::samples_cell(rule, &cells[0])
+    });
+    let expected = match (sampled, read(both)) {
+        (Some(false), _) => Some(false),
+        (Some(true), Some(cells)) => {
+            Some(selection::is_cell_in_time(&rules.time.unwrap(), &cells[0]))
+        }
+        _ => None,
+    };
+    let found = is_selected(line, &TABLE.columns.into(), &rules).ok();
+    assert_eq!(found, expected, "{}", line.escape_ascii());
+}
+
+#[test]
+fn lines_of_traces_are_read_directly() {
+    let lines = [
+        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},  "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2]}"#,
+        r#"{"time":"18446744073709551615"}"#,
+        r#"{"after":[],"rules":null,"usage":null,"time":0}"#,
+        r#" { "time" : 1 , "usage" : { } , "rules" : [ ] } "#,
+    ];
+    for line in lines {
+        assert!(read_directly(line.as_bytes()), "{line}");
+    }
+}
+
+#[test]
+fn other_lines_are_left_to_the_plain_reader() {
+    let lines = [
+        r#"{"time":1,"time":1}"#,
+        r#"{"time":1,"x":1}"#,
+        r#"{"\u0074ime":1}"#,
+        r#"{"time":01}"#,
+        r#"{"time":-}"#,
+        r#"{"time":1.0}"#,
+        r#"{"time":1e0}"#,
+        r#"{"time":9223372036854775808}"#,
+        r#"{"time":1,"share":1.}"#,
+        r#"{"time":1,"share":.5}"#,
+        r#"{"time":1,"share":1e}"#,
+        r#"{"time":1,"share":00.5}"#,
+        r#"{"time":1,"share":1e400}"#,
+        r#"{"time":1,"share":+1}"#,
+        r#"{"time":1,"share":NaN}"#,
+        r#"{"time":1,"user":"\ud800"}"#,
+        r#"{"time":1,"user":"\n"}"#,
+        r#"{"time":1,"user":5}"#,
+        r#"{"time":1,"done":truefalse}"#,
+        r#"{"time":1,"done":"true"}"#,
+        r#"{"time":1,"rules":[{"name":"x"},{"relation":1}]}"#,
+        r#"{"time":1,"rules":[{"name":"x"},null]}"#,
+        r#"{"time":1,"after":[1,]}"#,
+        r#"{"time":1,}"#,
+        r#"{"time":null}"#,
+        r#"{"time":1}}"#,
+        "{\"time\":1}\0",
+        "\u{feff}{\"time\":1}",
+        "{\"time\":1,\"user\":\"a\tb\"}",
+        r#"{"user":"x"}"#,
+        r"{}",
+        "[]",
+        "",
+    ];
+    for line in lines {
+        assert!(!read_directly(line.as_bytes()), "{line}");
+    }
+    assert!(!read_directly(b"{\"time\":1,\"user\":\"\xff\"}"));
+}
+
+#[test]
+fn numbers_end_where_those_of_json_do() {
+    let parts = ["", "-", "+", "0", "1", "00", "10", ".", "e", "E", "-0", "x"];
+    for first in parts {
+        for second in parts {
+            for third in parts {
+                for last in parts {
+                    let number = [first, second, third, last].concat();
+                    read_directly(format!(r#"{{"time":1,"share":{number}}}"#).as_bytes());
+                    read_directly(format!(r#"{{"time":{number}}}"#).as_bytes());
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_readers_agree(
+        (_, json) in object(TABLE.columns),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
+    ) {
+        let mut line = json.to_string().into_bytes();
+        let is_plain = !line.contains(&b'\\');
+        prop_assert_eq!(read_directly(&line), is_plain);
+        let bytes = b"{}[]\",:\\0-.e 1nt";
+        for (at, byte, change) in changes {
+            let at = at.index(line.len());
+            match change {
+                0 => line[at] = byte,
+                1 => line[at] = bytes[usize::from(byte) % bytes.len()],
+                2 => line.insert(at, bytes[usize::from(byte) % bytes.len()]),
+                _ => { line.remove(at); }
+            }
+            read_directly(&line);
+        }
+    }
+}

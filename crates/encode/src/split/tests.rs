@@ -1,0 +1,252 @@
+//! Splitting, against a plain twin.
+
+#![cfg(test)]
+
+use super::*;
+use proptest::prelude::*;
+use tracelake_core::instructions::plainly;
+use tracelake_schema::Csv;
+
+fn fields<'a>(chunk: &'a [u8], records: &Records, record: usize) -> Vec<&'a [u8]> {
+    (0..records.fields)
+        .map(|field| {
+            let (start, end) = records.field(record, field);
+            &chunk[start..end]
+        })
+        .collect()
+}
+
+#[test]
+fn splits_records_and_keeps_malformed_ones_apart() {
+    let chunk = b"a,b\n\nc\nd,\nx,y,z\n,\ncut,";
+    let mut records = Records::default();
+    records.split(chunk, 2, LineEnding::Lf);
+    assert_eq!(records.len(), 3);
+    assert_eq!(fields(chunk, &records, 1), [&b"d"[..], b""]);
+    assert_eq!(fields(chunk, &records, 2), [&b""[..], b""]);
+    let malformed: Vec<_> = records
+        .malformed()
+        .iter()
+        .map(|reject| (reject.line(), reject.fault))
+        .collect();
+    let count = |found| Fault::FieldCount { found, expected: 2 };
+    assert_eq!(
+        malformed,
+        [(1, Fault::BlankLine), (2, count(1)), (4, count(3))]
+    );
+}
+
+#[test]
+fn lines_that_are_no_records_are_counted_apart() {
+    let csv = Csv {
+        header: true,
+        separator: Separator::Byte(b';'),
+        comment: Some(b'#'),
+    };
+    let chunk = b"a;b\n1;2\n# no; row\n#\n3\n4;,\n";
+    let mut records = Records::default();
+    records.split(chunk, 2, LineForm::of(csv, LineEnding::Lf, true));
+    assert_eq!((records.len(), records.skipped()), (2, 3));
+    assert_eq!(fields(chunk, &records, 1), [&b"4"[..], b","]);
+    let mut malformed = records.malformed().to_vec();
+    assert_eq!(malformed[0].line(), 1);
+    records.count_skipped(&mut malformed);
+    assert_eq!(malformed[0].line(), 4);
+}
+
+#[test]
+fn fields_can_have_several_bytes_between_them() {
+    let form = |separator, comment| {
+        let csv = Csv {
+            header: false,
+            separator,
+            comment,
+        };
+        LineForm::of(csv, LineEnding::Lf, false)
+    };
+    let chunk = b"; comment\n  1   -1\n2\t3 \n\n \n4\n5 6 7\n8 9\nunended 1";
+    let mut records = Records::default();
+    records.split(chunk, 2, form(Separator::Blanks, Some(b';')));
+    assert_eq!((records.len(), records.skipped()), (3, 1));
+    assert_eq!(fields(chunk, &records, 0), [&b"1"[..], b"-1"]);
+    assert_eq!(fields(chunk, &records, 1), [&b"2"[..], b"3"]);
+    let (start, end) = records.record(0);
+    assert_eq!(&chunk[start..end], b"  1   -1");
+    let second: Vec<_> = records.column(1, 1..3).iter().collect();
+    assert_eq!(second.len(), 2);
+    assert_eq!(&chunk[second[1].0..second[1].1], b"9");
+    let count = |found| Fault::FieldCount { found, expected: 2 };
+    let malformed = records.malformed().iter();
+    let malformed: Vec<_> = malformed.map(|one| (one.line(), one.fault)).collect();
+    let blank = Fault::BlankLine;
+    assert_eq!(
+        malformed,
+        [(2, blank), (3, count(0)), (4, count(1)), (5, count(3))]
+    );
+    records.retain(|record, _| Ok(record == 2));
+    assert_eq!(fields(chunk, &records, 0), [&b"8"[..], b"9"]);
+
+    let chunk = b"a;\tb\n;\t\nc;d\n";
+    records.split(chunk, 2, form(Separator::Text(";\t"), None));
+    assert_eq!(fields(chunk, &records, 0), [&b"a"[..], b"b"]);
+    assert_eq!(fields(chunk, &records, 1), [&b""[..], b""]);
+    assert_eq!(records.malformed()[0].fault, count(1));
+    records.refuse_first(Fault::ByteOrderMark);
+    assert_eq!(fields(chunk, &records, 0), [&b""[..], b""]);
+}
+
+#[test]
+fn the_first_record_can_be_refused() {
+    let chunk = b"a,b\nc,d\n\n";
+    let mut records = Records::default();
+    records.split(chunk, 2, LineEnding::Lf);
+    for _ in 0..2 {
+        records.refuse_first(Fault::ByteOrderMark);
+        assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
+        let malformed: Vec<_> = records.malformed().iter().map(Reject::line).collect();
+        assert_eq!(malformed, [0, 2]);
+    }
+}
+
+#[test]
+fn line_endings_never_mix() {
+    let chunk = b"a,b\r\nc,d\ne,f\r\n";
+    let mut records = Records::default();
+    assert_eq!(LineEnding::of(chunk), LineEnding::CrLf);
+    records.split(chunk, 2, LineEnding::CrLf);
+    assert_eq!(fields(chunk, &records, 1), [&b"e"[..], b"f"]);
+    assert_eq!(records.malformed()[0].fault, Fault::LineEnding);
+    records.split(chunk, 2, LineEnding::Lf);
+    assert_eq!((records.len(), records.malformed().len()), (1, 2));
+}
+
+/// A line that is blank but for a carriage return is blank, and that of another ending is part of the row.
+#[test]
+fn malformed_rows_are_those_of_the_lines() {
+    let chunk = b"\n\r\na\na,b\r\na\r\n";
+    let lines: Vec<&[u8]> = chunk.split_inclusive(|&byte| byte == b'\n').collect();
+    let malformed = |ending: LineEnding| {
+        let mut records = Records::default();
+        records.split(chunk, 2, ending);
+        let mut rejects = Vec::new();
+        for reject in records.malformed() {
+            let (row, fault) = (&chunk[reject.row()], reject.fault);
+            if !matches!(fault, Fault::FieldCount { .. }) {
+                assert_eq!(ending.body(lines[reject.line()]), (row, Some(fault)));
+            }
+            rejects.push((row, fault));
+        }
+        rejects
+    };
+    let count = Fault::FieldCount {
+        found: 1,
+        expected: 2,
+    };
+    let (blank, other) = (Fault::BlankLine, Fault::LineEnding);
+    assert_eq!(
+        malformed(LineEnding::Lf),
+        [
+            (&b""[..], blank),
+            (b"\r", blank),
+            (b"a", count),
+            (b"a,b\r", other),
+            (b"a\r", other)
+        ]
+    );
+    assert_eq!(
+        malformed(LineEnding::CrLf),
+        [
+            (&b""[..], blank),
+            (b"", blank),
+            (b"a", other),
+            (b"a", count)
+        ]
+    );
+}
+
+fn chunks() -> impl Strategy<Value = Vec<u8>> {
+    let line = "[a,]{0,9}|[a-z]{0,40}(,[0-9]{0,30}){2}\r?|,{30,70}";
+    let lines = prop::collection::vec(line, 0..40);
+    lines.prop_map(|lines| lines.join("\n").into_bytes())
+}
+
+fn endings() -> impl Strategy<Value = LineEnding> {
+    prop_oneof![Just(LineEnding::Lf), Just(LineEnding::CrLf)]
+}
+
+fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
+    let (mut split, mut plain) = (Records::default(), Records::default());
+    plain.begin(3, Arrangement::neighbours(3));
+    plain.offsets.push(u32::MAX);
+    plain.split_blocks(
+        chunk,
+        ending.into(),
+        |block| masks::plain(block, b','),
+        masks::positions,
+    );
+    split.split(chunk, 3, ending);
+    prop_assert_eq!(split.count, plain.count);
+    prop_assert_eq!(split.offsets.all(), plain.offsets.all());
+    prop_assert_eq!(&split.malformed, &plain.malformed);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    #[cfg_attr(not(avx512_vbmi2), ignore = "needs a processor with AVX-512 and VBMI2")]
+    fn splitting_with_avx_512_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+        equals_the_plain_twin(&chunk, ending)?;
+    }
+
+    #[test]
+    #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
+    fn splitting_with_sse2_equals_the_plain_twin(chunk in chunks(), ending in endings()) {
+        plainly(|| equals_the_plain_twin(&chunk, ending))?;
+    }
+
+    /// A separator of one byte is also one of a text.
+    #[test]
+    fn texts_of_one_byte_split_as_the_byte_does(chunk in chunks(), ending in endings()) {
+        let (mut byte, mut text) = (Records::default(), Records::default());
+        byte.split(&chunk, 3, ending);
+        let csv = Csv { separator: Separator::Text(","), ..Csv::PLAIN };
+        text.split(&chunk, 3, LineForm::of(csv, ending, false));
+        prop_assert_eq!(byte.count, text.count);
+        prop_assert_eq!(&byte.malformed, &text.malformed);
+        for record in 0..byte.count {
+            prop_assert_eq!(byte.record(record), text.record(record));
+            for field in 0..3 {
+                prop_assert_eq!(byte.field(record, field), text.field(record, field));
+            }
+        }
+    }
+
+    /// The plain twin: split on newlines, then on commas.
+    #[test]
+    fn equals_splitting_by_hand(chunk in "[a,
+]{0,200}") {
+        let mut records = Records::default();
+        records.split(chunk.as_bytes(), 3, LineEnding::Lf);
+        let whole = chunk.rfind('\n').map_or("", |end| &chunk[..=end]);
+        let lines: Vec<&str> = whole.split_terminator('\n').collect();
+        let good: Vec<Vec<&str>> = lines
+            .iter()
+            .map(|line| line.split(',').collect())
+            .filter(|fields: &Vec<&str>| fields.len() == 3)
+            .collect();
+        prop_assert_eq!(records.len(), good.len());
+        prop_assert_eq!(records.len() + records.malformed().len(), lines.len());
+        for malformed in records.malformed() {
+            prop_assert_eq!(lines[malformed.line()], &chunk[malformed.row()]);
+        }
+        for (index, expected) in good.iter().enumerate() {
+            let found: Vec<&str> = fields(chunk.as_bytes(), &records, index)
+                .into_iter()
+                .map(|field| std::str::from_utf8(field).unwrap())
+                .collect();
+            prop_assert_eq!(&found, expected);
+            let (start, end) = records.record(index);
+            prop_assert_eq!(&chunk[start..end], expected.join(","));
+        }
+    }
+}
