@@ -39,3 +39,5 @@ pub mod selection;
 pub mod split;
 pub mod thrift;
 pub mod value;
+#[cfg(target_arch = "x86_64")]
+mod wide;

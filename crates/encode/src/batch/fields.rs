@@ -7,10 +7,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, Int64Array, RecordBatch, StringArray,
-    builder::{BooleanBuilder, PrimitiveBuilder, StringBuilder},
+    ArrayRef, ArrowPrimitiveType, BooleanArray, Int64Array, PrimitiveArray, RecordBatch,
+    StringArray,
+    builder::{BooleanBuilder, StringBuilder},
     new_null_array,
 };
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use rayon::prelude::*;
@@ -18,10 +20,11 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
+use super::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::column::{Spelled, is_null, other_spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
-use crate::split::Records;
+use crate::split::{FieldOffsets, Records};
 use crate::value;
 
 /// The rows of one chunk of text.
@@ -165,12 +168,15 @@ impl<'a> ColumnFields<'a> {
             Ok(value)
         };
         let (values, faults): (ArrayRef, _) = match self.column.kind {
-            Kind::Integer => self.numbers::<Int64Type>(|record, field| {
-                value::integer(field).or_else(|fault| other(record, field, fault))
-            }),
+            Kind::Integer => self.numbers::<Int64Type>(
+                Some((Spelling::Integer, |bits| Some(bits.cast_signed()))),
+                |record, field| value::integer(field).or_else(|fault| other(record, field, fault)),
+            ),
             Kind::DateTime(zone) => {
                 let (values, faults) = self
-                    .numbers::<TimestampMicrosecondType>(|_, field| value::date_time(field, zone));
+                    .numbers::<TimestampMicrosecondType>(None, |_, field| {
+                        value::date_time(field, zone)
+                    });
                 let values = match zone {
                     Zone::None => values,
                     Zone::Published => {
@@ -180,13 +186,19 @@ impl<'a> ColumnFields<'a> {
                 };
                 (values, faults)
             }
-            Kind::Code => self.numbers::<Int32Type>(|record, field| {
-                value::code(field).or_else(|fault| {
-                    let value = other(record, field, fault)?;
-                    i32::try_from(value).map_err(|_| fault)
-                })
-            }),
-            Kind::Float => self.numbers::<Float64Type>(|_, field| value::float(field)),
+            Kind::Code => self.numbers::<Int32Type>(
+                Some((Spelling::Integer, |bits| i32::try_from(bits).ok())),
+                |record, field| {
+                    value::code(field).or_else(|fault| {
+                        let value = other(record, field, fault)?;
+                        i32::try_from(value).map_err(|_| fault)
+                    })
+                },
+            ),
+            Kind::Float => self.numbers::<Float64Type>(
+                Some((Spelling::Float, |bits| Some(f64::from_bits(bits)))),
+                |_, field| value::float(field),
+            ),
             Kind::Boolean => {
                 let mut builder = BooleanBuilder::with_capacity(self.records.len());
                 let faults = self.each(
@@ -196,14 +208,17 @@ impl<'a> ColumnFields<'a> {
                 (Arc::new(builder.finish()), faults)
             }
             // A table of plain fields has neither structs nor lists.
-            Kind::Text | Kind::Struct | Kind::List => {
-                let mut builder = StringBuilder::new();
-                let faults = self.each(
-                    |_, field| value::text(field),
-                    |value| builder.append_option(value),
-                );
-                (Arc::new(builder.finish()), faults)
-            }
+            Kind::Text | Kind::Struct | Kind::List => match self.texts() {
+                Some(texts) => (Arc::new(texts), Vec::new()),
+                None => {
+                    let mut builder = StringBuilder::new();
+                    let faults = self.each(
+                        |_, field| value::text(field),
+                        |value| builder.append_option(value),
+                    );
+                    (Arc::new(builder.finish()), faults)
+                }
+            },
         };
         ColumnValues {
             values,
@@ -212,13 +227,63 @@ impl<'a> ColumnFields<'a> {
         }
     }
 
+    /// Reads one number per record, those that are `plain` eight at a time; returns also the records that have a fault.
     fn numbers<T: ArrowPrimitiveType>(
         &self,
-        read: impl FnMut(usize, &'a [u8]) -> Result<T::Native, Fault>,
+        plain: Option<PlainNumbers<T::Native>>,
+        mut read: impl FnMut(usize, &'a [u8]) -> Result<T::Native, Fault>,
     ) -> (ArrayRef, Vec<(usize, Fault)>) {
-        let mut builder = PrimitiveBuilder::<T>::with_capacity(self.records.len());
-        let faults = self.each(read, |value| builder.append_option(value));
-        (Arc::new(builder.finish()), faults)
+        let fields = self.fields();
+        let mut values = vec![T::Native::default(); self.records.len()];
+        let mut others = Vec::new();
+        // Any number may be a spelling of NULL.
+        let plain = plain.filter(|_| self.column.spelling.nulls.is_empty());
+        let done = plain.map_or(0, |(spelling, put)| {
+            plain_numbers::read(self.chunk, fields, spelling, &mut values, &mut others, put)
+        });
+        let mut faults = Vec::new();
+        let mut is_valid: Option<Vec<bool>> = None;
+        for record in others.into_iter().chain(done..self.records.len()) {
+            let (start, end) = fields.get(record);
+            values[record] = match self.value(record, &self.chunk[start..end], &mut read) {
+                Ok(Some(value)) => value,
+                Ok(None) => {
+                    let all = || vec![true; self.records.len()];
+                    is_valid.get_or_insert_with(all)[record] = false;
+                    T::Native::default()
+                }
+                Err(fault) => {
+                    faults.push((record, fault));
+                    T::Native::default()
+                }
+            };
+        }
+        let nulls = is_valid.map(NullBuffer::from);
+        let values = PrimitiveArray::<T>::new(values.into(), nulls);
+        (Arc::new(values), faults)
+    }
+
+    /// The texts of a column, which are checked all at once; `None` if any of them may have a fault.
+    fn texts(&self) -> Option<StringArray> {
+        if !self.column.spelling.nulls.is_empty() {
+            return None;
+        }
+        let fields = self.fields();
+        let mut bytes = Vec::new();
+        let mut has_empty = false;
+        for (start, end) in fields.iter() {
+            bytes.extend_from_slice(&self.chunk[start..end]);
+            has_empty |= start == end;
+        }
+        value::text(&bytes).ok()?;
+        if has_empty && self.mandatory {
+            return None;
+        }
+        let lengths = || fields.iter().map(|(start, end)| end - start);
+        let nulls = has_empty.then(|| lengths().map(|length| length > 0).collect::<NullBuffer>());
+        let offsets = OffsetBuffer::from_lengths(lengths());
+        // Two halves of a character are one only if there is no field's end between them.
+        StringArray::try_new(offsets, bytes.into(), nulls).ok()
     }
 
     /// Adds one value per record; returns the records that have a fault. Their value is the type's
@@ -229,19 +294,78 @@ impl<'a> ColumnFields<'a> {
         mut put: impl FnMut(Option<V>),
     ) -> Vec<(usize, Fault)> {
         let mut faults = Vec::new();
-        let fields = self.records.column(self.position, 0..self.records.len());
-        for (record, (start, end)) in fields.iter().enumerate() {
-            let field = &self.chunk[start..end];
-            let value = match field.is_empty() || is_null(self.column, field) {
-                true if self.mandatory => Err(Fault::Empty),
-                true => Ok(None),
-                false => read(record, field).map(Some),
-            };
+        for (record, (start, end)) in self.fields().iter().enumerate() {
+            let value = self.value(record, &self.chunk[start..end], &mut read);
             put(value.unwrap_or_else(|fault| {
                 faults.push((record, fault));
                 Some(V::default())
             }));
         }
         faults
+    }
+
+    fn fields(&self) -> FieldOffsets<'a> {
+        self.records.column(self.position, 0..self.records.len())
+    }
+
+    /// The value of a field, `None` if it is NULL.
+    #[inline(always)]
+    fn value<V>(
+        &self,
+        record: usize,
+        field: &'a [u8],
+        read: &mut impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,
+    ) -> Result<Option<V>, Fault> {
+        match field.is_empty() || is_null(self.column, field) {
+            true if self.mandatory => Err(Fault::Empty),
+            true => Ok(None),
+            false => read(record, field).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracelake_core::line_ending::LineEnding;
+    use tracelake_schema::Table;
+
+    use crate::samples::machines;
+
+    /// The texts of these rows, read at once if they can be, and one by one.
+    fn texts(rows: &[&[u8]], mandatory: bool) -> (Option<StringArray>, Vec<(usize, Fault)>) {
+        let table: &'static Table = machines();
+        let column = table
+            .columns
+            .iter()
+            .find(|column| column.kind == Kind::Text);
+        let lines = rows.iter().map(|row| [row, &b",\n"[..]].concat());
+        let chunk: Vec<u8> = lines.flatten().collect();
+        let mut records = Records::default();
+        records.split(&chunk, 2, LineEnding::Lf);
+        let fields = ColumnFields {
+            column: column.unwrap(),
+            mandatory,
+            accepts_integral_floats: false,
+            chunk: &chunk,
+            records: &records,
+            position: 0,
+        };
+        (fields.texts(), fields.read().faults)
+    }
+
+    #[test]
+    fn texts_are_read_at_once_unless_one_has_a_fault() {
+        let (read, faults) = texts(&[b"a", b"", "\u{e9}".as_bytes(), b"bc"], false);
+        let expected = StringArray::from(vec![Some("a"), None, Some("\u{e9}"), Some("bc")]);
+        assert_eq!((read, faults), (Some(expected), vec![]));
+        let (read, faults) = texts(&[b"a", b""], true);
+        assert_eq!((read, faults), (None, vec![(1, Fault::Empty)]));
+        let (read, faults) = texts(&[b"a", b"b\"", b"c"], false);
+        assert_eq!((read, faults), (None, vec![(1, Fault::Quote)]));
+        // The halves of a character, in two fields.
+        let (read, faults) = texts(&[b"\xc3", b"\xa9"], false);
+        assert!(read.is_none());
+        assert_eq!(faults.len(), 2);
     }
 }

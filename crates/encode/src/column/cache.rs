@@ -3,20 +3,31 @@
 //! These caches decide nothing: what one forgets is parsed again, and the dictionary gives it the
 //! same index. So neither their sizes nor their hashes are part of the output.
 
-use super::decimal_cache::{self, DecimalCache};
+use tracelake_schema::{Column, Kind};
+
 use super::dictionary::Dictionary;
+use super::digit_cache::{DigitCache, Form};
 use super::found::{Found, Span};
 use super::key::Key;
 use super::kind::{FieldCache, PhysicalKind};
 use super::text_cache::TextCache;
 use crate::split::FieldOffsets;
 
-/// Floats are looked up by their digits once the dictionary has more values than this: the table of
-/// [`DecimalCache`] is too large for a small file.
+/// Floats are looked up by their digits once the dictionary has more values than this, or the column more fields: the
+/// table of [`DigitCache`] is too large for a small file.
 const DECIMALS_ABOVE_VALUES: usize = 512;
+const DECIMALS_ABOVE_FIELDS: usize = 1 << 15;
 
-/// The cache of all kinds but floats. What is too long for it is left to the kind.
+/// Integers are looked up by their digits unless more values than these, and a quarter of the dictionary, have too many
+/// of them.
+const MOST_LARGE_INTEGERS: usize = 16;
+
+/// The cache of texts and date-times. What is too long for it is left to the kind.
 impl<K: PhysicalKind> FieldCache<K> for TextCache {
+    fn new(_: &Column) -> Self {
+        Self::default()
+    }
+
     fn find_all(
         &mut self,
         text: &[u8],
@@ -42,18 +53,70 @@ impl<K: PhysicalKind> FieldCache<K> for TextCache {
     fn clear(&mut self) {
         self.clear();
     }
+
+    fn release(&mut self) {
+        *self = Self::default();
+    }
 }
 
-/// The cache of floats: short decimals by their digits, all others by their text.
-#[derive(Default)]
-pub(super) struct FloatCache {
-    decimals: DecimalCache,
+/// The cache of numbers: those of few digits by these, all others by their text.
+pub(super) struct NumberCache {
+    numbers: DigitCache,
     texts: TextCache,
-    /// The fields that aren't short decimals, with their rows in `found`.
+    /// The fields that weren't found by their digits, with their rows in `found`.
     others: Vec<(usize, Span)>,
+    /// Whether looking them up by their digits has been given up, or may not be tried: a spelling of NULL may have the
+    /// digits of a number.
+    is_over: bool,
+    /// Fields that were looked up by their text alone.
+    by_text: usize,
+    /// Integers of more digits.
+    large: usize,
 }
 
-impl<K: PhysicalKind> FieldCache<K> for FloatCache {
+impl NumberCache {
+    /// Starts looking numbers up by their digits.
+    fn begin(&mut self) {
+        if self.numbers.begin() {
+            // The values that they know will be found by their digits.
+            self.texts.clear();
+        }
+    }
+
+    /// Decides how numbers are looked up from now on, before one in `slot` is remembered.
+    fn decide(&mut self, slot: usize, values: usize) {
+        match self.numbers.form() {
+            _ if self.is_over => {}
+            Form::Decimal if values > DECIMALS_ABOVE_VALUES => self.begin(),
+            Form::Decimal => {}
+            Form::Integer => {
+                self.large += usize::from(slot == 0);
+                self.is_over = self.large > MOST_LARGE_INTEGERS + values / 4;
+                match self.is_over {
+                    true => self.numbers.release(),
+                    false => self.begin(),
+                }
+            }
+        }
+    }
+}
+
+impl<K: PhysicalKind> FieldCache<K> for NumberCache {
+    fn new(column: &Column) -> Self {
+        let form = match column.kind {
+            Kind::Float => Form::Decimal,
+            _ => Form::Integer,
+        };
+        Self {
+            numbers: DigitCache::new(form),
+            texts: TextCache::default(),
+            others: Vec::new(),
+            is_over: !column.spelling.nulls.is_empty(),
+            by_text: 0,
+            large: 0,
+        }
+    }
+
     fn find_all(
         &mut self,
         text: &[u8],
@@ -61,35 +124,87 @@ impl<K: PhysicalKind> FieldCache<K> for FloatCache {
         dictionary: &Dictionary<K::Values>,
         found: &mut [Found],
     ) {
-        if !self.decimals.has_begun() {
+        if !self.numbers.has_begun() {
+            self.by_text += found.len();
+            if self.by_text > DECIMALS_ABOVE_FIELDS && !self.is_over {
+                self.begin();
+            }
             return FieldCache::<K>::find_all(&mut self.texts, text, fields, dictionary, found);
         }
-        self.decimals
-            .find_all(text, fields, found, &mut self.others);
+        self.numbers.find_all(text, fields, found, &mut self.others);
         self.texts.find_each(text, &self.others, found);
     }
 
-    fn find(&self, text: &[u8], (start, end): Span) -> Found {
-        let found = self.decimals.find(decimal_cache::slot(text, start, end));
+    fn find(&self, text: &[u8], field: Span) -> Found {
+        let found = self.numbers.find(self.numbers.slot(text, field));
         if found == Found::UNKNOWN {
-            return FieldCache::<K>::find(&self.texts, text, (start, end));
+            return FieldCache::<K>::find(&self.texts, text, field);
         }
         found
     }
 
-    fn insert(&mut self, text: &[u8], (start, end): Span, index: u32, values: usize) {
-        if values > DECIMALS_ABOVE_VALUES && self.decimals.begin() {
-            // The values that they know will be found among the decimals.
-            self.texts.clear();
-        }
-        let slot = decimal_cache::slot(text, start, end);
-        if !self.decimals.insert(slot, index) {
-            FieldCache::<K>::insert(&mut self.texts, text, (start, end), index, values);
+    fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize) {
+        let slot = self.numbers.slot(text, field);
+        self.decide(slot, values);
+        if !self.numbers.insert(slot, index) {
+            FieldCache::<K>::insert(&mut self.texts, text, field, index, values);
         }
     }
 
     fn clear(&mut self) {
-        self.decimals.clear();
+        self.numbers.clear();
         self.texts.clear();
+        self.large = 0;
+    }
+
+    fn release(&mut self) {
+        self.numbers.release();
+        self.texts = TextCache::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::integer::Int64;
+    use crate::samples::machines;
+
+    /// A cache that remembers these integers in turn.
+    fn knowing(column: &Column, integers: impl Iterator<Item = u32>) -> NumberCache {
+        let mut cache = <NumberCache as FieldCache<Int64>>::new(column);
+        for (index, integer) in (0_u32..).zip(integers) {
+            let text = integer.to_string();
+            let field = (0, text.len());
+            let values = index as usize + 1;
+            FieldCache::<Int64>::insert(&mut cache, text.as_bytes(), field, index, values);
+            let found = FieldCache::<Int64>::find(&cache, text.as_bytes(), field);
+            assert_eq!(found, Found::at(index));
+        }
+        cache
+    }
+
+    #[test]
+    fn integers_are_found_by_their_digits_unless_many_have_too_many() {
+        let column = &machines().columns[1];
+        assert_eq!(column.kind, Kind::Integer);
+        assert!(knowing(column, 0..100).numbers.has_begun());
+        assert!(knowing(column, 9_990..10_010).numbers.has_begun());
+        let large = knowing(column, 100_000..100_100);
+        assert!(large.is_over && !large.numbers.has_begun());
+    }
+
+    /// `0` may mean NULL where `00` is a number.
+    #[test]
+    fn numbers_are_not_found_by_their_digits_where_some_mean_null() {
+        let column = &machines().columns[1];
+        let spelling = tracelake_schema::Spelling {
+            nulls: &["0"],
+            ..column.spelling
+        };
+        let column = Column {
+            spelling,
+            ..*column
+        };
+        assert!(!knowing(&column, 1..100).numbers.has_begun());
     }
 }

@@ -3,7 +3,7 @@
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use tracelake_core::fault::Fault;
 
-use super::cache::FloatCache;
+use super::cache::NumberCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use crate::value;
@@ -32,7 +32,7 @@ fn upper_bound(max: f64) -> f64 {
 
 impl PhysicalKind for Double {
     number_kind!();
-    type Cache = FloatCache;
+    type Cache = NumberCache;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::float(field).map(from_float)

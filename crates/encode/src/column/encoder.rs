@@ -84,7 +84,7 @@ impl<K: PhysicalKind> Encoder<K> {
             column,
             field,
             codec,
-            cache: K::Cache::default(),
+            cache: K::Cache::new(column),
             dictionary: Dictionary::new(),
             encoding: Self::first_encoding(),
             indexed_values: 0,

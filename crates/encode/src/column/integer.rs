@@ -5,6 +5,7 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use tracelake_core::fault::Fault;
 use tracelake_schema::Zone;
 
+use super::cache::NumberCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
@@ -12,13 +13,13 @@ use crate::value;
 
 /// Makes a kind whose values are stored as INT64.
 macro_rules! int64_kind {
-    ($(#[$doc:meta])* $kind:ident, $parse:expr) => {
+    ($(#[$doc:meta])* $kind:ident, $cache:ty, $parse:expr) => {
         $(#[$doc])*
         pub(super) struct $kind;
 
         impl PhysicalKind for $kind {
             number_kind!();
-            type Cache = TextCache;
+            type Cache = $cache;
 
             fn parse(field: &[u8]) -> Result<Number, Fault> {
                 $parse(field)
@@ -62,16 +63,19 @@ macro_rules! int64_kind {
 int64_kind!(
     /// INT64: integers.
     Int64,
+    NumberCache,
     value::integer
 );
 int64_kind!(
     /// INT64: date-times with a zone, in microseconds since 1970 in UTC.
     Instant,
+    TextCache,
     |field| value::date_time(field, Zone::Published)
 );
 int64_kind!(
     /// INT64: date-times without a zone, in microseconds since 1970.
     DateTime,
+    TextCache,
     |field| value::date_time(field, Zone::None)
 );
 
@@ -86,7 +90,7 @@ impl Int32 {
 
 impl PhysicalKind for Int32 {
     number_kind!();
-    type Cache = TextCache;
+    type Cache = NumberCache;
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::code(field).map(Number::from)

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::Statistics;
 use tracelake_core::fault::Fault;
+use tracelake_schema::Column;
 
 use super::dictionary::{Dictionary, ValueList};
 use super::found::{Found, Span};
@@ -89,7 +90,10 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
 }
 
 /// Finds indices by the bytes of fields.
-pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
+pub(super) trait FieldCache<K: PhysicalKind>: Send {
+    /// Starts with no field of a column.
+    fn new(column: &Column) -> Self;
+
     /// Looks up fields of a chunk; `found` has an element for each, [`Found::UNKNOWN`].
     fn find_all(
         &mut self,
@@ -109,9 +113,7 @@ pub(super) trait FieldCache<K: PhysicalKind>: Default + Send {
     fn clear(&mut self);
 
     /// Forgets everything and gives the room back.
-    fn release(&mut self) {
-        *self = Self::default();
-    }
+    fn release(&mut self);
 }
 
 /// The statistics of a number, whose bounds are exact.

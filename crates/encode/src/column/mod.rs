@@ -6,7 +6,7 @@
 //! gets the next index of the [`dictionary`], and the index goes into the [`page`]. When the page is
 //! full, [`choice`] encodes it, as indices or as PLAIN values, and compresses it. [`chunk`] collects
 //! the pages and what the footer says about them. [`encoder`] holds all of this together. On processors
-//! with AVX-512, the caches take eight fields at once (`wide`).
+//! with AVX-512, the caches take eight fields at once (`crate::wide`).
 //!
 //! Pages are encoded here and not by the Parquet crate, because its writer takes values, and would hash
 //! each of them again. Their headers are written here too, because the crate's have no checksum. Statistics, the
@@ -17,8 +17,8 @@ mod cache;
 mod choice;
 mod chunk;
 mod compress;
-mod decimal_cache;
 mod dictionary;
+mod digit_cache;
 mod double;
 mod encode;
 mod encoder;
@@ -33,8 +33,6 @@ mod phases;
 mod tests;
 mod text;
 mod text_cache;
-#[cfg(target_arch = "x86_64")]
-mod wide;
 
 use std::ops::Range;
 

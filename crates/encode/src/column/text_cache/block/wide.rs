@@ -6,8 +6,8 @@ use tracelake_core::instructions::has_avx512;
 
 use super::{BLOCK, FieldBlock};
 use crate::column::key::{FACTORS, LENGTH_SHIFT, LONGEST};
-use crate::column::wide::{EightFields, store};
 use crate::split::FieldOffsets;
+use crate::wide::{EightFields, store};
 
 impl FieldBlock {
     /// Reads the first fields, as [`FieldBlock::read`] does; returns how many.
