@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib.util
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,33 @@ def test_an_import_needs_no_optional_package() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     optional = {"duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "pyspark", "IPython"}
     assert not set(done.stdout.split()) & optional
+
+
+def test_modules_form_no_circle() -> None:
+    package = Path(tracelake.__file__).parent
+    modules = {path.stem: path.read_text(encoding="utf-8") for path in package.glob("*.py")}
+    used = {
+        name: {one if one in modules else "__init__" for one in _imported(text)} - {name}
+        for name, text in modules.items()
+    }
+    # Imports in functions and those for types are found, too.
+    assert {"_asking", "_checks", "spark"} < used["__init__"] and "_queries" in used["_asking"]
+    assert used["__main__"] == {"_commands"} and "__init__" in used["_commands"]
+    # A circle is a CycleError, which names its modules.
+    TopologicalSorter(used).prepare()
+
+
+def _imported(text: str) -> set[str]:
+    """The modules and names of the package that a module imports anywhere; an empty name for the package itself."""
+    paths: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            paths += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = ["tracelake"] * node.level + ([node.module] if node.module else [])
+            paths += [".".join([*parts, alias.name]) for alias in node.names]
+    found = {path.partition(".")[2].partition(".")[0] for path in paths if path.partition(".")[0] == "tracelake"}
+    return found - {"_tracelake"}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")

@@ -10,8 +10,8 @@ from . import _files, _filter
 from ._errors import UsageError, missing_extra
 
 if TYPE_CHECKING:
-    from ._table import Table
     from ._named import Shown
+    from ._table_files import TableFiles
 
 try:
     # It has no annotations.
@@ -23,7 +23,7 @@ except ImportError as missing:
     raise missing_extra("pyarrow", "arrow") from missing
 
 
-def dataset(table: Table) -> Any:
+def dataset(table: TableFiles) -> Any:
     """The files of a table as a Dataset, with ``cell`` and ``file_number`` from their paths."""
     filesystem, files = _place(table)
     reads = ds.IpcFileFormat() if table.format == "arrow" else ds.ParquetFileFormat()
@@ -45,7 +45,7 @@ def _partition(name: str, value: Any) -> Any:
     return pa.scalar(value, pa.string() if name == "cell" else pa.int32())
 
 
-def _place(table: Table) -> tuple[Any, list[str]]:
+def _place(table: TableFiles) -> tuple[Any, list[str]]:
     """The file system of a table, and the paths of its files there."""
     files = table.files
     if not _files.is_url(table.root):
@@ -57,7 +57,7 @@ def _place(table: Table) -> tuple[Any, list[str]]:
     return filesystem, [file.partition("://")[2] for file in files]
 
 
-def scanner(table: Table, columns: list[str] | None, filter: object, named: bool) -> Any:
+def scanner(table: TableFiles, columns: list[str] | None, filter: object, named: bool) -> Any:
     """A Scanner of some columns and rows of a table."""
     rows = dataset(table)
     shown = table.shown(rows.schema.names, named)
@@ -66,7 +66,7 @@ def scanner(table: Table, columns: list[str] | None, filter: object, named: bool
     return rows.scanner(columns={name: made[name] for name in wanted}, filter=_condition_of(filter, shown, made, named))
 
 
-def filtered(table: Table, filter: object) -> Any:
+def filtered(table: TableFiles, filter: object) -> Any:
     """The rows of a table for which a filter holds, as a Dataset."""
     rows = dataset(table)
     if filter is None:
@@ -104,7 +104,7 @@ def _condition(condition: _filter.Condition, column: Any) -> Any:
 
 
 def _expression(shown: Shown, kind: Any) -> Any:
-    """What a column is made of; ``kind`` is the type of its source."""
+    """The expression that makes a column; ``kind`` is the type of its source."""
     source = pc.field(shown.source)
     value = source
     if shown.nulls:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _files, _tracelake
 from ._errors import UsageError, missing_extra, wrong_type
 
 if TYPE_CHECKING:
-    from ._lake import Lake
-    from ._table import Table
+    from ._table_files import TableFiles
 
 try:
     import duckdb
@@ -17,8 +17,8 @@ except ImportError as missing:
     raise missing_extra("duckdb", "duckdb") from missing
 
 
-def connect(lake: Lake, given: Any, schema: str | None) -> duckdb.DuckDBPyConnection:
-    """A connection, new or given, with the views of all tables of a lake."""
+def connect(tables: Sequence[TableFiles], given: Any, schema: str | None) -> duckdb.DuckDBPyConnection:
+    """A connection, new or given, with the views of the tables of a lake."""
     if given is not None and not isinstance(given, duckdb.DuckDBPyConnection):
         raise wrong_type("connection", "a duckdb.DuckDBPyConnection", given)
     connection = duckdb.connect() if given is None else given
@@ -27,8 +27,8 @@ def connect(lake: Lake, given: Any, schema: str | None) -> duckdb.DuckDBPyConnec
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_name(schema)}")
         connection.execute(f"SET schema = {_files.sql_text(schema)}")
     try:
-        _refuse_others(connection, lake, schema or here)
-        for table in lake.tables:
+        _refuse_others(connection, tables, schema or here)
+        for table in tables:
             _views(connection, table)
     finally:
         if schema is not None:
@@ -36,7 +36,7 @@ def connect(lake: Lake, given: Any, schema: str | None) -> duckdb.DuckDBPyConnec
     return connection
 
 
-def _views(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+def _views(connection: duckdb.DuckDBPyConnection, table: TableFiles) -> None:
     if table.format == "parquet":
         files = _files.sql_list(table.files)
         connection.execute(_tracelake.duckdb_views(table.trace_key, table.name, files))
@@ -52,7 +52,7 @@ def _views(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         connection.execute(statement)
 
 
-def _refuse_others(connection: duckdb.DuckDBPyConnection, lake: Lake, schema: str) -> None:
+def _refuse_others(connection: duckdb.DuckDBPyConnection, tables: Sequence[TableFiles], schema: str) -> None:
     """Refuses names that are taken, unless by views of this lake."""
     in_schema = "WHERE database_name = current_database() AND schema_name = ?"
     rows = connection.execute(
@@ -61,7 +61,7 @@ def _refuse_others(connection: duckdb.DuckDBPyConnection, lake: Lake, schema: st
         [schema, schema],
     ).fetchall()
     taken: dict[str, str] = dict(rows)
-    for table in lake.tables:
+    for table in tables:
         plain, named = table.name, f"{table.name}_named"
         for name, reads in ((plain, _source(table)), (named, f" FROM {plain}")):
             if name in taken and reads not in taken[name]:
@@ -71,7 +71,7 @@ def _refuse_others(connection: duckdb.DuckDBPyConnection, lake: Lake, schema: st
                 raise error
 
 
-def _source(table: Table) -> str:
+def _source(table: TableFiles) -> str:
     """Where the view of a table reads: what its definition has, and no other."""
     if table.format == "arrow":
         return f"tracelake:{table.root}/{table.name}"

@@ -43,7 +43,7 @@ class Lake(Mapping[str, Table]):
     #: The options that decide its bytes.
     options: dict[str, Any]
     tables: tuple[Table, ...]
-    #: What ``convert`` wanted to be known.
+    #: Warnings of ``convert``.
     warnings: tuple[str, ...] = ()
     #: Whether ``generate`` made the source.
     synthetic: bool = False
@@ -76,7 +76,7 @@ class Lake(Mapping[str, Table]):
 
     @property
     def root(self) -> str:
-        """The same as ``path``."""
+        """``path`` under the name that a table has for it."""
         return self.path
 
     @property
@@ -118,7 +118,7 @@ class Lake(Mapping[str, Table]):
         """
         from ._duckdb import connect
 
-        return connect(self, connection, _options.optional_text("schema", schema))
+        return connect(self.tables, connection, _options.optional_text("schema", schema))
 
     def _rows(self) -> list[list[str]]:
         return [

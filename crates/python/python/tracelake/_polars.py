@@ -11,8 +11,8 @@ from ._errors import missing_extra
 if TYPE_CHECKING:
     import polars as pl
 
-    from ._table import Table
     from ._named import Shown
+    from ._table_files import TableFiles
 
 try:
     import polars
@@ -20,7 +20,7 @@ except ImportError as missing:
     raise missing_extra("polars", "polars") from missing
 
 
-def scan(table: Table, columns: list[str] | None, filter: object, named: bool) -> pl.LazyFrame:
+def scan(table: TableFiles, columns: list[str] | None, filter: object, named: bool) -> pl.LazyFrame:
     """The files of a table as a LazyFrame, with ``cell`` and ``file_number`` from their paths."""
     frame = _files_of(table)
     if columns is None and filter is None and not named:
@@ -37,7 +37,7 @@ def scan(table: Table, columns: list[str] | None, filter: object, named: bool) -
     return frame if columns is None else frame.select(table.chosen(columns, shown))
 
 
-def _files_of(table: Table) -> pl.LazyFrame:
+def _files_of(table: TableFiles) -> pl.LazyFrame:
     files = table.files
     reads: Any = polars.scan_ipc if table.format == "arrow" else polars.scan_parquet
     partitions: dict[str, Any] = {name: polars.String() if name == "cell" else polars.Int32() for name in table.partitions}
@@ -73,7 +73,7 @@ def _condition(condition: _filter.Condition) -> pl.Expr:
 
 
 def _expression(shown: Shown) -> pl.Expr:
-    """What a column is made of."""
+    """The expression that makes a column."""
     source = polars.col(shown.source)
     value = source
     if shown.nulls:

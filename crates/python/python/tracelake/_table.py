@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import _files, _named, _options, _schema, _show
-from ._errors import FailedError, TracelakeError, UsageError, missing_file, unknown
-from ._facts import PartFacts
-from ._named import Shown
+from . import _options
+from ._errors import FailedError, TracelakeError, UsageError, missing_file
+from ._table_files import TableFiles
 
 if TYPE_CHECKING:
     import pandas
@@ -21,8 +18,7 @@ if TYPE_CHECKING:
     from ._filter import FilterTuple, FilterTuples
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(TableFiles):
     """One table of a lake: ``lake["job_events"]``.
 
     ``columns`` names the columns to read, in this order. ``filter`` has conditions as pyarrow, pandas and deltalake
@@ -33,73 +29,6 @@ class Table:
 
     Tables are equal if they have the same name and are in the same place.
     """
-
-    name: str
-    schema_fingerprint: str
-    #: Rows in all parts.
-    rows: int
-    parts: tuple[PartFacts, ...]
-    #: The trace of the lake.
-    trace: str
-    #: The directory or URL of the lake, absolute.
-    root: str
-    #: ``hive`` or ``flat``.
-    layout: str
-    #: ``parquet`` or ``arrow``.
-    format: str
-    #: The SHA-256 of the description of the trace, which the lake has; ``None`` if the trace is built in.
-    description: str | None = None
-    #: The columns of the lake's tables, if it has only some: ``job_events.job_id,job_events.time``.
-    selected: str | None = None
-
-    @property
-    def trace_key(self) -> str:
-        """What the native functions find the trace by."""
-        return _schema.trace_key(self.trace, self.description, self.selected)
-
-    @property
-    def rejected(self) -> int:
-        """Rows that were rejected."""
-        return sum(part.rows_rejected for part in self.parts)
-
-    @property
-    def bytes(self) -> int:
-        """The size of its files."""
-        return sum(part.output.bytes for part in self.parts)
-
-    @property
-    def time_min(self) -> int | None:
-        """The smallest value of its time column."""
-        return min((part.time_min for part in self.parts if part.time_min is not None), default=None)
-
-    @property
-    def time_max(self) -> int | None:
-        """The largest value of its time column."""
-        return max((part.time_max for part in self.parts if part.time_max is not None), default=None)
-
-    @property
-    def files(self) -> list[str]:
-        """Its files, absolute, in the order of the manifest.
-
-        The path of each says its part and cell, as the manifest does, so both may be read from it. Raises
-        :class:`CorruptInputError` where it doesn't, and :class:`MissingFileError` if a file on disk is missing.
-        """
-        files = [part.file(self.root, self.name, self.layout) for part in self.parts]
-        if not _files.is_url(self.root):
-            for file in files:
-                if not os.path.isfile(file):
-                    raise missing_file(file, "the manifest names this file, but it is missing", "verify the lake")
-        return files
-
-    @property
-    def schema(self) -> _schema.TableSchema:
-        """Its columns with types, units and meanings, but for those that paths say; any Arrow library takes it."""
-        return _schema.trace_schema(self.trace_key, self.name).tables[0]
-
-    @property
-    def partitions(self) -> list[str]:
-        """The columns that the paths of its files say."""
-        return ["cell", "file_number"] if any(part.cell is not None for part in self.parts) else ["file_number"]
 
     def scan(
         self,
@@ -193,18 +122,6 @@ class Table:
         with self._reading():
             return scanner(self, None, None, False).to_reader().__arrow_c_stream__(requested_schema)
 
-    def shown(self, there: Sequence[str], named: bool) -> dict[str, Shown]:
-        """The columns that it shows by their names, made of those that are there."""
-        make = _named.named if named else _named.plain
-        return {one.name: one for one in make(self.schema, there)}
-
-    def chosen(self, columns: list[str], shown: Mapping[str, Shown]) -> list[str]:
-        """The columns that were asked for; raises :class:`UnknownNameError` for one that isn't shown."""
-        for name in columns:
-            if name not in shown:
-                raise unknown(f"columns: {self.name} has no column", name, list(shown))
-        return columns
-
     @contextmanager
     def _reading(self) -> Generator[None]:
         """Raises what an engine raises while it reads as an error of this package."""
@@ -220,35 +137,6 @@ class Table:
             failed = FailedError(f"{self.root}: cannot read {self.name}: {error}; verify the lake")
             failed.path, failed.hint = self.root, "verify the lake"
             raise failed from error
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Table):
-            return NotImplemented
-        return (self.root, self.name) == (other.root, other.name)
-
-    def __hash__(self) -> int:
-        return hash((self.root, self.name))
-
-    def _title(self) -> str:
-        files = "1 file" if len(self.parts) == 1 else f"{_show.count(len(self.parts))} files"
-        place = _files.shown(self.root)
-        return f"{self.name} of {place}: {_show.count(self.rows)} rows in {files}, {_show.size(self.bytes)}"
-
-    def _rows(self) -> list[list[str]]:
-        return [*self.schema.rows_to_show(), *(_OF_PATHS[name] for name in self.partitions)]
-
-    def __repr__(self) -> str:
-        return _show.text_table(self._title(), _schema.COLUMNS[:3], [row[:3] for row in self._rows()])
-
-    def _repr_html_(self) -> str:
-        return _show.html_table(self._title(), _schema.COLUMNS, self._rows())
-
-
-#: The columns that the paths of files say, as a row to show.
-_OF_PATHS = {
-    "cell": ["cell", "Utf8", "", "The cell. IDs are unique only within a cell."],
-    "file_number": ["file_number", "Int32", "", "Number of the part that the row was published in."],
-}
 
 
 def _columns(given: object) -> list[str] | None:
