@@ -50,7 +50,8 @@ const DONE: u8 = 0;
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     panics::keep();
-    // Nothing of what a command works with is used after its panic.
+    // A panic is a mistake of ours, and ends the command. It is caught only to be reported like any other error: with an
+    // exit code that is documented, and as JSON where that was asked for. Nothing that the command used is used again.
     let code = catch_unwind(AssertUnwindSafe(|| run_command(&arguments)));
     code.unwrap_or_else(|_| {
         let error = panics::error();

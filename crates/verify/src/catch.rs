@@ -1,4 +1,10 @@
-//! Panics of the Parquet crate as findings: a forged file with a recomputed digest may hold anything.
+//! Panics of the Parquet crate as findings.
+//!
+//! A lake may come from anyone, and its digests only say that it is as it was made: a forged file may hold anything. Our
+//! limits (`CheckedFile`) refuse what takes memory without bounds, but the crate's decoders assert and index on what
+//! pages say. There is no way to ask them first, so a panic is caught here, where only the checks of one file are lost:
+//! the other files are still checked, and the lake is called broken and not the program. Nowhere else in the library is
+//! a panic caught.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
