@@ -40,7 +40,7 @@ fill:#24292f;white-space:pre}.command{font-weight:600}.prompt{fill:#1a7f37}
 
 
 def recorded() -> list[tuple[bool, str]]:
-    """What a terminal shows: each line, and whether it is a command."""
+    """The lines that a terminal shows: each one, and whether it is a command."""
     lines: list[tuple[bool, str]] = []
     with tempfile.TemporaryDirectory() as directory:
         shutil.copytree(ROOT / "tests" / "sample", Path(directory, "sample"))

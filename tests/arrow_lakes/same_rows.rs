@@ -58,10 +58,11 @@ fn assert_same_rows(source: &Path, options: &[&str]) -> usize {
     let mut rows = 0;
     for ((name, expected), (table, found)) in expected.iter().zip(&found) {
         assert_eq!((name, counts(expected)), (table, counts(found)));
-        let [before, now] = [expected, found].map(|part| part["output"]["path"].as_str().unwrap());
-        assert_eq!(before.replace(".parquet", ".arrow"), now);
-        let before = read_output(&lakes[0].join(before));
-        let now = read_output(&lakes[1].join(now));
+        let [parquet, arrow] =
+            [expected, found].map(|part| part["output"]["path"].as_str().unwrap());
+        assert_eq!(parquet.replace(".parquet", ".arrow"), arrow);
+        let before = read_output(&lakes[0].join(parquet));
+        let now = read_output(&lakes[1].join(arrow));
         let schema = arrow_schema(trace.table(name).unwrap());
         assert_eq!(now.schema(), schema, "{name}: comments and units included");
         assert!(before.columns() == now.columns(), "{name} differs");

@@ -19,8 +19,8 @@ fn readers_see_the_cell_as_a_column() {
             "/../../tests/readers/check_cells.py"
         );
         let mut command = Command::new(crate::readers::python());
-        let output = command.arg(script).arg(&out).args([table, &views.stdout]);
-        let output = output.current_dir(&out).output().unwrap();
+        let command = command.arg(script).arg(&out).args([table, &views.stdout]);
+        let output = command.current_dir(&out).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
     }

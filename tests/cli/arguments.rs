@@ -228,10 +228,8 @@ fn json_lines_are_few_although_parts_are_many() {
     for run in [convert, verify] {
         let events = json_lines(&run);
         assert_eq!(events[0]["parts"], PARTS);
-        let about_parts = ["started", "finished", "verified"].map(Value::from);
-        let about_parts = events
-            .iter()
-            .filter(|line| about_parts.contains(&line["event"]));
+        let names = ["started", "finished", "verified"].map(Value::from);
+        let about_parts = events.iter().filter(|line| names.contains(&line["event"]));
         let seconds = events.last().unwrap()["seconds"].as_f64().unwrap();
         let most = 100.0 + 4.0 * seconds;
         let lines = about_parts.count() as f64;
@@ -586,7 +584,7 @@ fn whole_table() -> (Scratch, &'static str) {
             && table.syntax == tracelake_schema::Syntax::Csv
     });
     let table = whole.find(optional).or(whole.next()).unwrap();
-    let row = table
+    let fields = table
         .fields
         .iter()
         .map(|&index| match table.columns[index].kind {
@@ -594,7 +592,7 @@ fn whole_table() -> (Scratch, &'static str) {
             tracelake_schema::Kind::Text => "x",
             _ => "1",
         });
-    let row = row.collect::<Vec<_>>().join(",") + "\n";
+    let row = fields.collect::<Vec<_>>().join(",") + "\n";
     let scratch = Scratch::new();
     scratch.file(&format!("{}.csv", table.name), row.repeat(3).as_bytes());
     (scratch, table.name)

@@ -397,11 +397,11 @@ fn the_page_shows_what_is_printed() {
         let is_signal = sample.contains("error: stopped;");
         let mut same = printed.iter().filter(|(_, line)| *line == sample);
         let found = is_signal || same.any(|(own, _)| code.is_none_or(|code| code == *own));
-        let near = |line: &&(i32, String)| line.1.split(':').nth(2) == sample.split(':').nth(2);
+        let is_near = |line: &&(i32, String)| line.1.split(':').nth(2) == sample.split(':').nth(2);
         score.count(
             &sample,
             ensure(found, || {
-                let near: Vec<_> = printed.iter().filter(near).collect();
+                let near: Vec<_> = printed.iter().filter(is_near).collect();
                 format!("is never printed; near: {near:#?}")
             }),
         );

@@ -152,8 +152,8 @@ const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:
 fn a_pointer_is_named_in_place_of_every_file() {
     let quoted = tables(Syntax::QuotedCsv).next().unwrap().name;
     let json = tables(Syntax::Json).next().unwrap().name;
-    let csv = tables(Syntax::Csv).find(|table| table.files == Files::Whole);
-    let csv = csv.unwrap().name;
+    let whole = tables(Syntax::Csv).find(|table| table.files == Files::Whole);
+    let csv = whole.unwrap().name;
     for path in [
         format!("{quoted}.csv"),
         format!("{quoted}.csv.gz"),

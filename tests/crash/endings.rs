@@ -67,12 +67,12 @@ fn a_full_stdout_is_one_clear_error() {
         &["--version"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let full = ended(program().args(arguments).stdout(full).output().unwrap());
-        assert_eq!(full.code, 1, "{}", full.stderr);
+        let run = ended(program().args(arguments).stdout(full).output().unwrap());
+        assert_eq!(run.code, 1, "{}", run.stderr);
         assert!(
-            full.message().contains("cannot write to stdout"),
+            run.message().contains("cannot write to stdout"),
             "{}",
-            full.stderr
+            run.stderr
         );
     }
 }

@@ -140,9 +140,9 @@ fn a_manifest_cannot_name_what_lies_outside() {
         let mut json = manifest(&out);
         let part = &mut json["tables"][0]["parts"][0];
         part["output"]["path"] = Value::from(&*path);
-        let part = json!({"part": {"table": "job_events", "facts": part}});
+        let line = json!({"part": {"table": "job_events", "facts": part}});
         json.as_object_mut().unwrap().remove("tables");
-        let journal = journal_line(&json!({ "origin": json })) + &journal_line(&part);
+        let journal = journal_line(&json!({ "origin": json })) + &journal_line(&line);
         fs::write(out.join("_tracelake/journal.ndjson"), journal).unwrap();
         fs::remove_file(out.join(MANIFEST)).unwrap();
         score.count(

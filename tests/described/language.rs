@@ -1,4 +1,4 @@
-//! What the description language says of files, followed by the program.
+//! The description language on files, as the program follows it.
 
 use std::fs;
 use std::path::Path;
@@ -246,10 +246,10 @@ fn separators_comments_nulls_and_integers_as_floats() {
         source.to_str().unwrap(),
     ]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
-    let rejects = fs::read_dir(out.join("_tracelake/rejects/readings"))
+    let entry = fs::read_dir(out.join("_tracelake/rejects/readings"))
         .unwrap()
         .next();
-    let rejects = fs::read_to_string(rejects.unwrap().unwrap().path()).unwrap();
+    let rejects = fs::read_to_string(entry.unwrap().unwrap().path()).unwrap();
     assert!(
         rejects.starts_with("{\"line\":3,\"byte\":22,\"column\":\"day\""),
         "{rejects}"

@@ -19,11 +19,11 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 fn the_tutorial_works_word_for_word() {
     let scratch = Scratch::new();
     let place = scratch.path();
-    let page = concat!(
+    let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/describe-a-trace.md"
     );
-    let page = fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(path).unwrap();
     let tutorial = page.split("\n## How a description is used").next().unwrap();
     fs::create_dir(place.join("bikes")).unwrap();
     fs::write(place.join("bikes/trips.csv"), blocks(tutorial, "csv")[0]).unwrap();

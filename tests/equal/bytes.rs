@@ -322,8 +322,8 @@ fn row_groups_are_as_small_as_asked_for() {
         );
         assert_eq!(groups.iter().sum::<u64>(), usual_rows);
         assert_eq!(read_output(&file), read_output(&usual));
-        let other = [&selected[..], &["--row-group-rows", "100000"]].concat();
-        let other = convert(&src, &out, &other);
+        let larger = [&selected[..], &["--row-group-rows", "100000"]].concat();
+        let other = convert(&src, &out, &larger);
         assert_eq!(other.code, 6, "{}", other.stderr);
         let says = "row-group-rows was 65536 and is now 100000";
         assert!(other.stderr.contains(says), "{}", other.stderr);

@@ -126,10 +126,10 @@ fn every_lake_is_what_it_was() {
     };
     let parts = of(|place| !place.part.is_empty() && place.column.is_empty());
     let columns = of(|place| !place.column.is_empty());
-    let (lakes, facts) = (lakes.len(), facts().count());
     say(&format!(
-        "golden: {lakes} lakes, {parts} files, {columns} columns of parts, {facts} facts, all as in \
-         tests/golden"
+        "golden: {} lakes, {parts} files, {columns} columns of parts, {} facts, all as in tests/golden",
+        lakes.len(),
+        facts().count()
     ));
 }
 

@@ -51,7 +51,7 @@ fn no_name_of_a_table_is_a_name_of_another_s_files() {
     }
 }
 
-/// What no description gives a simulation can't be made.
+/// A table without a simulation in its description can't be generated.
 #[test]
 fn a_trace_without_a_simulation_is_not_generated() {
     let mut seen = 0;

@@ -51,7 +51,7 @@ def text(path):
 
 
 def facts(kind, rows, nulls, total, low, high):
-    """The same form whatever the reader; None where there is no value."""
+    """One form for all readers; None where there is no value."""
     if rows == nulls:
         total = low = high = None
     elif kind in INTEGERS:
@@ -185,7 +185,7 @@ def compare_with_source(table, part):
 
 
 def check_file(table, part):
-    """What other readers rely on: plain types, REQUIRED where nothing is missing, comments."""
+    """The properties that other readers rely on: plain types, REQUIRED where nothing is missing, comments."""
     file = pyarrow.parquet.ParquetFile(part["output"])
     metadata, schema = file.metadata, file.schema_arrow
     if schema.names != [column["name"] for column in table["columns"]]:

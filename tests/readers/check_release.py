@@ -14,7 +14,7 @@ findings = []
 
 
 def plain(value):
-    """The same form whatever the reader."""
+    """One form for all readers."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bytes):

@@ -49,7 +49,7 @@ def leaves(schema):
 
 
 def facts(kind, filled, total, low, high):
-    """The same form whatever the reader."""
+    """One form for all readers."""
     filled = int(filled)
     if kind == "list":
         return {"sum": int(total or 0)}
@@ -95,7 +95,7 @@ def plan(lakes, target):
     tables = []
 
     def table(title, layout, directory, parts):
-        """What pyarrow finds in the files, one by one."""
+        """The findings of pyarrow in the files, one by one."""
         schema = pyarrow.parquet.read_schema(parts[0][1])
         rows = [row for _, path in parts for row in pyarrow.parquet.ParquetFile(path).read().to_pylist()]
         found = list(leaves(schema))
@@ -580,7 +580,7 @@ def same(one, other):
 
 
 def misses(table, found):
-    """What a reader gets wrong of a table, in words."""
+    """The mistakes of a reader in a table, in words."""
     if "error" in found:
         return [found["error"]]
     wrong = []
@@ -597,7 +597,7 @@ def misses(table, found):
     return wrong
 
 
-#: What is known of readers: the beginnings of their exceptions, and what is behind them. Others fail the command.
+#: Known limits of readers: the beginnings of their exceptions, and the causes. Others fail the command.
 KNOWN = {
     "fastparquet": {
         "constraint: ": "lists of structs are NULL",
@@ -607,7 +607,7 @@ KNOWN = {
 
 
 def exceptions(said, one):
-    """What a reader gets wrong, in words, each with the tables that it is about."""
+    """The mistakes of a reader, in words, each with the tables that it is about."""
     if "failed" in one:
         return {one["failed"]: ["all tables"]}
     found = {}
@@ -663,7 +663,7 @@ No exceptions: {", ".join(faultless)}.
         sys.exit(1)
 
 
-#: What the comparison doesn't see.
+#: Properties that the comparison doesn't see.
 NOTES = """- chDB has no NULL structs: where a struct such as `resource_request` is NULL, it shows a struct of NULLs.
 - Hugging Face `datasets` reads no columns from directories: `file_number` is missing there, so give it the files of one
   part at a time, or select by `lake[table].files`.

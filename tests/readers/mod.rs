@@ -335,8 +335,8 @@ fn the_queries_of_the_docs_run_on_the_sample() {
     let python = python();
     let directory = tempfile::tempdir().unwrap();
     convert(&committed_sample(), &directory.path().join("lake"), &[]).well();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/query.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/query.md");
+    let page = std::fs::read_to_string(path).unwrap();
     let request = json!({"page": page, "directory": directory.path()});
     let answer = ask(&python, "check_queries.py", &request);
     assert_eq!(findings(&answer), "");

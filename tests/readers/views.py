@@ -52,7 +52,7 @@ def show(column, value, epoch, shown):
 
 
 def differences(reader, table, columns, rows, wanted):
-    """What is wrong with the rows of a view, in any order."""
+    """The findings on the rows of a view, in any order."""
     if not wanted or columns != list(wanted[0]):
         return [f"{reader}: {table}: columns {columns}, not {list(wanted[0]) if wanted else wanted}"]
     found = sorted(map(repr, rows))

@@ -46,7 +46,7 @@ fn bare_names_are_of_one_table() {
     assert!(!parts(&scratch.out())[0].1["time_min"].is_null());
 }
 
-/// What a row has in a column that isn't selected doesn't matter; its key and its number of fields do.
+/// Values in columns that aren't selected don't matter; a row's key and its number of fields do.
 #[test]
 fn only_what_is_selected_is_parsed() {
     let scratch = Scratch::new();
@@ -64,8 +64,8 @@ fn only_what_is_selected_is_parsed() {
         assert_eq!(part["rows_rejected"], 2, "{part}");
         assert_law(&out);
         verify_well(&out, &scratch.src());
-        let rejects = out.join(part["rejects"]["path"].as_str().unwrap());
-        let rejects = std::fs::read_to_string(rejects).unwrap();
+        let path = out.join(part["rejects"]["path"].as_str().unwrap());
+        let rejects = std::fs::read_to_string(path).unwrap();
         let lines: Vec<serde_json::Value> = rejects
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())

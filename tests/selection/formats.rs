@@ -53,8 +53,8 @@ fn assert_classes(trace: &Trace, directory: &Path, of: u32, more: &[&str]) -> Ve
         let table = path.split('/').next().unwrap();
         let mut derived = trace.derived.iter();
         let from = derived.find(|derived| derived.table.name == table);
-        let table = from.map_or(table, |derived| derived.from);
-        trace.sampled_column(table, None).is_some()
+        let published = from.map_or(table, |derived| derived.from);
+        trace.sampled_column(published, None).is_some()
     };
     assert_unite(&whole, &paths, is_sampled);
     classes
@@ -101,8 +101,8 @@ fn columns_of_json_lines() {
     ];
     let [some, all] = ["some", "all"].map(|name| directory.path().join(name));
     convert(&source, &all, &rules).well();
-    let others = others.join(",");
-    let chosen = [&rules[..], &["--columns", &others]].concat();
+    let columns = others.join(",");
+    let chosen = [&rules[..], &["--columns", &columns]].concat();
     convert(&source, &some, &chosen).well();
     verify_well(&some, &source);
     let rest = |row: &String| {
@@ -128,11 +128,11 @@ fn faults_of_json_lines() {
         .unwrap();
     let key = trace.sampled_column(table.name, None).unwrap().column;
     let time = table.columns[table.time.unwrap()].name;
-    let code = table
+    let coded = table
         .columns
         .iter()
         .find(|column| column.kind == tracelake_schema::Kind::Code);
-    let code = code.unwrap().name;
+    let code = coded.unwrap().name;
     let lines = [
         "{\"broken\":".to_owned(),
         format!("{{\"{time}\":\"5\",\"{key}\":\"7\",\"unknown\":1}}"),

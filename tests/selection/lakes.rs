@@ -1,4 +1,4 @@
-//! The same bytes on any number of threads and shards.
+//! A selection has equal bytes on any number of threads and shards.
 
 use tracelake_testkit::{Scratch, assert_same_tree, convert, run, tree};
 

@@ -59,7 +59,7 @@ fn a_time_between_two_units() {
     assert!(run.stderr.contains("whole number"), "{}", run.stderr);
 }
 
-/// What a derived table is made of has to be selected.
+/// A derived table needs its source to be selected.
 #[test]
 fn a_derived_table_without_its_columns() {
     let (seconds, derived) = TRACES

@@ -29,11 +29,11 @@ fn kill_after(commands: Vec<(Command, Duration)>) -> io::Result<usize> {
 }
 
 /// Checks that whatever has its final name is whole.
-fn nothing_half_made(out: &Path, whole: &Path) -> Result<(), String> {
+fn nothing_half_made(out: &Path, finished: &Path) -> Result<(), String> {
     let Some(left) = tree(out) else {
         return Ok(());
     };
-    let whole = tree(whole).unwrap();
+    let whole = tree(finished).unwrap();
     for (name, bytes) in left {
         let is_ours = !name.starts_with("_tracelake") || name == "_tracelake/manifest.json";
         if is_ours && bytes.is_some() {

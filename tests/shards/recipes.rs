@@ -127,7 +127,7 @@ fn arguments(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// What Kubernetes runs, index by index, makes the lake of one run.
+/// The Kubernetes recipe, run index by index, makes the lake of one run.
 #[test]
 fn the_jobs_of_kubernetes_make_the_lake() {
     let scratch = Scratch::with_sample(2, 30);

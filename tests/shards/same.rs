@@ -141,14 +141,14 @@ fn a_dry_run_prints_the_shard_of_each_part() {
     let plan: Value = serde_json::from_slice(&plan).unwrap();
     let mut bytes = [0; 4];
     for part in plan["parts"].as_array().unwrap() {
-        let line = format!(
+        let start = format!(
             "  {} -> {}/file_number={}/",
             part["source"]["path"].as_str().unwrap(),
             part["table"].as_str().unwrap(),
             part["file_number"]
         );
         let mut lines = dry.stdout.lines();
-        let line = lines.find(|text| text.starts_with(&line)).unwrap();
+        let line = lines.find(|text| text.starts_with(&start)).unwrap();
         assert!(
             line.contains(&format!("(shard {})", part["shard"])),
             "{line}"
@@ -157,8 +157,8 @@ fn a_dry_run_prints_the_shard_of_each_part() {
         bytes[shard] += part["source"]["bytes"].as_u64().unwrap();
     }
     // No shard has more than another by more than the largest file.
-    let largest = plan["parts"].as_array().unwrap().iter();
-    let largest = largest
+    let parts = plan["parts"].as_array().unwrap().iter();
+    let largest = parts
         .map(|part| part["source"]["bytes"].as_u64().unwrap())
         .max()
         .unwrap();
@@ -188,8 +188,8 @@ fn inspect_says_what_is_done_and_what_is_left() {
     assert_eq!(json["finished"], Value::from(false));
     let done = |shard: usize| json["shards"][shard]["parts_left"] == 0;
     assert!(!done(0) && done(1), "{json}");
-    let missing = json["tables"].as_array().unwrap().iter();
-    let missing: usize = missing
+    let tables = json["tables"].as_array().unwrap().iter();
+    let missing: usize = tables
         .map(|table| table["missing"].as_array().unwrap().len())
         .sum();
     assert_eq!(json["shards"][0]["parts_left"], Value::from(missing));

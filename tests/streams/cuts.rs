@@ -15,8 +15,8 @@ use tracelake_testkit::{
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
     let manifest = manifest(&scratch.out());
     let tables = manifest["tables"].as_array().unwrap().clone();
-    let table = tables.into_iter().find(|found| found["name"] == table);
-    let parts = table.unwrap()["parts"].as_array().unwrap().clone();
+    let found = tables.into_iter().find(|found| found["name"] == table);
+    let parts = found.unwrap()["parts"].as_array().unwrap().clone();
     for (number, part) in parts.iter().enumerate() {
         assert_eq!(part["file_number"], number);
         assert_eq!(part["of"], parts.len());

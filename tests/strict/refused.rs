@@ -254,8 +254,8 @@ fn pages_and_indexes_that_are_wrong_are_refused() {
         ("a bit too many", 0, "a bit of no value"),
         ("a bit too few", 1, "a value is not in the filter"),
     ] {
-        let bit = |bit: &usize| file[block.start + bit / 8] >> (bit % 8) & 1 == is_set;
-        let bit = (0..256).find(bit).unwrap();
+        let is_wanted = |bit: &usize| file[block.start + bit / 8] >> (bit % 8) & 1 == is_set;
+        let bit = (0..256).find(is_wanted).unwrap();
         let mut wrong = file.clone();
         wrong[block.start + bit / 8] ^= 1 << (bit % 8);
         score.count(what, finds(&wrong, expected));

@@ -78,9 +78,9 @@ fn a_lake_in_a_bucket_has_the_bytes_of_one_on_disk() {
                     asked.method == "PUT" && asked.path.ends_with("/manifest.json")
                 });
                 let is_new = |asked: Asked| asked.headers.get(condition.0).cloned();
-                let condition = condition.1;
+                let value = condition.1;
                 ensure(
-                    puts.all(|asked| is_new(asked).as_deref() == Some(condition)),
+                    puts.all(|asked| is_new(asked).as_deref() == Some(value)),
                     || "a manifest was put without a condition".to_owned(),
                 )
             });

@@ -73,7 +73,7 @@ impl Patient {
         (time_min, time_max): (Option<i64>, Option<i64>),
     ) {
         let mut manifest = self.healthy.clone();
-        let table = part.rsplit_once("/parts/").unwrap().0.to_owned();
+        let table = part.rsplit_once("/parts/").unwrap().0;
         let facts = manifest.pointer_mut(part).unwrap();
         let path = facts["output"]["path"].as_str().unwrap().to_owned();
         let before = facts["rows_out"].as_u64().unwrap();
@@ -83,8 +83,8 @@ impl Patient {
         facts["time_max"] = Value::from(time_max);
         facts["rows_in"] = Value::from(rows);
         facts["rows_out"] = Value::from(rows);
-        let table = manifest.pointer_mut(&table).unwrap();
-        table["rows"] = Value::from(table["rows"].as_u64().unwrap() + rows as u64 - before);
+        let rows_of_table = &mut manifest.pointer_mut(table).unwrap()["rows"];
+        *rows_of_table = Value::from(rows_of_table.as_u64().unwrap() + rows as u64 - before);
         fs::write(self.lake().join(path), bytes).unwrap();
         self.write_manifest(&manifest);
     }

@@ -351,7 +351,7 @@ def peers_page(bench, task):
 
 
 def reading_part(bench, task):
-    """What reading our files takes, against those that others write from the same rows."""
+    """The cost of reading our files, compared with those that others write from the same rows."""
     lakes = [bench.lake(bench.source, {name: name for name in reading.SIZES})]
     lakes += [bench.lake(bench.real(name, files), {f"real {name}": name}) for name, files in task["real"].items()]
     text, slow = reading.compared(lakes, task["rounds"])
@@ -457,7 +457,7 @@ def against(bench, module, job, trace, source, name, threads):
 
 
 def growth_page(bench, task):
-    """What tracelake costs as its input grows, and how soon it stops."""
+    """The cost of tracelake as its input grows, and how soon it stops."""
     by_size = sorted(task["tables"], key=lambda name: size_of(bench.source / name))
     smallest, largest = by_size[0], by_size[-1]
     threads = task["threads"]
@@ -496,7 +496,7 @@ def size_of(directory):
 
 
 def summarise(bench, name, runs, sizes):
-    """What the largest table says."""
+    """The rows of the largest table."""
     ours = [run for run in runs[OURS] if run]
     lines = [f"## In short: {name}\n", *compared(bench, name, runs)]
     smallest = min((system for system in runs if system != OURS and system in sizes), key=sizes.get)

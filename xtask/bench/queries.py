@@ -34,7 +34,7 @@ OPERATORS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 
 class Columns(NamedTuple):
-    """What a table's queries are about."""
+    """The columns that a table's queries use."""
 
     time: str
     value: str

@@ -133,16 +133,16 @@ pub(crate) fn bench(
     );
     let mut script = Command::new(&python);
     script.arg(root.join("xtask/bench/bench.py"));
-    let mut script = script
+    let mut started = script
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    script
+    started
         .stdin
         .take()
         .context("no stdin")?
         .write_all(task.as_bytes())?;
-    let measured = script.wait_with_output()?;
+    let measured = started.wait_with_output()?;
     ensure!(
         measured.status.success(),
         "nothing is compared; the reason is above"
@@ -211,7 +211,7 @@ fn formats(root: &Path, program: &Path, page: Page, rows: u64) -> Result<Vec<Str
             .tables
             .iter()
             .filter(|table| table.syntax != Syntax::QuotedCsv);
-        let tables = tables.map(|table| {
+        let members = tables.map(|table| {
             let columns = table
                 .columns
                 .iter()
@@ -225,7 +225,7 @@ fn formats(root: &Path, program: &Path, page: Page, rows: u64) -> Result<Vec<Str
         Ok(format!(
             "{{\"trace\": {:?}, \"source\": {source:?}, \"tables\": {{{}}}}}",
             trace.name,
-            tables.collect::<Vec<_>>().join(", ")
+            members.collect::<Vec<_>>().join(", ")
         ))
     });
     traces.collect()
@@ -236,12 +236,12 @@ fn peer_type(column: &Column) -> String {
     match (column.kind, column.fields) {
         (Kind::List, [item, ..]) => format!("{{\"list\": {}}}", peer_type(item)),
         (Kind::Struct, fields) => {
-            let fields = fields
+            let members = fields
                 .iter()
                 .map(|field| format!("[{:?}, {}]", field.name, peer_type(field)));
             format!(
                 "{{\"struct\": [{}]}}",
-                fields.collect::<Vec<_>>().join(", ")
+                members.collect::<Vec<_>>().join(", ")
             )
         }
         _ => format!("\"{}\"", data_type(column)),

@@ -71,17 +71,17 @@ fn sweep(rig: &Rig, score: &mut Score) -> Result<()> {
 /// Lets the `nth` call fail; false when the run made fewer calls.
 fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Result<bool> {
     let out = rig.fresh()?;
-    let log = rig.scratch.join("strace.log");
+    let log_path = rig.scratch.join("strace.log");
     let mut strace = Command::new("strace");
     strace
         .args(["-f", "-qq", "-e", &format!("trace={call}"), "-o"])
-        .arg(&log);
+        .arg(&log_path);
     strace.args(["-e", &format!("inject={call}:error={error}:when={nth}")]);
     let ended = strace
         .arg(&rig.program)
         .args(rig.arguments(&out))
         .output()?;
-    let log = fs::read_to_string(&log)?;
+    let log = fs::read_to_string(&log_path)?;
     let injected = log.contains("(INJECTED)");
     if injected {
         // strace counts per thread, so the error may come about and its message then fail as well.

@@ -51,8 +51,11 @@ fn files() -> Result<Vec<(PathBuf, String)>> {
         let name = format!("{family}.md");
         let traces: Vec<String> = versions.iter().map(|t| format!("`{}`", t.name)).collect();
         let tables: Vec<&str> = versions[0].tables.iter().map(|table| table.name).collect();
-        let (traces, tables) = (traces.join(", "), tables.join(", "));
-        index.push_str(&format!("| [{family}]({name}) | {traces} | {tables} |\n"));
+        index.push_str(&format!(
+            "| [{family}]({name}) | {} | {} |\n",
+            traces.join(", "),
+            tables.join(", ")
+        ));
         let dictionary = format!(
             "<!-- Generated from schemas/{family}.toml by `cargo xtask gen`; do not edit. -->\n\n{}",
             render::dictionary(versions),
@@ -84,8 +87,8 @@ mod tests {
     /// The figures of docs/convert.md that follow from the catalog.
     #[test]
     fn the_planning_page_has_the_catalog_s_figures() {
-        let page = crate::root().unwrap().join("docs/convert.md");
-        let page = fs::read_to_string(page).unwrap();
+        let path = crate::root().unwrap().join("docs/convert.md");
+        let page = fs::read_to_string(path).unwrap();
         let rows = |trace: &Trace| {
             let counts = trace.tables.iter().filter_map(|table| table.published);
             match counts.map(|count| count.rows).sum::<u64>() {
@@ -106,8 +109,8 @@ mod tests {
             let cell = |table: &tracelake_schema::Table| Some(table.shards.first()?.count);
             let shards: u32 = trace.tables.iter().filter_map(cell).sum();
             if shards > 0 {
-                let shards = format!("{},{:03} shards", shards / 1_000, shards % 1_000);
-                assert!(page.contains(&shards), "{}: {shards}", trace.name);
+                let figure = format!("{},{:03} shards", shards / 1_000, shards % 1_000);
+                assert!(page.contains(&figure), "{}: {figure}", trace.name);
             }
         }
     }

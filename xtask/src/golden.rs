@@ -106,10 +106,10 @@ fn well(command: &mut Command) -> Result<()> {
 
 /// Whether two directories hold the same files with the same bytes.
 fn same(one: &Path, other: &Path) -> Result<()> {
-    let (one, other) = (tree(one)?, tree(other)?);
-    let path = difference(&one, &other);
+    let (files, others) = (tree(one)?, tree(other)?);
+    let path = difference(&files, &others);
     ensure!(path.is_none(), "{path:?} differs");
-    ensure!(!one.is_empty(), "there is nothing");
+    ensure!(!files.is_empty(), "there is nothing");
     Ok(())
 }
 

@@ -50,8 +50,8 @@ pub(crate) fn latency(root: &Path, rounds: u32) -> Result<()> {
     });
     let convert = |latency: Duration| -> Result<f64> {
         server.clear(LAKE);
-        let latency = u64::try_from(latency.as_millis())?;
-        wait.store(latency, Ordering::Relaxed);
+        let millis = u64::try_from(latency.as_millis())?;
+        wait.store(millis, Ordering::Relaxed);
         let mut convert = Command::new(&program);
         convert.args(["convert", "s3://bucket/source", "s3://bucket/lake"]);
         convert.args([

@@ -117,8 +117,8 @@ fn run(root: &Path, mut command: Command, package: &str) -> Result<Vec<String>> 
         matches!(code, Some(0 | 2 | 3)),
         "cargo mutants ended with {ended}"
     );
-    let missed = output.join("mutants.out/missed.txt");
-    let missed = fs::read_to_string(missed).unwrap_or_default();
+    let path = output.join("mutants.out/missed.txt");
+    let missed = fs::read_to_string(path).unwrap_or_default();
     Ok(missed.lines().map(str::to_owned).collect())
 }
 

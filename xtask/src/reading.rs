@@ -87,7 +87,7 @@ fn cpu_of_children() -> Result<f64> {
         .1
         .split_whitespace();
     let ticks: Result<Vec<u64>, _> = fields.skip(13).take(2).map(str::parse).collect();
-    let ticks: u64 = ticks?.iter().sum();
+    let total: u64 = ticks?.iter().sum();
     #[expect(clippy::cast_precision_loss, reason = "not that many")]
-    Ok(ticks as f64 / 100.0)
+    Ok(total as f64 / 100.0)
 }

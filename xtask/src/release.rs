@@ -22,7 +22,7 @@ const REQUIREMENTS: &str = "xtask/release/requirements.txt";
 const FILES: &str = "release-files";
 const TRIED: &str = "release-tried";
 
-/// What is built, and where it goes.
+/// The artefacts to build, and where they go.
 struct Release<'a> {
     root: &'a Path,
     version: String,
@@ -30,7 +30,7 @@ struct Release<'a> {
     host: String,
     /// An interpreter with what builds the Python package.
     python: PathBuf,
-    /// What is published.
+    /// The published files.
     files: PathBuf,
     /// Where it is tried.
     tried: PathBuf,

@@ -321,14 +321,14 @@ impl BadRow<'_> {
         let Fault::FieldCount { found, .. } = self.fault else {
             return None;
         };
-        let table = order.table.name;
+        let name = order.table.name;
         let has_as_many = |trace: &&Trace| {
-            let table = trace.table(table);
+            let table = trace.table(name);
             table.is_some_and(|table| table.fields.len() == found as usize)
         };
         let trace = TRACES.iter().find(has_as_many)?;
         Some(format!(
-            "{table} of {} has {}, but this run expects {}; name the other trace with --trace",
+            "{name} of {} has {}, but this run expects {}; name the other trace with --trace",
             trace.name,
             several(found.into(), "field"),
             order.origin

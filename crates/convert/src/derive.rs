@@ -156,21 +156,21 @@ const LONGEST: usize = 50;
 /// name that may have been cut the last number is left out: it may be the start of a longer one. A last
 /// part such as `Stg4` isn't a task.
 fn task(name: &str) -> Option<(i64, Vec<i64>)> {
-    let numbers = name.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
-    if numbers.len() == name.len() {
+    let text = name.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    if text.len() == name.len() {
         return None;
     }
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut numbers: Vec<&str> = numbers.split('_').collect();
-    if name.len() >= LONGEST && numbers.len() > 1 {
-        numbers.pop();
+    let mut words: Vec<&str> = text.split('_').collect();
+    if name.len() >= LONGEST && words.len() > 1 {
+        words.pop();
     }
-    let stage = numbers.last().and_then(|last| last.strip_prefix("Stg"));
+    let stage = words.last().and_then(|last| last.strip_prefix("Stg"));
     if stage.is_some_and(is_number) {
-        numbers.pop();
+        words.pop();
     }
     let number = |text: &&str| is_number(text).then(|| text.parse().ok()).flatten();
-    let numbers: Vec<i64> = numbers.iter().map(number).collect::<Option<_>>()?;
+    let numbers: Vec<i64> = words.iter().map(number).collect::<Option<_>>()?;
     let (&first, waits) = numbers.split_first()?;
     Some((first, waits.to_vec()))
 }

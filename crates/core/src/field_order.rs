@@ -23,7 +23,7 @@ pub struct FieldOrder {
     pub origin: String,
     /// The columns whose values come from the name of the file, each with its value.
     pub captured: Vec<(usize, String)>,
-    /// What is accepted although it isn't as published.
+    /// Deviations from the published form that are accepted.
     pub accept: Accept,
 }
 
@@ -79,8 +79,8 @@ impl TimeRule {
     #[expect(clippy::cast_precision_loss, reason = "times of floats are below 2^53")]
     pub fn selects_float(&self, time: Option<f64>) -> bool {
         time.is_some_and(|time| {
-            let special = self.field.column.sentinels.iter();
-            let mut special = special.map(|known| known.value as f64);
+            let sentinels = self.field.column.sentinels.iter();
+            let mut special = sentinels.map(|known| known.value as f64);
             (self.from as f64..self.to as f64).contains(&time)
                 || special.any(|known| known.to_bits() == time.to_bits())
         })
@@ -156,8 +156,8 @@ impl FieldOrder {
         });
         let captured = captured.collect::<std::result::Result<Vec<_>, _>>();
         let captured = captured.map_err(|capture| {
-            let names = self.table.naming.patterns.iter();
-            let names: Vec<&str> = names.map(|pattern| pattern.text).collect();
+            let patterns = self.table.naming.patterns.iter();
+            let names: Vec<&str> = patterns.map(|pattern| pattern.text).collect();
             let reason = format!("its name doesn't say {{{capture}}}, which is a column");
             Error::new(ErrorKind::Misfit, reason)
                 .at(path)
@@ -186,7 +186,7 @@ impl FieldOrder {
         found.map(|range| &line[range]).eq(names.map(str::as_bytes))
     }
 
-    /// The same order for a table with some of the columns.
+    /// This order for a table with some of the columns.
     #[must_use]
     pub fn with_columns(mut self, table: &'static Table) -> Self {
         for field in &mut self.fields {

@@ -52,8 +52,8 @@ macro_rules! by_name_in_json {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let name = String::deserialize(deserializer)?;
                 name.parse().map_err(|expected| {
-                    let name = escape(name.as_bytes(), 80);
-                    let reason = format!("unknown {} '{name}', {expected}", $what);
+                    let shown = escape(name.as_bytes(), 80);
+                    let reason = format!("unknown {} '{shown}', {expected}", $what);
                     serde::de::Error::custom(reason)
                 })
             }

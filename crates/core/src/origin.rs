@@ -266,9 +266,9 @@ fn check_format(format: u32, version: &str) -> Result<()> {
     if format <= FORMAT {
         return Ok(());
     }
-    let version = escape(version.as_bytes(), 40);
+    let shown = escape(version.as_bytes(), 40);
     let reason = format!(
-        "tracelake {version} wrote it, in format {format}; this program reads up to {FORMAT}"
+        "tracelake {shown} wrote it, in format {format}; this program reads up to {FORMAT}"
     );
     Err(Error::new(ErrorKind::Refused, reason).hint("use that version or a later one"))
 }

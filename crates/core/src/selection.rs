@@ -53,8 +53,8 @@ impl FromStr for Sample {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |reason: &str| {
-            let text = escape(text.as_bytes(), 40);
-            Err(format!("'{text}' is not a sample: {reason}"))
+            let shown = escape(text.as_bytes(), 40);
+            Err(format!("'{shown}' is not a sample: {reason}"))
         };
         let Some((class, of)) = text.split_once('/') else {
             return wrong("write a class and the number of classes, such as 0/16");
@@ -113,9 +113,9 @@ impl FromStr for ColumnNames {
             if is_whole && name.matches('.').count() <= 1 {
                 return Ok(name.to_owned());
             }
-            let name = escape(name.as_bytes(), 80);
+            let shown = escape(name.as_bytes(), 80);
             Err(format!(
-                "'{name}' is not a column: write TABLE.COLUMN, or COLUMN for one table"
+                "'{shown}' is not a column: write TABLE.COLUMN, or COLUMN for one table"
             ))
         });
         Ok(Self(names.collect::<Result<_, _>>()?))
@@ -213,8 +213,8 @@ impl FromStr for TimePoint {
             Self::duration(text).map(Self::Micros)
         };
         read.ok_or_else(|| {
-            let text = escape(text.as_bytes(), 40);
-            format!("'{text}' is not a time: write a number in the trace's unit, or 1h30m")
+            let shown = escape(text.as_bytes(), 40);
+            format!("'{shown}' is not a time: write a number in the trace's unit, or 1h30m")
         })
     }
 }
@@ -252,7 +252,7 @@ impl TimeRange {
         }
     }
 
-    /// The same range in a trace's unit.
+    /// This range in a trace's unit.
     ///
     /// # Errors
     /// As [`TimeRange::bounds`].
@@ -277,9 +277,9 @@ impl FromStr for TimeRange {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((from, to)) = text.split_once("..") else {
-            let text = escape(text.as_bytes(), 40);
+            let shown = escape(text.as_bytes(), 40);
             return Err(format!(
-                "'{text}' is not a range of time: write FROM..TO, such as 1h30m..2d"
+                "'{shown}' is not a range of time: write FROM..TO, such as 1h30m..2d"
             ));
         };
         let range = Self {

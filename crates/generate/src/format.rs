@@ -36,8 +36,8 @@ impl<R: Row> RowFormat<R> {
     /// # Errors
     /// [`ErrorKind::Usage`] if the rows have no such quantity.
     pub(crate) fn of(trace: &Trace, table: &'static Table) -> Result<Self, Error> {
-        let field = |&column: &usize| {
-            let column = &table.columns[column];
+        let field = |&index: &usize| {
+            let column = &table.columns[index];
             FieldFormat::of(column).map_err(|nested| {
                 let reason = format!(
                     "{}: {}.{} cannot be generated: {} have no quantity {:?}",

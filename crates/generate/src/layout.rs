@@ -95,8 +95,8 @@ fn schema(trace: &Trace) -> String {
     let mut text = "file pattern,field number,content,format,mandatory\n".to_owned();
     for table in trace.tables {
         let pattern = pattern(table);
-        for (number, &column) in table.fields.iter().enumerate() {
-            let column = &table.columns[column];
+        for (number, &index) in table.fields.iter().enumerate() {
+            let column = &table.columns[index];
             let mandatory = if column.mandatory { "YES" } else { "NO" };
             let (number, content, format) = (number + 1, column.content, column.format);
             text.push_str(&format!(

@@ -76,8 +76,8 @@ fn the_same_options_give_the_same_bytes() {
 
 /// The fields of the one member of a table's archive, which has no owner and no time.
 fn archived(out: &Path, table: &Table) -> Vec<Vec<String>> {
-    let archive = gunzip(&out.join(format!("{}.tar.gz", table.name)));
-    let mut archive = tar::Archive::new(&archive[..]);
+    let bytes = gunzip(&out.join(format!("{}.tar.gz", table.name)));
+    let mut archive = tar::Archive::new(&bytes[..]);
     let mut rows = Vec::new();
     let mut members = 0;
     for member in archive.entries().expect("an archive") {
@@ -112,8 +112,8 @@ fn an_archive_holds_one_table_whole() {
         assert!(!trace.archives.is_empty());
         let fields = archived(out, table);
         assert_eq!(u64::try_from(fields.len()), Ok(rows), "{}", table.name);
-        for (place, &column) in table.fields.iter().enumerate() {
-            let column = &table.columns[column];
+        for (place, &index) in table.fields.iter().enumerate() {
+            let column = &table.columns[index];
             for row in &fields {
                 let (value, kind) = (&row[place], column.kind);
                 assert!(!value.is_empty() || !column.mandatory, "{}", column.name);
@@ -172,10 +172,10 @@ fn task_names_tell_a_dag_or_are_random() {
                 lone += 1;
                 continue;
             }
-            let numbers = row[name].trim_start_matches(['M', 'R', 'J']);
-            let (numbers, stage) = numbers.split_once("_Stg").unwrap_or((numbers, "1"));
+            let text = row[name].trim_start_matches(['M', 'R', 'J']);
+            let (text, stage) = text.split_once("_Stg").unwrap_or((text, "1"));
             assert!(stage.parse::<u8>().is_ok(), "{stage}");
-            let numbers: Vec<u64> = numbers
+            let numbers: Vec<u64> = text
                 .split('_')
                 .map(|number| number.parse().expect("a number"))
                 .collect();

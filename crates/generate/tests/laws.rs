@@ -50,9 +50,9 @@ impl Rows {
             .collect();
         files.sort();
         let mut rows = Vec::new();
-        for (part, file) in (0..).zip(&files) {
+        for (part, path) in (0..).zip(&files) {
             let mut text = String::new();
-            let file = File::open(file).expect("a file");
+            let file = File::open(path).expect("a file");
             MultiGzDecoder::new(file)
                 .read_to_string(&mut text)
                 .expect("gzip");
@@ -320,14 +320,14 @@ fn jobs_agree_with_their_tasks() {
         tasks.keys().collect::<Vec<_>>()
     );
     for (job, events) in jobs {
-        let tasks = &tasks[&job];
+        let of_tasks = &tasks[&job];
         let first = |kind| {
-            tasks
+            of_tasks
                 .iter()
                 .find(|event| event[1] == kind)
                 .map(|event| event[0])
         };
-        assert_eq!(events[0], [tasks[0][0], SUBMIT], "{job}");
+        assert_eq!(events[0], [of_tasks[0][0], SUBMIT], "{job}");
         let scheduled = events
             .iter()
             .find(|event| event[1] == SCHEDULE)
@@ -336,7 +336,7 @@ fn jobs_agree_with_their_tasks() {
         for (position, &[time, kind]) in events.iter().enumerate() {
             if (2..=6).contains(&kind) {
                 assert_eq!(position, events.len() - 1, "{job}: nothing after the end");
-                assert!(tasks.iter().all(|task| task[0] <= time), "{job}: {time}");
+                assert!(of_tasks.iter().all(|task| task[0] <= time), "{job}: {time}");
             }
         }
     }

@@ -144,7 +144,7 @@ impl Location {
         }
     }
 
-    /// The same place in a context: a wait for its server, or for that of a place below it, ends when the context is
+    /// This place in a context: a wait for its server, or for that of a place below it, ends when the context is
     /// cancelled.
     #[must_use]
     pub fn within(&self, context: &Context) -> Self {

@@ -81,8 +81,8 @@ fn files_on_web(root: &Location) -> Result<BTreeSet<String>> {
             "check the URL; a web server's directory needs a SHA256SUM that lists its files",
         ));
     }
-    let text = sums.read_small(SUMS_LIMIT)?;
-    let text = String::from_utf8_lossy(&text);
+    let bytes = sums.read_small(SUMS_LIMIT)?;
+    let text = String::from_utf8_lossy(&bytes);
     let paths = text.lines().filter_map(checksum_line).map(|(_, path)| path);
     // A list comes from strangers: what leads out of the directory isn't in it.
     let is_inside = |path: &&str| !path.split('/').any(|name| matches!(name, "" | "." | ".."));
@@ -113,12 +113,14 @@ fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<En
         let etag = None;
         Some(Entry { name, kind, etag })
     });
-    let directories = directories.into_iter().map(|name| Entry {
+    let directory = |name| Entry {
         name,
         kind: LocationKind::Directory,
         etag: None,
-    });
-    Ok(files.chain(directories).collect())
+    };
+    Ok(files
+        .chain(directories.into_iter().map(directory))
+        .collect())
 }
 
 /// The digest and the path of a line as `sha256sum` writes it: 64 hexadecimal digits, two spaces (or a

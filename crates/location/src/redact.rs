@@ -94,10 +94,10 @@ fn values(text: &str) -> String {
         .filter_map(|name| value_of(&lower, name, at))
         .min()
     {
-        let end = bytes[found..]
+        let length = bytes[found..]
             .iter()
             .position(|&byte| byte == b'&' || byte.is_ascii_whitespace());
-        let end = end.map_or(text.len(), |length| found + length);
+        let end = length.map_or(text.len(), |length| found + length);
         shown.push_str(&text[at..found]);
         if end > found {
             shown.push('…');

@@ -206,7 +206,7 @@ def tasks(*names: str) -> Edit:
 
 
 def next_machine_event(name: str, added: int, removed: int) -> Edit:
-    """What the last machine of the table can't do next: come again, or go again."""
+    """The event that the last machine of the table can't have next: to come again, or to go again."""
     return add(
         **{name: lambda row: removed if row[name] == removed else added},
         time=lambda row: row["time"] + 1,

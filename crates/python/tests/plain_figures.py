@@ -13,7 +13,7 @@ from lakes import Row
 
 NEVER = 2**63 - 1
 HOUR = 3_600_000_000
-#: What a figure shows; ``None`` where nothing is known.
+#: The data of a figure; ``None`` where nothing is known.
 Numbers = dict[tuple[Any, str], "float | None"]
 
 EVENTS_2011 = "SUBMIT SCHEDULE EVICT FAIL FINISH KILL LOST UPDATE_PENDING UPDATE_RUNNING".split()
@@ -91,7 +91,7 @@ def resources(
     task: Callable[[Row], Any],
     by_part: bool,
 ) -> Numbers:
-    """What is used and requested in intervals, in percent of what is there."""
+    """Used and requested amounts by interval, in percent of the capacity."""
     usage = [row for row in usage if row["end_time"] < NEVER]
     runs, numbers = covered(usage, "start_time", "end_time", by_part), Numbers()
     width = width_of(runs, 300_000_000)

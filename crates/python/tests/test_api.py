@@ -1,4 +1,4 @@
-"""What the functions return, and how a run is watched and stopped."""
+"""The results of the functions, and how a run is watched and stopped."""
 
 from __future__ import annotations
 

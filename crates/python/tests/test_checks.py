@@ -38,7 +38,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def clean(lakes: dict[str, Path]) -> dict[str, tracelake.CheckReport]:
-    """What the checks find in them."""
+    """The findings of the checks in them."""
     return {trace: tracelake.check(lake) for trace, lake in lakes.items()}
 
 

@@ -64,7 +64,7 @@ CHECKS = ["task_life_cycle", "task_usage_sorted", "job_events_sorted"]
 def expected(
     lake: tracelake.Manifest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[tracelake.CheckReport, tracelake.DerivedLake]:
-    """What is found in the lake, and derived from it, where its name is harmless."""
+    """The findings in the lake, and the tables derived from it, where its name is harmless."""
     derived = tracelake.derive(lake.path, tmp_path_factory.mktemp("expected") / "derived")
     return tracelake.check(lake.path, only=CHECKS), derived
 

@@ -28,7 +28,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 
-#: What pages need to begin with: the directory, and how it is made.
+#: Preparations of pages: the directory, and how it is made.
 SOURCES = {
     "clusterdata-2011-2": "google-2011-v2.1",
     "alibaba-2018": "alibaba-2018",

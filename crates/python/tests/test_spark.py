@@ -163,7 +163,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is in the wheel, as an archive that Spark unpacks."""
+    """The contents of the wheel, as an archive that Spark unpacks."""
     package = Path(tracelake.__file__).parent
     name = tmp_path_factory.mktemp("archive") / "tracelake"
     return Path(shutil.make_archive(str(name), "zip", package.parent, package.name))
@@ -171,7 +171,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[dict[str, str]]:
-    """What a process needs to know of the S3 server, in this one's environment, too."""
+    """The variables by which a process finds the S3 server, in this one's environment, too."""
     if importlib.util.find_spec("moto") is None:
         yield {}
         return

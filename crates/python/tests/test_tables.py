@@ -44,7 +44,7 @@ def types_of(table: Any) -> list[tuple[str, object]]:
 
 
 def in_engines(table: tracelake.Table, **asked: Any) -> dict[str, Any]:
-    """What each engine reads, as an Arrow table."""
+    """The rows that each engine reads, as an Arrow table."""
     frame = table.to_pandas(**asked)
     return {
         "polars": table.to_polars(**asked).to_arrow(),

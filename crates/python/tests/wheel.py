@@ -13,7 +13,7 @@ MOST_BYTES = 10_000_000
 
 
 def wrong(path: Path) -> list[str]:
-    """What is wrong with a wheel."""
+    """The faults of a wheel."""
     found = []
     if path.stat().st_size > MOST_BYTES:
         found.append(f"has {path.stat().st_size} bytes, more than {MOST_BYTES}")

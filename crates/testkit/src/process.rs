@@ -47,8 +47,8 @@ impl Process {
         let begun = Instant::now();
         while TcpStream::connect(&process.address).is_err() {
             if begun.elapsed() > STARTS {
-                let program = program.display();
-                return Err(io::Error::other(format!("{program} doesn't listen")));
+                let reason = format!("{} doesn't listen", program.display());
+                return Err(io::Error::other(reason));
             }
             sleep(Duration::from_millis(50));
         }

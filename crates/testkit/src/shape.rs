@@ -92,8 +92,8 @@ fn read(directory: &Path, table: &Table) -> Rows {
             .map(|entry| entry.expect("an entry").path())
             .collect();
         files.sort();
-        for file in files {
-            let file = File::open(file).expect("a file");
+        for path in files {
+            let file = File::open(path).expect("a file");
             MultiGzDecoder::new(file)
                 .read_to_string(&mut text)
                 .expect("gzip");

@@ -185,8 +185,8 @@ struct Cancellable {
 
 impl Read for Cancellable {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.context.check();
-        let read = read.and_then(|()| self.file.read_some(&self.context, into));
+        let checked = self.context.check();
+        let read = checked.and_then(|()| self.file.read_some(&self.context, into));
         read.map_err(io::Error::other)
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn verify_derived(
         let batch = batch?;
         let (jobs, names) = (text(&batch, "job_name"), text(&batch, "task_name"));
         for (job, name) in jobs.into_iter().zip(names) {
-            let numbers = name.as_deref().and_then(numbers);
-            let Some((number, waits)) = numbers.as_ref().and_then(|all| all.split_first()) else {
+            let spelled = name.as_deref().and_then(numbers);
+            let Some((number, waits)) = spelled.as_ref().and_then(|all| all.split_first()) else {
                 rows_not_derived += 1;
                 continue;
             };

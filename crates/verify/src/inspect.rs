@@ -265,8 +265,8 @@ fn add_remaining(
 fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
     let mut tables: BTreeMap<&str, BTreeMap<PartKey, &PartFacts>> = BTreeMap::new();
     for (table, facts) in parts {
-        let table = tables.entry(table).or_default();
-        table.insert(facts.key(), facts);
+        let parts = tables.entry(table).or_default();
+        parts.insert(facts.key(), facts);
     }
     let facts = tables.into_iter().map(|(name, parts)| {
         let mut facts = TableFacts::new(name, String::new());

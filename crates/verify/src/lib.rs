@@ -437,8 +437,8 @@ impl<'a> LakeView<'a> {
     ) -> Result<u64> {
         self.context.check()?;
         let table = self.trace.table(table).ok_or_else(|| {
-            let table = escape(table.as_bytes(), 80);
-            corrupt(format!("the manifest names the unknown table '{table}'")).at(self.root)
+            let shown = escape(table.as_bytes(), 80);
+            corrupt(format!("the manifest names the unknown table '{shown}'")).at(self.root)
         })?;
         self.context.emit(Event::Started {
             table: table.name,

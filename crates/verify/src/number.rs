@@ -98,15 +98,15 @@ pub(super) fn float(text: &str) -> Option<f64> {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (plain, None),
     };
-    let mantissa = match mantissa.split_once('.') {
+    let is_mantissa = match mantissa.split_once('.') {
         Some((whole, "")) => digits(whole),
         Some(("", fraction)) => digits(fraction),
         Some((whole, fraction)) => digits(whole) && digits(fraction),
         None => digits(mantissa),
     };
-    let exponent =
+    let is_exponent =
         exponent.is_none_or(|text| digits(text.strip_prefix(['+', '-']).unwrap_or(text)));
-    let value: f64 = text.parse().ok().filter(|_| mantissa && exponent)?;
+    let value: f64 = text.parse().ok().filter(|_| is_mantissa && is_exponent)?;
     value.is_finite().then_some(value)
 }
 

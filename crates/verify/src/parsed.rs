@@ -36,10 +36,10 @@ impl fmt::Display for ParsedValue {
                 write!(f, "[{}]", texts.join(", "))
             }
             Self::Struct(fields) => {
-                let fields = fields
+                let texts = fields
                     .iter()
                     .map(|(name, value)| format!("{name}: {value}"));
-                write!(f, "{{{}}}", fields.collect::<Vec<_>>().join(", "))
+                write!(f, "{{{}}}", texts.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -280,8 +280,8 @@ fn unescaped(inner: &str) -> String {
             Some('t') => (0, Some('\t')),
             other => (0, other),
         };
-        let number = piece.get(1..1 + digits).unwrap_or_default();
-        let number = u32::from_str_radix(number, 16).ok();
+        let hex = piece.get(1..1 + digits).unwrap_or_default();
+        let number = u32::from_str_radix(hex, 16).ok();
         text.extend(replaced.or(number.and_then(char::from_u32)));
         let first = piece.chars().next().map_or(0, char::len_utf8);
         text.push_str(piece.get(first + digits..).unwrap_or_default());

@@ -158,7 +158,7 @@ fn check_chunk(
             "it claims a number of distinct values, which convert never does",
         ));
     }
-    let index = locations.and(index.column_index(at));
+    let column_index = locations.and(index.column_index(at));
     let bloom = reader.get_column_bloom_filter(at);
     let nulls = statistics.and_then(Statistics::null_count_opt);
     macro_rules! check {
@@ -173,7 +173,7 @@ fn check_chunk(
                 None => Bounds::none(),
                 Some(_) => return Err(claim("its statistics are of another type")),
             };
-            let of_pages = match index {
+            let of_pages = match column_index {
                 Some(ColumnIndexMetaData::$index(stated)) => {
                     let bounds = |page| Bounds {
                         min: stated.min_value(page).map($own),
@@ -191,7 +191,7 @@ fn check_chunk(
                 nulls,
                 pages,
                 of_pages,
-                index,
+                index: column_index,
                 bloom,
             };
             let descriptor = chunk.column_descr();

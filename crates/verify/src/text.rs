@@ -501,9 +501,9 @@ mod tests {
 
     /// The rows of quoted CSV, each between angle brackets.
     fn rows(text: &str) -> String {
-        let mut source = source(text);
+        let mut lines = source(text);
         let (mut row, mut all) = (Vec::new(), String::new());
-        while source.next(&mut row).unwrap() {
+        while lines.next(&mut row).unwrap() {
             all += &format!("<{}>", String::from_utf8_lossy(&row).escape_default());
         }
         all
@@ -537,10 +537,14 @@ mod tests {
             ("b\n\na\n", "b", "a blank line that"),
         ] {
             std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
-            let mut text = source(text);
-            let mut rows =
-                PartRows::new(&mut text, &order, 0..u64::MAX, Some(&path.as_path().into()))
-                    .unwrap();
+            let mut lines = source(text);
+            let mut rows = PartRows::new(
+                &mut lines,
+                &order,
+                0..u64::MAX,
+                Some(&path.as_path().into()),
+            )
+            .unwrap();
             let error = rows.advance().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }

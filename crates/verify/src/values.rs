@@ -421,16 +421,16 @@ fn shown(array: &dyn Array, row: usize) -> String {
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::List(_) => {
             let items = array.as_list::<i32>().value(row);
-            let items: Vec<_> = (0..items.len()).map(|item| shown(&items, item)).collect();
-            format!("[{}]", items.join(", "))
+            let texts: Vec<_> = (0..items.len()).map(|item| shown(&items, item)).collect();
+            format!("[{}]", texts.join(", "))
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
             let members = fields.iter().zip(columns);
-            let members: Vec<_> = members
+            let texts: Vec<_> = members
                 .map(|(field, column)| format!("{}: {}", field.name(), shown(column, row)))
                 .collect();
-            format!("{{{}}}", members.join(", "))
+            format!("{{{}}}", texts.join(", "))
         }
         other => format!("a value of type {other}"),
     }

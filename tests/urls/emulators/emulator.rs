@@ -194,9 +194,9 @@ impl Emulator {
             .parse()
             .unwrap();
         let length = body.len().to_string();
-        let length = [("content-length", &length[..])];
-        let length = length.iter().filter(|_| method == "PUT");
-        for (name, value) in headers.iter().chain(length) {
+        let of_body = [("content-length", &length[..])];
+        let of_put = of_body.iter().filter(|_| method == "PUT");
+        for (name, value) in headers.iter().chain(of_put) {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
         match self.kind {
@@ -225,8 +225,8 @@ impl Emulator {
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
         let body = answer.split_off(end.unwrap() + 4);
-        let status = String::from_utf8(answer).unwrap();
-        let status = status.split_whitespace().nth(1).unwrap();
+        let head = String::from_utf8(answer).unwrap();
+        let status = head.split_whitespace().nth(1).unwrap();
         (status.parse().unwrap(), body)
     }
 }

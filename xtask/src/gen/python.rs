@@ -58,7 +58,7 @@ pub(super) fn source() -> Result<String> {
     ))
 }
 
-/// What Python takes for an option, and how it is written.
+/// The Python types of an option's argument, and how it is written.
 fn types(option: &Keyword) -> Result<(String, &'static str)> {
     if !option.choices.is_empty() {
         let choices = option.choices.iter().map(|choice| format!("\"{choice}\""));

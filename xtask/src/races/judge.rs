@@ -114,8 +114,8 @@ impl Judge {
     /// Checks that a finished lake has everything that runs with exit 0 wrote: named in its manifest, and
     /// with the right bytes.
     pub(super) fn check_kept(&self, found: &Objects, done: &BTreeSet<Selection>) -> Result<()> {
-        let manifest = found.get(MANIFEST).context("there is no manifest")?;
-        let manifest = String::from_utf8_lossy(manifest);
+        let stored = found.get(MANIFEST).context("there is no manifest")?;
+        let manifest = String::from_utf8_lossy(stored);
         for (name, bytes) in self.lake(done, false)? {
             if name.starts_with("_tracelake/") {
                 continue;

@@ -47,8 +47,8 @@ impl Moto {
     /// The objects of the lake. One that is removed after it was listed, as by a request that arrives twice, isn't
     /// one of them.
     pub(super) fn objects(&self) -> Result<Objects> {
-        let listing = format!("/bucket?list-type=2&prefix={PREFIX}");
-        let listing = String::from_utf8(self.ask("GET", &listing, b"")?)?;
+        let target = format!("/bucket?list-type=2&prefix={PREFIX}");
+        let listing = String::from_utf8(self.ask("GET", &target, b"")?)?;
         let is_whole = listing.contains("<IsTruncated>false</IsTruncated>");
         ensure!(is_whole, "a listing of more than one page");
         let mut objects = Objects::new();

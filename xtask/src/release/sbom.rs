@@ -1,4 +1,4 @@
-//! What is in a program: every crate of its build, as CycloneDX.
+//! The contents of a program: every crate of its build, as CycloneDX.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(pathlib.Path(sys.argv[1]).read_text())
 sys.exit(str(wrong) if wrong else 0)";
 
-/// What cargo knows of the workspace and its dependencies.
+/// Cargo's metadata of the workspace and its dependencies.
 #[derive(Deserialize)]
 pub(super) struct Metadata {
     packages: Vec<Package>,

@@ -10,7 +10,7 @@ use super::{Release, copy, make, name, only, with_extension};
 use crate::dist;
 use crate::readers::{PIP, run};
 
-/// What the README promises of the program: it converts the sample, and verifies the lake.
+/// Keeps the README's promise about the program: it converts the sample, and verifies the lake.
 fn converts_the_sample(program: impl Fn() -> Command, sample: &str, lake: &str) -> Result<()> {
     run(program().arg("--version"))?;
     run(program().args(["convert", sample, lake, "--progress", "none"]))?;

@@ -313,10 +313,10 @@ impl Service {
 
 /// Refuses a body that is not the file itself.
 fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
-    let Some(encoding) = headers.get("content-encoding") else {
+    let Some(value) = headers.get("content-encoding") else {
         return Ok(());
     };
-    let encoding = encoding.to_str().unwrap_or_default().trim();
+    let encoding = value.to_str().unwrap_or_default().trim();
     // Some servers say so of a file that is gzip itself, and send it as it is.
     let path = path.to_ascii_lowercase();
     let is_file = [".gz", ".tgz"].iter().any(|ending| path.ends_with(ending));
@@ -485,8 +485,8 @@ mod tests {
     #[test]
     fn an_encoding_is_allowed_if_it_is_the_files_own() {
         let checked = |path: &str, encoding: &'static str| {
-            let encoding = HeaderValue::from_static(encoding);
-            let headers = [("content-encoding".parse().unwrap(), encoding)];
+            let value = HeaderValue::from_static(encoding);
+            let headers = [("content-encoding".parse().unwrap(), value)];
             check_encoding(path, &headers.into_iter().collect()).is_ok()
         };
         assert!(checked("/a.csv.gz", "gzip"));

@@ -161,9 +161,9 @@ where
 {
     let context = urls.first().and_then(|url| url.context.0.clone());
     ask(context.as_deref(), |network| async move {
-        let answers = futures_util::stream::iter(urls);
-        let answers = answers.map(|url| work(Arc::clone(&network), url));
-        let answers: Vec<Result<T>> = answers.buffered(AT_A_TIME).collect().await;
+        let urls = futures_util::stream::iter(urls);
+        let requests = urls.map(|url| work(Arc::clone(&network), url));
+        let answers: Vec<Result<T>> = requests.buffered(AT_A_TIME).collect().await;
         answers.into_iter().collect()
     })
 }

@@ -119,11 +119,11 @@ const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 
 /// The file where gcloud puts the user's credentials.
 fn google_file() -> Option<std::path::PathBuf> {
-    let (home, below) = match cfg!(windows) {
+    let (variable, below) = match cfg!(windows) {
         true => ("APPDATA", "gcloud"),
         false => ("HOME", ".config/gcloud"),
     };
-    let home = std::path::PathBuf::from(std::env::var_os(home)?);
+    let home = std::path::PathBuf::from(std::env::var_os(variable)?);
     Some(
         home.join(below)
             .join("application_default_credentials.json"),
@@ -201,8 +201,8 @@ fn web(url: &Url) -> Result<Store> {
         address = format!("{address}?{query}");
     }
     let authorization = url.secret.user.as_ref().map(|user| {
-        let user: Vec<u8> = percent_decode_str(user).collect();
-        let text = format!("Basic {}", STANDARD.encode(user));
+        let decoded: Vec<u8> = percent_decode_str(user).collect();
+        let text = format!("Basic {}", STANDARD.encode(decoded));
         let mut value = HeaderValue::from_str(&text).expect("base64 is ASCII");
         value.set_sensitive(true);
         value
@@ -423,8 +423,8 @@ impl Object {
             .store
             .objects
             .put_opts(&self.path, bytes.into(), PutMode::Overwrite.into());
-        let put = put.await.map_err(|error| self.failed("write", error))?;
-        Ok(put.e_tag)
+        let written = put.await.map_err(|error| self.failed("write", error))?;
+        Ok(written.e_tag)
     }
 
     /// Puts bytes where there is no object yet; false if there is one.
@@ -499,7 +499,7 @@ impl Object {
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let objects = listed.objects.iter();
         let objects = objects.filter(|object| is_child(&object.location));
-        let objects = objects.map(|object| Entry {
+        let files = objects.map(|object| Entry {
             name: name(&object.location),
             kind: LocationKind::File { bytes: object.size },
             etag: object.e_tag.clone(),
@@ -510,8 +510,8 @@ impl Object {
             kind: LocationKind::Directory,
             etag: None,
         });
-        let entries = objects.chain(directories);
-        let entries = entries.map(|entry| match unmarked(&entry.name) {
+        let entries = files.chain(directories);
+        let unmarked = entries.map(|entry| match unmarked(&entry.name) {
             name if name == entry.name => entry,
             // No name of a file, and nothing that could be opened by it.
             name => Entry {
@@ -520,7 +520,7 @@ impl Object {
                 etag: None,
             },
         });
-        Ok(entries.collect())
+        Ok(unmarked.collect())
     }
 
     /// Reports what isn't wrong yet. Only the program shows it.

@@ -73,7 +73,7 @@ TableFacts = Table
 
 __version__ = _tracelake.__version__
 
-#: What ``import *`` brings: everything public but ``open`` and ``__version__``, which would replace the caller's.
+#: The names that ``import *`` brings: all public ones but ``open`` and ``__version__``, which would replace the caller's.
 __all__ = [
     "AccessDeniedError",
     "BadRowError",

@@ -1,4 +1,4 @@
-"""What asks a lake questions, by DuckDB. The modules behind it are imported when they are first used."""
+"""Functions that query a lake with DuckDB. The modules they need are imported when they are first used."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: new was found. ``skipped``: the check wasn't made.
 Status = Literal["passed", "known", "failed", "skipped"]
 
-#: What a pipeline may fail on.
+#: Outcomes that a pipeline may fail on.
 FAIL_ON = ("new", "known", "skipped")
 
 
@@ -28,11 +28,11 @@ class Finding:
     """Violations of one kind that a check found."""
 
     check: str
-    #: What is wrong.
+    #: A sentence on what is wrong.
     finding: str
     #: How many rows, or things that rows are about, are concerned.
     violations: int
-    #: What has been published about it; ``None`` if it is new.
+    #: Published remarks about it; ``None`` if it is new.
     known: str | None
     #: The smallest violation.
     example: Mapping[str, Any]
@@ -47,7 +47,7 @@ class CheckResult:
     """One check, and what came of it."""
 
     name: str
-    #: What is promised.
+    #: The promise that is checked.
     sentence: str
     #: Where it is promised.
     document: str
@@ -61,7 +61,7 @@ class CheckResult:
 
 @dataclass(frozen=True, repr=False)
 class CheckReport:
-    """What the checks of a lake found; it is true where nothing is new."""
+    """The results of the checks of a lake; true if nothing new was found."""
 
     path: str
     trace: str
@@ -91,7 +91,7 @@ class CheckReport:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """The findings that nobody has published."""
+        """The findings that haven't been published."""
         return tuple(finding for finding in self.findings if finding.known is None)
 
     @property
@@ -243,7 +243,7 @@ def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, 
     for numbers in groups:
         for row in engine.rows(said["name"], said["sql"], needs, numbers):
             _add(found, row)
-    # What is known was found in the published rows; it explains nothing in others.
+    # Known findings are about the published rows, and explain nothing in others.
     known: Iterable[Mapping[str, Any]] = () if lake.manifest.synthetic else said["known"]
     findings = _limited(found, known, lake.rows(needs[0].table))
     if not findings:
@@ -287,7 +287,7 @@ def _limited(
 
 
 def _notes(result: CheckResult) -> list[str]:
-    """What there is to say about a result, line by line."""
+    """The lines that describe a result."""
     lines: list[str] = []
     for finding in result.findings:
         lines.append(f"{'known' if finding.known else 'new'}: {finding}")
@@ -299,7 +299,7 @@ def _notes(result: CheckResult) -> list[str]:
     return lines
 
 
-#: What JSON has.
+#: A value in JSON.
 _Json = Union[None, bool, int, float, str, "list[_Json]", "dict[str, _Json]"]
 
 

@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
         code: int = asked.run(asked)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads the output has seen enough.
+        # The reader of the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

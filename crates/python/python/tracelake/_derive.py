@@ -42,7 +42,7 @@ class DerivedLake(Mapping[str, DerivedTable]):
     trace: str
     #: The version of tracelake.
     version: str
-    #: What ran the queries, and its version.
+    #: The engine that ran the queries, and its version.
     engine: str
     engine_version: str
     #: The SHA-256 of the manifest of the lake that the tables were made from.
@@ -193,7 +193,7 @@ def _write(said: Mapping[str, Any], engine: _queries.Engine, file: str, facts: M
 
 
 def _digest(file: Any) -> Any:
-    """What ``hashlib.file_digest`` does, for Python 3.10."""
+    """``hashlib.file_digest``, which Python 3.10 lacks."""
     digest = hashlib.sha256()
     while block := file.read(1 << 20):
         digest.update(block)

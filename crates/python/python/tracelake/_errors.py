@@ -30,7 +30,7 @@ __all__ = [
 
 
 class TracelakeError(Exception):
-    """What went wrong, where, and what to do about it.
+    """An error: the reason, the place, and what to do about it.
 
     The text is one line: ``path:line:column: table.column: reason; hint``. Whatever isn't known is
     ``None``.
@@ -48,7 +48,7 @@ class TracelakeError(Exception):
     field: str | None = None
     #: The value that is wrong, with control characters escaped, cut after 80 bytes.
     value: str | None = None
-    #: What to do.
+    #: Advice on what to do.
     hint: str | None = None
 
     def __str__(self) -> str:

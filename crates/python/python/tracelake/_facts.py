@@ -70,5 +70,5 @@ def part_facts(said: dict[str, Any]) -> PartFacts:
 
 
 def known(kind: Any, said: dict[str, Any]) -> dict[str, Any]:
-    """What the fields of a class have here."""
+    """The items that are fields of a class; those that a later version adds are left out."""
     return {one.name: said[one.name] for one in fields(kind) if one.name in said}

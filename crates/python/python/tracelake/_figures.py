@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _errors, _show
 
-#: What is drawn in a placeholder's colour gets that of the page, which differs in light and dark.
+#: Placeholder colours, replaced by those of the page, which differ in light and dark.
 _TEXT, _GRID = "#010203", "#040506"
 #: As many series of a figure have colours of their own.
 COLOURS = 11
@@ -193,7 +193,7 @@ def _rows(data: Data) -> Iterable[Sequence[str]]:
 
 
 def _legend(said: Mapping[str, Any], data: Data, places: Sequence[int]) -> str:
-    """What the colours mean, unless the axis or the panels say it."""
+    """The legend of the colours, unless the axis or the panels explain them."""
     plot = said["plot"]
     if data.series == (said["y"],) or _has_panels(data, plot):
         return ""
@@ -402,7 +402,7 @@ def _inline(text: str, said: Mapping[str, Any], data: Data, name: str) -> str:
 
 
 def _described(said: Mapping[str, Any], data: Data) -> str:
-    """What a figure shows, for those who can't see it."""
+    """Describes a figure, for people who can't see it."""
     kind = {"lines": "Lines", "areas": "Stacked areas", "bars": "Bars", "stacks": "Stacked bars"}[said["plot"]]
     sentences = [f"{kind} of {said['y']} over {said['x']}."]
     if _has_panels(data, said["plot"]):

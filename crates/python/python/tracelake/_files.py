@@ -38,10 +38,10 @@ def shown(path: str) -> str:
 
 
 def below(root: str, path: str) -> str:
-    """What has this relative path, with forward slashes, in a lake."""
+    """The file with this relative path, with forward slashes, in a lake."""
     if not is_url(root):
         return os.path.join(root, *path.split("/"))
-    # What follows a question mark is about the server, whatever file is asked for.
+    # The query of a URL is for the server, and stays whatever the file.
     place, mark, query = root.partition("?") if root.lower().startswith("http") else (root, "", "")
     return f"{place.rstrip('/')}/{path}{mark}{query}"
 

@@ -33,7 +33,7 @@ OPERATORS = {
     "not in": "not in",
 }
 
-#: What compares the columns of any engine.
+#: Functions that compare the columns of any engine.
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -45,7 +45,7 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 _EXAMPLE = 'such as [("file_number", "<", 10)]'
 
-#: What a value is in Python, by the kind of its column.
+#: The Python types of a value, by the kind of its column.
 _TYPES: dict[Kind, tuple[type, ...]] = {
     "integer": (int,),
     "float": (int, float),

@@ -1,4 +1,4 @@
-"""What makes, checks and publishes lakes: the functions that the program does in Rust."""
+"""Functions that make, check and publish lakes, as the program's commands do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def verify(
 
 
 def inspect(path: StrPath, trace: str | None = None) -> Inventory:
-    """What is in a lake or in a source: tables, parts, rows, bytes, time range.
+    """Lists the contents of a lake or of a source: tables, parts, rows, bytes, time range.
 
     ``trace`` is the name of the source's trace, or the path of its description; by default it is recognised.
 

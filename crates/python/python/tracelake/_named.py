@@ -16,7 +16,7 @@ from ._schema import Column, TableSchema, ValueRange
 #: ``integer``: the number that a text spells.
 Made = Literal["plain", "seconds", "timestamp", "code", "range", "integer"]
 
-#: What the values of a column are in Python.
+#: The kinds of columns, by the Python type of their values.
 Kind = Literal["integer", "float", "text", "boolean", "timestamp", "nested"]
 
 _UNITS = {"microseconds": 1_000_000, "milliseconds": 1_000, "seconds": 1}

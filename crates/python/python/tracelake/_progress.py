@@ -53,7 +53,7 @@ _LOGGER.addHandler(logging.NullHandler())
 
 
 class Watch(Protocol):
-    """What the extension module calls."""
+    """The callback of the extension module."""
 
     def __call__(self, kind: Any, **fields: Any) -> None: ...
 

@@ -52,7 +52,7 @@ def described(trace: str) -> dict[str, Any]:
 
 
 def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
-    """What a query needs, from its JSON."""
+    """The tables that a query needs, from its JSON."""
     return tuple(Need(one["table"], one["parts"]) for one in said["needs"])
 
 
@@ -212,7 +212,7 @@ def _of_cell(manifest: _lake.Lake, cell: str | None) -> _lake.Lake:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a query may take."""
+    """The memory, threads and seconds that a query may use."""
 
     #: Memory of DuckDB, as a size such as ``2GiB``; ``None`` for 1200 MB.
     memory: str | int | None = None

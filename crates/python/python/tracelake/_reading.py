@@ -1,4 +1,4 @@
-"""What reads lakes, published files and descriptions."""
+"""Functions that read lakes, published files and descriptions."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Report:
     figures: tuple[str, ...]
     #: The figures that weren't drawn, each with the reason.
     skipped: Mapping[str, str]
-    #: What the checks found.
+    #: The results of the checks.
     checks: _checks.CheckReport
 
     def _title(self) -> str:
@@ -43,7 +43,7 @@ class Report:
 
 def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
-    # What makes the page impossible should be known before an hour of queries.
+    # Fail before an hour of queries if the page can't be made.
     _figures.need_matplotlib()
     directory = os.path.dirname(os.path.abspath(out))
     if os.path.isdir(out) or not os.path.isdir(directory):
@@ -219,7 +219,7 @@ def _check_section(checks: _checks.CheckReport) -> str:
     text = (
         '<section id="all-checks"><h2>Checks</h2>'
         f"<p>What the documents promise of the rows, compared with this lake: {counts}. "
-        "<em>Failed</em> checks found something that nobody has published; what <em>known</em> ones "
+        "<em>Failed</em> checks found something that hasn't been published; what <em>known</em> ones "
         "found is published; <em>skipped</em> ones lack tables or parts.</p>"
     )
     for kind in kinds:

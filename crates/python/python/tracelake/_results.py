@@ -1,4 +1,4 @@
-"""What the functions return: plain, immutable objects with a readable form for people."""
+"""Results of the functions: plain, immutable objects with a readable form for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TableInventory:
 
 @dataclass(frozen=True, repr=False)
 class Inventory:
-    """What is in a lake or in a source."""
+    """The contents of a lake or of a source."""
 
     #: ``lake`` or ``source``.
     what: str
@@ -68,7 +68,7 @@ class Inventory:
 
 @dataclass(frozen=True)
 class GeneratedTable:
-    """What was generated of one table."""
+    """One generated table."""
 
     name: str
     parts: int
@@ -97,7 +97,7 @@ class Generated:
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """What a verification found; it is true where nothing is wrong."""
+    """The result of a verification; true if nothing is wrong."""
 
     #: Parts that were checked.
     parts: int
@@ -172,7 +172,7 @@ def inventory(text: str) -> Inventory:
 
 
 def generated(path: str, text: str) -> Generated:
-    """What was generated, from its JSON."""
+    """A synthetic trace, from its JSON."""
     said = json.loads(text)
     tables = tuple(GeneratedTable(**known(GeneratedTable, table)) for table in said["tables"])
     return Generated(_files.absolute(path), said["trace"], tables)

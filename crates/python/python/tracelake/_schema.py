@@ -36,7 +36,7 @@ class Column:
     type: str
     nullable: bool
     unit: str | None
-    #: What it means.
+    #: Its meaning.
     doc: str
     #: The name of each code.
     codes: dict[int, str] = field(hash=False)
@@ -173,14 +173,14 @@ def _facts(schema: TableSchema) -> tuple[object, ...]:
 
 
 def trace_key(trace: str, description: str | None, columns: str | None = None) -> str:
-    """What the native functions find a trace by: its name, the digest of its description if it isn't built in, and the
+    """The key by which the native functions find a trace: its name, the digest of its description if it isn't built in, and the
     columns if a lake has some of them."""
     key = trace if description is None else f"{trace}@{description}"
     return key if columns is None else f"{key}?columns={columns}"
 
 
 def trace_schema(trace: str, table: str | None = None) -> TraceSchema:
-    """What the catalog knows of a trace, or of one of its tables."""
+    """The catalog's description of a trace, or of one of its tables."""
     said: dict[str, Any] = json.loads(_tracelake.describe(trace, table, "json"))
     tables = (
         TableSchema(

@@ -40,7 +40,7 @@ _PATIENCE = 120
 #: How often Spark tries a task by default; an error that may go away is raised until then.
 _ATTEMPTS = 4
 
-#: What a task returns.
+#: The result of a task.
 _SCHEMA = "shard int, facts string, error string"
 
 
@@ -130,7 +130,7 @@ def _everywhere(name: str, place: StrPath) -> str:
 def _task(
     arguments: list[str], places: list[str], shards: int, version: str
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What a task does. Spark sends this function by value, so that a machine without the package can
+    """Runs one task. Spark sends this function by value, so that a machine without the package can
     say so."""
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:

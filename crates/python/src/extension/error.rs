@@ -56,6 +56,6 @@ fn operating_system(py: Python<'_>, error: &Error) -> Option<Py<PyAny>> {
         (None, io::ErrorKind::NotFound) => ENOENT,
         (None, _) => return None,
     };
-    let cause = PyOSError::new_err((number, cause.to_string()));
-    Some(cause.into_value(py).into_any())
+    let as_python = PyOSError::new_err((number, cause.to_string()));
+    Some(as_python.into_value(py).into_any())
 }

@@ -91,8 +91,8 @@ const COLUMNS: &str = "?columns=";
 /// `?columns=TABLE.COLUMN,…` after it, the trace has these columns.
 pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
     if let Some((name, columns)) = name.split_once(COLUMNS) {
-        let columns = ColumnNames::from_str(columns);
-        let columns = columns.map_err(|reason| usage(py, reason, "open the lake again"))?;
+        let parsed = ColumnNames::from_str(columns);
+        let columns = parsed.map_err(|reason| usage(py, reason, "open the lake again"))?;
         return Ok(find_trace(py, name)?.with_columns(columns.with_tables()));
     }
     if let Some((name, sha256)) = name.rsplit_once('@').filter(|(_, end)| is_digest(end)) {

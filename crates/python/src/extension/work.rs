@@ -39,7 +39,7 @@ impl Drop for End {
     }
 }
 
-/// What work is done in: its context, and who hears that it begins.
+/// The context of some work, and the channel that reports its beginning.
 pub(crate) struct Work {
     /// Cancelled by an exception of a callback or a signal handler, such as `KeyboardInterrupt`.
     pub(crate) context: Context,

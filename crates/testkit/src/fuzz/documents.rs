@@ -28,8 +28,8 @@ use super::{context, directory, options, trace};
 pub fn plan_file(data: &[u8]) {
     on_copies("shards", data, |root, data| {
         let path = root.join("_tracelake/plan.json");
-        let json = without_digest(&fs::read(&path).unwrap());
-        let json = sealed(&changed(json.to_string().as_bytes(), data));
+        let value = without_digest(&fs::read(&path).unwrap());
+        let json = sealed(&changed(value.to_string().as_bytes(), data));
         match PlanFile::from_json(&json) {
             Ok(plan) => {
                 assert!((1..=MOST_SHARDS).contains(&plan.shards));
@@ -64,8 +64,8 @@ pub fn facts(data: &[u8]) {
 pub fn manifest(data: &[u8]) {
     on_copies("finished", data, |root, data| {
         let path = root.join("_tracelake/manifest.json");
-        let json = without_digest(&fs::read(&path).unwrap());
-        let json = changed(json.to_string().as_bytes(), data);
+        let value = without_digest(&fs::read(&path).unwrap());
+        let json = changed(value.to_string().as_bytes(), data);
         fs::write(path, sealed(&json)).unwrap();
         drop(inspect(&context(), root));
         drop(verify(&context(), &root.into(), None));

@@ -79,7 +79,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What a lake has of its source.
+/// The part of its source that a lake has.
 struct Selection {
     sample: Option<Sample>,
     time: Option<(i64, i64)>,

@@ -33,8 +33,8 @@ pub struct Keyword {
 #[must_use]
 pub fn keywords(command: &str) -> Vec<Keyword> {
     let cli = Cli::command();
-    let command = cli.find_subcommand(command);
-    let options = command.into_iter().flat_map(clap::Command::get_opts);
+    let found = cli.find_subcommand(command);
+    let options = found.into_iter().flat_map(clap::Command::get_opts);
     options.filter_map(keyword).collect()
 }
 

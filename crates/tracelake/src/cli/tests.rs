@@ -44,11 +44,11 @@ fn help_fits_its_width_and_has_examples() {
 /// The page on bytes names every option that decides them.
 #[test]
 fn options_that_decide_bytes_are_documented() {
-    let page = concat!(
+    let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/internals/reproducibility.md"
     );
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = std::fs::read_to_string(path).unwrap();
     let settings = Settings::augment_args(clap::Command::new("settings"));
     for option in settings.get_arguments() {
         let name = format!("`--{}`", option.get_long().unwrap());

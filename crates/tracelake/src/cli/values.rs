@@ -28,8 +28,8 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     let (number, bytes) = split.next().unwrap_or((&lower, 1));
     let number = number.trim_end();
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| number.parse::<u64>().ok()).flatten();
-    let size = number.and_then(|number| number.checked_mul(bytes));
+    let parsed = digits.then(|| number.parse::<u64>().ok()).flatten();
+    let size = parsed.and_then(|number| number.checked_mul(bytes));
     match size {
         None => Err("expected a whole number with a unit, such as 512M, 2G or 2GiB".into()),
         Some(size) if parts_within(size).is_none() => {

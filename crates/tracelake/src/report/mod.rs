@@ -169,9 +169,9 @@ pub(crate) fn plan_text(
     if let Some((file, own)) = shared {
         for shard in 0..file.shards.min(SHARDS_SHOWN) {
             let (files, bytes) = file.share(shard);
-            let own = if shard == own.index { ", this one" } else { "" };
+            let this_one = if shard == own.index { ", this one" } else { "" };
             text += &format!(
-                "shard {shard} of {}: {}, {}{own}\n",
+                "shard {shard} of {}: {}, {}{this_one}\n",
                 file.shards,
                 several(files, "file"),
                 HumanBytes(bytes)
@@ -215,8 +215,8 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> Strin
     );
     for table in plan.tables_of(stream) {
         let name = table.order.table.name;
-        let done = found.finished.iter().filter(|(table, _)| table == name);
-        let done = match done.count() as u64 {
+        let finished = found.finished.iter().filter(|(table, _)| table == name);
+        let done = match finished.count() as u64 {
             0 => String::new(),
             done => format!("  ({} done)", several(done, "part")),
         };
@@ -281,15 +281,15 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         aligned(&rows)
     );
     if !inventory.selection.is_empty() {
-        let options = inventory.selection.iter();
-        let options: Vec<String> = options
+        let selected = inventory.selection.iter();
+        let options: Vec<String> = selected
             .map(|(name, value)| format!("--{name} {}", shown(value)))
             .collect();
-        let left_out = inventory
+        let by_table = inventory
             .tables
             .iter()
             .filter_map(|table| table.not_selected);
-        let left_out = left_out.fold(0, u64::saturating_add);
+        let left_out = by_table.fold(0, u64::saturating_add);
         text += &format!(
             "selected by {}: {} not selected\n",
             options.join(" "),

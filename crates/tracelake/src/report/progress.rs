@@ -472,13 +472,12 @@ fn plain(event: &Event) -> Option<String> {
             rejected,
             bytes_out,
         } => {
-            let rejected = match rejected {
+            let without = match rejected {
                 0 => String::new(),
                 rejected => format!(", {} rejected", group_digits(*rejected)),
             };
-            let rows = several(*rows, "row");
-            let bytes = HumanBytes(*bytes_out);
-            Some(format!("{table} {part}: {rows}{rejected}, {bytes}"))
+            let (with, bytes) = (several(*rows, "row"), HumanBytes(*bytes_out));
+            Some(format!("{table} {part}: {with}{without}, {bytes}"))
         }
         Event::Kept {
             table, part, rows, ..

@@ -167,8 +167,10 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
     match (reporter.shard(), is_committed) {
         (Some(_), true) => say("the lake is finished: there was nothing to do"),
         (Some(_), false) => {
-            let out = shown(&for_shell(out));
-            say(&format!("when all shards are done: tracelake commit {out}"));
+            let lake = shown(&for_shell(out));
+            say(&format!(
+                "when all shards are done: tracelake commit {lake}"
+            ));
         }
         (None, _) => {}
     }
@@ -276,10 +278,10 @@ fn say_accepted(manifest: &Manifest) {
     if headers > 0 {
         say(&format!("accepted: {}", several(headers, "header")));
     }
-    let floats = manifest
+    let by_part = manifest
         .parts()
         .map(|(_, part)| part.integral_floats_accepted);
-    let floats = total(floats);
+    let floats = total(by_part);
     if floats > 0 {
         say(&format!(
             "accepted: {} spelled as floats",

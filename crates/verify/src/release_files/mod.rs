@@ -163,7 +163,7 @@ impl<'a> ReleasedLake<'a> {
         }
     }
 
-    /// What the lake is, without its selection.
+    /// The trace and its tables, without the selection.
     fn content(&self) -> String {
         let Completeness {
             cells,
@@ -224,8 +224,8 @@ fn check_origin(origin: &Origin) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
     for text in [tool, version, trace].into_iter().chain(description) {
         if text.is_empty() || !text.bytes().all(plain) {
-            let text = escape(text.as_bytes(), 80);
-            let reason = format!("the manifest says '{text}', which tracelake never writes");
+            let shown = escape(text.as_bytes(), 80);
+            let reason = format!("the manifest says '{shown}', which tracelake never writes");
             return Err(Error::new(ErrorKind::Corrupt, reason)
                 .hint("convert the trace again, into a new directory"));
         }
@@ -256,8 +256,8 @@ fn check_digest(sha256: &str) -> Result<()> {
 }
 
 fn misplaced(path: &str) -> Error {
-    let path = escape(path.as_bytes(), 80);
-    let reason = format!("the manifest names '{path}', which is not where a lake has its files");
+    let shown = escape(path.as_bytes(), 80);
+    let reason = format!("the manifest names '{shown}', which is not where a lake has its files");
     Error::new(ErrorKind::Corrupt, reason).hint("run convert again to restore it")
 }
 

@@ -31,7 +31,7 @@ pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
 fn front_matter(lake: &ReleasedLake<'_>) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let licence = lake.trace.licence;
-    let licence = if lake.is_synthetic() {
+    let licence_line = if lake.is_synthetic() {
         String::new()
     } else if spdx(licence) {
         format!("license: {}\n", text(&licence.to_lowercase()))
@@ -39,7 +39,7 @@ fn front_matter(lake: &ReleasedLake<'_>) -> String {
         format!("license: other\nlicense_name: {}\n", text(licence))
     };
     let mut yaml = format!(
-        "---\n{licence}pretty_name: {}\nsize_categories:\n- {}\ntags:\n",
+        "---\n{licence_line}pretty_name: {}\nsize_categories:\n- {}\ntags:\n",
         text(&lake.title()),
         text(&size_category(lake.rows())),
     );
@@ -132,17 +132,18 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
     text += &missing_parts(gaps);
     for TableGap { table, cell, gap } in gaps {
         if let Gap::Rows { read, published } = gap {
-            let cell = of_cell(*cell);
-            let (read, published) = (words::group_digits(*read), words::group_digits(*published));
             text += &format!(
-                "\n`{table}`{cell} is incomplete or changed: {read} rows were read, {published} were published.\n"
+                "\n`{table}`{} is incomplete or changed: {} rows were read, {} were published.\n",
+                of_cell(*cell),
+                words::group_digits(*read),
+                words::group_digits(*published)
             );
         }
     }
     if !unknown.is_empty() {
         text += &format!(
-            "\nIt is not known whether these tables are complete, because nobody has counted what was \
-             published:\n{}.\n",
+            "\nIt is not known whether these tables are complete, because the rows published \
+             were never counted:\n{}.\n",
             unknown.join(", ")
         );
     }
@@ -198,10 +199,10 @@ fn missing_parts(gaps: &[TableGap]) -> String {
             )),
             Gap::Parts { total, missing } => {
                 let here = u64::from(*total) - count(missing);
-                let missing = words::ranges(missing.iter().copied());
-                let cell = of_cell(*cell);
+                let numbers = words::ranges(missing.iter().copied());
+                let of_cell = of_cell(*cell);
                 Some(format!(
-                    "| {table}{cell} | {here} | {total} | {missing} |\n"
+                    "| {table}{of_cell} | {here} | {total} | {numbers} |\n"
                 ))
             }
         });
@@ -237,8 +238,8 @@ fn making(lake: &ReleasedLake<'_>) -> String {
             words::group_digits(rows)
         ),
     };
-    let given = options.named().into_iter();
-    let given: String = given
+    let named = options.named().into_iter();
+    let given: String = named
         .map(|(name, value)| format!(" --{name} {value}"))
         .collect();
     format!(

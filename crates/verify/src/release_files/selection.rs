@@ -1,4 +1,4 @@
-//! What a released lake says about its selection: the rule, how to repeat it, and what may dangle.
+//! The text of a released lake on its selection: the rule, how to repeat it, and what may dangle.
 
 use tracelake_core::selection::Sample;
 use tracelake_core::words::group_digits;
@@ -33,11 +33,11 @@ pub(super) fn section(lake: &ReleasedLake<'_>) -> String {
     text
 }
 
-/// What is selected, in a sentence or two.
+/// The selection, in a sentence or two.
 pub(super) fn sentence(lake: &ReleasedLake<'_>) -> String {
     let selected = lake.manifest.origin.options.selected();
-    let options = selected.iter();
-    let options: Vec<String> = options
+    let options: Vec<String> = selected
+        .iter()
         .map(|(name, value)| format!("`--{name} {value}`"))
         .collect();
     let rows = match lake.manifest.rows_not_selected() {
