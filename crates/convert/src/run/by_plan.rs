@@ -12,7 +12,7 @@ use tracelake_schema::Trace;
 
 use super::remaining::has_all;
 use super::states::{SightedPlan, Sighting, Step, decide};
-use super::{Outcome, Run};
+use super::{Outcome, Parts, Run};
 
 /// How many times a run looks at a lake that others change at the same time before it gives up.
 const LOOKS: usize = 8;
@@ -20,11 +20,20 @@ const LOOKS: usize = 8;
 /// The hint for a plan that isn't the run's own.
 const TAKE_OVER: &str = "wait for the runs that work by it; if there are none, pass --take-over";
 
+/// A finished lake, compared with the plan of a run.
+enum Compared {
+    /// It has everything.
+    Same,
+    /// Something is to be added, or made again; the parts that stay, if they were checked.
+    Lacks(Option<Parts>),
+}
+
 /// A lake that a run has joined.
 #[derive(Debug)]
 pub(super) enum Joined {
-    /// The plan in the lake, by which the run works.
-    Working(Box<PlanFile>),
+    /// The plan in the lake, by which the run works, and the parts of the manifest that it adds to, if this run has
+    /// checked them.
+    Working(Box<PlanFile>, Option<Parts>),
     /// The lake has everything of the run's plan.
     Finished(Box<Manifest>),
 }
@@ -35,6 +44,8 @@ impl Run<'_> {
         let mut may_take_over = self.run_options.take_over;
         // The plan that this run has put, for a lake that another one has finished at the same moment.
         let mut put_here: Option<String> = None;
+        // The parts that stay of a manifest with this digest. They are checked once, whatever else happens to the lake.
+        let mut checked: Option<(String, Parts)> = None;
         for _ in 0..LOOKS {
             let state = self.lake.state()?;
             let plan = state.plan.as_ref().map(|found| {
@@ -52,27 +63,33 @@ impl Run<'_> {
                 }
                 _ => self.refuse(&sighted(&state))?,
             }
-            let has_all = |plan: Option<&PlanFile>| match (plan, &state.manifest) {
-                (_, None) => Ok(false),
-                (Some(plan), Some(found)) => Ok(found
-                    .content
-                    .as_ref()
-                    .is_ok_and(|manifest| has_all(self.plan.trace, plan, manifest))),
-                (None, Some(found)) => match &found.content {
-                    Ok(manifest) => self.has_nothing_to_add(own, manifest),
+            let has_all = match (&state.manifest, &plan) {
+                (None, _) => false,
+                (Some(found), Some(plan)) => match (&found.content, plan.file) {
+                    (Ok(manifest), Some(file)) => has_all(self.plan.trace, file, manifest),
+                    _ => false,
+                },
+                (Some(found), None) => match &found.content {
+                    Ok(manifest) => match self.compare(own, manifest)? {
+                        Compared::Same => true,
+                        Compared::Lacks(kept) => {
+                            checked = kept.map(|kept| (found.digest.clone(), kept));
+                            false
+                        }
+                    },
                     Err(damaged) => {
                         self.context.warn(format!(
                             "{damaged}; parts that can't be checked are converted again"
                         ));
-                        Ok(false)
+                        false
                     }
                 },
             };
             let step = decide(Sighting {
                 manifest: state.manifest.as_ref().map(|found| &found.digest[..]),
                 plan,
-                has_all: &has_all,
-            })?;
+                has_all,
+            });
             tracing::debug!(?step, "looked at the lake");
             match step {
                 Step::Put { base } => {
@@ -102,20 +119,24 @@ impl Run<'_> {
                 Step::Withdraw | Step::Join => {
                     let Some(found) = state.plan else { continue };
                     let plan = found.content?;
-                    self.lake.work_by(&found.digest, &plan);
+                    self.lake.work_by(&found.digest, &plan, found.etag);
                     if let Some(found) = state.manifest
                         && self.lake.withdraw_manifest(&found)? == Withdrawal::PlanIsGone
                     {
                         continue;
                     }
                     self.lake.put_description(&plan.origin)?;
-                    return Ok(Joined::Working(Box::new(plan)));
+                    let checked = checked.filter(|(digest, _)| plan.base.as_ref() == Some(digest));
+                    return Ok(Joined::Working(
+                        Box::new(plan),
+                        checked.map(|(_, kept)| kept),
+                    ));
                 }
                 Step::Tidy => {
                     if let (Some(found), Some(manifest)) = (&state.plan, &state.manifest)
                         && let (Ok(plan), Ok(manifest)) = (&found.content, &manifest.content)
                     {
-                        self.lake.work_by(&found.digest, plan);
+                        self.lake.work_by(&found.digest, plan, found.etag.clone());
                         self.lake.tidy(manifest)?;
                     }
                 }
@@ -147,19 +168,23 @@ impl Run<'_> {
         Ok(is_put.then_some(digest))
     }
 
-    /// Whether a finished lake has everything of the plan. A run without shards also checks its outputs, so
-    /// that it makes damaged ones again.
-    fn has_nothing_to_add(&self, own: &PlanFile, manifest: &Manifest) -> Result<bool> {
+    /// Compares a finished lake with the plan of this run. A run without shards also checks its outputs, so that it makes
+    /// damaged ones again.
+    fn compare(&self, own: &PlanFile, manifest: &Manifest) -> Result<Compared> {
         let progress = LakeProgress::finished(manifest.clone());
         if !self.has_all(own, &progress)? {
-            return Ok(false);
+            return Ok(Compared::Lacks(None));
         }
         if self.run_options.shard.is_some() {
-            return Ok(true);
+            return Ok(Compared::Same);
         }
         let kept = self.keep(&progress)?;
-        let is_done = self.todo(&progress, &kept)?.is_empty() && self.underived(&kept).is_empty();
-        Ok(is_done && self.committer().assemble(kept).tables == manifest.tables)
+        let is_done = self.todo(&progress, &kept).is_empty() && self.underived(&kept).is_empty();
+        if !is_done || self.committer().assemble(kept.clone()).tables != manifest.tables {
+            return Ok(Compared::Lacks(Some(kept)));
+        }
+        self.count_kept(&kept)?;
+        Ok(Compared::Same)
     }
 
     /// The error that names the plan in the lake, and the manifest if there is one.
@@ -194,12 +219,12 @@ impl Run<'_> {
             converted: 0,
             is_committed: true,
         };
-        let agreed = match self.join_plan(own)? {
-            Joined::Working(agreed) => agreed,
+        let (agreed, checked) = match self.join_plan(own)? {
+            Joined::Working(agreed, checked) => (agreed, checked),
             Joined::Finished(manifest) => return Ok(finished(*manifest)),
         };
         let outcome = match self.run_options.shard {
-            None => self.convert_all_of(&agreed),
+            None => self.convert_all_of(&agreed, checked),
             Some(shard) => self.convert_shard(own, shard),
         };
         match outcome {
@@ -213,16 +238,20 @@ impl Run<'_> {
         }
     }
 
-    /// A run without shards: everything of the plan, and then the commit.
-    fn convert_all_of(&self, agreed: &PlanFile) -> Result<Outcome> {
+    /// A run without shards: everything of the plan, and then the commit. Parts that were `checked` are kept.
+    fn convert_all_of(&self, agreed: &PlanFile, checked: Option<Parts>) -> Result<Outcome> {
         let progress = self.lake.progress()?;
         if progress.complete {
             return Err(finished_by_another(self.lake.root()));
         }
         self.warn_of_damage(&progress);
         self.check_derived(&progress)?;
-        let kept = self.keep(&progress)?;
-        let todo = self.todo(&progress, &kept)?;
+        let kept = match checked {
+            Some(kept) => kept,
+            None => self.keep(&progress)?,
+        };
+        self.count_kept(&kept)?;
+        let todo = self.todo(&progress, &kept);
         let before = kept.len();
         let parts = self.work(&todo, kept, true)?;
         let converted = parts.len().saturating_sub(before);

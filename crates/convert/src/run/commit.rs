@@ -118,7 +118,7 @@ impl Commit {
         super::report_leftovers(&self.context, &self.lake);
         let root = self.lake.root();
         if let (Some(digest), Some(plan)) = (&self.progress.plan_digest, &self.progress.plan) {
-            self.lake.work_by(digest, plan);
+            self.lake.work_by(digest, plan, None);
         }
         if self.progress.complete {
             let manifest = read_manifest(root)?;

@@ -235,7 +235,8 @@ impl<'a> Run<'a> {
         self.check_derived(&progress)?;
         self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
-        let todo = self.todo(&progress, &kept)?;
+        self.count_kept(&kept)?;
+        let todo = self.todo(&progress, &kept);
         let is_done = todo.is_empty() && self.underived(&kept).is_empty();
         let is_finished = progress.complete && is_done;
         let before = kept.len();
@@ -272,7 +273,8 @@ impl<'a> Run<'a> {
         }
         self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
-        let todo = self.todo(&progress, &kept)?;
+        self.count_kept(&kept)?;
+        let todo = self.todo(&progress, &kept);
         let before = kept.len();
         self.check_room(&todo)?;
         let parts = self.work(&todo, kept, true)?;
@@ -284,11 +286,15 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The files that are left to convert.
-    fn todo(&self, progress: &LakeProgress, kept: &Parts) -> Result<Vec<Work<'a>>> {
+    /// Counts the parts that stay: the bytes that they take in the manifest, and their rejected rows.
+    fn count_kept(&self, kept: &Parts) -> Result<()> {
         self.fits_manifest(kept)?;
         let rejected = kept.values().map(|part| part.rows_rejected);
-        self.count_rejects(rejected.fold(0, u64::saturating_add))?;
+        self.count_rejects(rejected.fold(0, u64::saturating_add))
+    }
+
+    /// The files that are left to convert.
+    fn todo(&self, progress: &LakeProgress, kept: &Parts) -> Vec<Work<'a>> {
         let parts = self.plan.parts().filter(|(table, part)| {
             let key = (table.rank, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
@@ -303,7 +309,7 @@ impl<'a> Run<'a> {
             is_mine && !self.is_cut(stream, &cuts, kept)
         });
         let parts = parts.map(|(table, part)| Work::Part(table, part));
-        Ok(parts.chain(streams.map(Work::Stream)).collect())
+        parts.chain(streams.map(Work::Stream)).collect()
     }
 
     /// Converts files, and derives what is derived from them. Returns the parts kept and made.

@@ -157,7 +157,7 @@ pub(super) fn contradiction(
         return Ok(Some("its file has another number"));
     }
     let path = inside(root, &facts.output.path)?;
-    let file = match LakeFile::open(&path, format) {
+    let file = match LakeFile::open_end(&path, format, facts.output.bytes) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             return Ok(Some("it can't be read"));
         }

@@ -1,6 +1,5 @@
 //! The table of states of a lake in a bucket: what a run does about the plan and the manifest that it finds.
 
-use tracelake_core::error::Result;
 use tracelake_lake::plan_file::PlanFile;
 
 /// A bucket as a run found it.
@@ -10,8 +9,8 @@ pub(super) struct Sighting<'a> {
     pub(super) manifest: Option<&'a str>,
     /// The plan, if there is one.
     pub(super) plan: Option<SightedPlan<'a>>,
-    /// Whether the manifest has everything of a plan.
-    pub(super) has_all: &'a dyn Fn(Option<&PlanFile>) -> Result<bool>,
+    /// Whether the manifest has everything of the plan, or of the run's own if there is no plan.
+    pub(super) has_all: bool,
 }
 
 /// A plan that a run found in a bucket.
@@ -45,15 +44,13 @@ pub(super) enum Step {
 }
 
 /// The next step; the rows of the table in the order of the match.
-pub(super) fn decide(found: Sighting<'_>) -> Result<Step> {
+pub(super) fn decide(found: Sighting<'_>) -> Step {
     let owned = |digest: &str| Some(digest.to_owned());
-    Ok(match (found.manifest, found.plan) {
+    match (found.manifest, found.plan) {
         (None, None) => Step::Put { base: None },
-        (Some(manifest), None) => match (found.has_all)(None)? {
-            true => Step::Finished,
-            false => Step::Put {
-                base: owned(manifest),
-            },
+        (Some(_), None) if found.has_all => Step::Finished,
+        (Some(manifest), None) => Step::Put {
+            base: owned(manifest),
         },
         (None, Some(plan)) => match plan {
             SightedPlan { agrees: true, .. } => Step::Join,
@@ -70,9 +67,7 @@ pub(super) fn decide(found: Sighting<'_>) -> Result<Step> {
             let adds = plan.file.and_then(|file| file.base.as_deref()) == Some(manifest);
             match plan {
                 SightedPlan { agrees: true, .. } if adds => Step::Withdraw,
-                SightedPlan {
-                    file: Some(file), ..
-                } if !adds && (found.has_all)(Some(file))? => Step::Tidy,
+                SightedPlan { file: Some(_), .. } if !adds && found.has_all => Step::Tidy,
                 SightedPlan {
                     is_replaced: true, ..
                 } => Step::Replace {
@@ -81,7 +76,7 @@ pub(super) fn decide(found: Sighting<'_>) -> Result<Step> {
                 _ => Step::Refuse,
             }
         }
-    })
+    }
 }
 
 #[cfg(test)]
@@ -213,9 +208,9 @@ mod tests {
                     agrees,
                     is_replaced,
                 }),
-                has_all: &|_| Ok(*has_all),
+                has_all: *has_all,
             });
-            assert_eq!(step.unwrap(), *expected, "row {row}");
+            assert_eq!(step, *expected, "row {row}");
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_core::seal::sha256;
-use tracelake_location::Location;
+use tracelake_location::{Location, Tagged};
 
 use super::backend::Backend;
 use super::{DESCRIPTION_PATH, FACTS, HOME, Lake, MANIFEST, PLAN, manifest_in};
@@ -43,6 +43,8 @@ pub struct Found<T> {
     pub digest: String,
     /// Its bytes.
     bytes: Vec<u8>,
+    /// What the store names them by.
+    pub etag: Option<String>,
     /// Its content.
     pub content: T,
 }
@@ -57,10 +59,11 @@ pub enum Withdrawal {
 }
 
 impl<T> Found<T> {
-    fn new(bytes: Vec<u8>, content: T) -> Self {
+    fn new((bytes, etag): Tagged, content: T) -> Self {
         Self {
             digest: sha256(&bytes),
             bytes,
+            etag,
             content,
         }
     }
@@ -74,16 +77,16 @@ impl LakeState {
     pub(super) fn of(backend: &dyn Backend) -> Result<Self> {
         // In this order: a commit puts the manifest before it removes the plan, and an addition puts the plan
         // before it withdraws the manifest. So a lake that has one of them never looks as if it had neither.
-        let plan = backend.read(PLAN)?.map(|(bytes, _)| {
-            let content = PlanFile::from_json(&bytes);
+        let plan = backend.read(PLAN)?.map(|read| {
+            let content = PlanFile::from_json(&read.0);
             let content = content.map_err(|error| error.at(backend.root().join(PLAN)));
-            Found::new(bytes, content)
+            Found::new(read, content)
         });
         let manifest = match backend.read(MANIFEST)? {
             None => None,
-            Some((bytes, _)) => {
-                let content = manifest_in(backend, Cursor::new(&bytes), MANIFEST)?;
-                Some(Found::new(bytes, content))
+            Some(read) => {
+                let content = manifest_in(backend, Cursor::new(&read.0), MANIFEST)?;
+                Some(Found::new(read, content))
             }
         };
         Ok(Self { plan, manifest })
@@ -209,14 +212,14 @@ impl Lake {
             .hint("see docs/object-stores.md for the stores that have them"))
     }
 
-    /// Works by this plan from now on.
-    pub fn work_by(&self, digest: &str, plan: &PlanFile) {
+    /// Works by this plan from now on, which was found with this digest and, unless it has to be read again, this tag.
+    pub fn work_by(&self, digest: &str, plan: &PlanFile, etag: Option<String>) {
         let mut own = self.own_plan.lock().unwrap_or_else(PoisonError::into_inner);
         *own = Some(OwnPlan {
             digest: digest.to_owned(),
             base: plan.base.clone(),
             withdrawn: None,
-            etag: None,
+            etag,
         });
     }
 
