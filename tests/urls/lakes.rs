@@ -105,11 +105,19 @@ fn tables_are_added_and_shards_are_committed() {
         &["commit", out],
         &["commit", out],
     ];
-    for (name, runs) in [("added", added), ("shards", shards)] {
+    // The copy of the sums of a release twice, its files, its sums, the manifest, and facts and plan of both runs.
+    for (name, runs, removals) in [("added", added, 9), ("shards", shards, 2)] {
         let server = Server::of(&committed_sample(), "bucket/trace/", |_| Answer::Well);
         let outcome = runs.iter().try_for_each(|arguments| {
             let run = run(&server, arguments);
             ensure(run.code == 0, || format!("{arguments:?}: {}", run.stderr))
+        });
+        let asked = server.asked();
+        let removed = asked.iter().filter(|asked| asked.query == "delete").count();
+        let outcome = outcome.and_then(|()| {
+            ensure(removed == removals, || {
+                format!("{removed} requests to remove objects")
+            })
         });
         score.count(name, outcome.and_then(|()| same(&server, &expected)));
     }

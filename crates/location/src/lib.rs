@@ -292,12 +292,8 @@ impl Url {
         Ok(objects::read_all(vec![self.clone()], limit)?.pop())
     }
 
-    /// Removes this object; that there is none is no error.
-    pub fn remove(&self) -> Result<()> {
-        objects::remove(vec![self.clone()])
-    }
-
-    /// Removes objects below this one; that there are none is no error.
+    /// Removes objects below this one, in any order and as many at a time as the store takes; that there are none is no
+    /// error.
     pub fn remove_all(&self, paths: &[String]) -> Result<()> {
         objects::remove(paths.iter().map(|path| self.join(path)).collect())
     }

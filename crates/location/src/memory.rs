@@ -85,8 +85,11 @@ impl Objects for Memory {
         Ok(is_new)
     }
 
-    fn remove(&self, path: &str) -> Result<()> {
-        self.objects().remove(path);
+    fn remove(&self, paths: &[&str]) -> Result<()> {
+        let mut objects = self.objects();
+        for path in paths {
+            objects.remove(*path);
+        }
         Ok(())
     }
 }

@@ -119,9 +119,15 @@ pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
 }
 
 pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
-    match each(&urls, |own, path| own.remove(path)) {
+    let Some(first) = urls.first() else {
+        return Ok(());
+    };
+    match of(first) {
         None => remote::remove(urls),
-        Some(removed) => removed.map(drop),
+        Some(own) => {
+            let paths: Vec<&str> = urls.iter().map(|url| &url.path[..]).collect();
+            own.remove(&paths)
+        }
     }
 }
 

@@ -42,11 +42,11 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// If the bucket fails.
     fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool>;
 
-    /// Removes an object; that there is none is no error.
+    /// Removes objects, in any order; that there are none is no error.
     ///
     /// # Errors
     /// If the bucket fails.
-    fn remove(&self, path: &str) -> Result<()>;
+    fn remove(&self, paths: &[&str]) -> Result<()>;
 }
 
 /// The bucket of a URL, if this process keeps it. The name of the bucket says which it is, so two of one name are equal.

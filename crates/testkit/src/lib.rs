@@ -28,6 +28,7 @@ pub mod fuzz;
 mod lake;
 pub mod process;
 mod program;
+pub mod requests;
 pub mod rows;
 mod score;
 pub mod server;

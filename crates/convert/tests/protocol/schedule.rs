@@ -513,10 +513,14 @@ impl Objects for Asker {
         })
     }
 
-    fn remove(&self, path: &str) -> Result<()> {
+    /// A store removes the objects of one request one after the other.
+    fn remove(&self, paths: &[&str]) -> Result<()> {
         let table = &self.table;
-        table.ask(self.worker, Request::Change, ("remove", path), |bucket| {
-            bucket.remove(path)
-        })
+        for path in paths {
+            table.ask(self.worker, Request::Change, ("remove", path), |bucket| {
+                bucket.remove(&[path])
+            })?;
+        }
+        Ok(())
     }
 }

@@ -36,13 +36,13 @@ impl Objects for LosesPlan {
     fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
         let is_new = self.bucket.put_new(path, bytes)?;
         if self.bucket.list("_tracelake/facts")?.len() == self.facts {
-            self.bucket.remove(PLAN)?;
+            self.bucket.remove(&[PLAN])?;
         }
         Ok(is_new)
     }
 
-    fn remove(&self, path: &str) -> Result<()> {
-        self.bucket.remove(path)
+    fn remove(&self, paths: &[&str]) -> Result<()> {
+        self.bucket.remove(paths)
     }
 }
 

@@ -170,8 +170,8 @@ impl Lake {
         })?;
         let mut replaced = self.backend.journals()?;
         replaced.retain(|journal| journal != JOURNAL);
-        replaced.push(MANIFEST.to_owned());
         self.backend.remove(&replaced)?;
+        self.backend.remove(&[MANIFEST.to_owned()])?;
         self.put_description(origin)?;
         Ok(Journal(self.backend.append_to(JOURNAL)?))
     }

@@ -252,12 +252,12 @@ pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
     })
 }
 
-/// Removes objects; that there are none is no error.
+/// Removes objects of one bucket, in any order; that there are none is no error.
 pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
-    let removed = ask_for_each(urls, |network, url| async move {
-        network.stores.create(&url).await?.remove().await
-    });
-    removed.map(|_: Vec<()>| ())
+    let context = urls.first().and_then(|url| url.context.0.clone());
+    ask(context.as_deref(), |network| async move {
+        network.stores.remove(&urls).await
+    })
 }
 
 /// Reads small objects; those that are gone are left out.

@@ -16,8 +16,7 @@ use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, ClientOptions, CredentialProvider, GetOptions, GetRange, GetResult, HeaderValue,
-    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, RetryConfig,
-    StaticCredentialProvider,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMode, RetryConfig, StaticCredentialProvider,
 };
 use percent_encoding::percent_decode_str;
 use tokio::sync::Mutex;
@@ -172,10 +171,7 @@ impl Stores {
                 path: Path::default(),
             });
         }
-        let path = Path::parse(&url.path).map_err(|error| {
-            let error = Error::new(ErrorKind::Usage, error.to_string());
-            error.at(url.to_string()).hint("write the path out")
-        })?;
+        let path = path_of(url)?;
         // One at a time, so that a metadata service is asked only once.
         let mut known = self.known.lock().await;
         let store = match known.get(&url.root()) {
@@ -192,6 +188,33 @@ impl Stores {
             path,
         })
     }
+
+    /// Removes objects of one bucket, in as few requests as the store allows; that there are none is no error.
+    pub(super) async fn remove(&self, urls: &[Url]) -> Result<()> {
+        let Some(first) = urls.first() else {
+            return Ok(());
+        };
+        let Store { objects, unsigned } = self.create(first).await?.store;
+        let paths: Vec<Path> = urls.iter().map(path_of).collect::<Result<_>>()?;
+        let paths = futures_util::stream::iter(paths).map(Ok).boxed();
+        // To the end, whatever fails: the rest is removed. The answers are in the order of the paths.
+        let answers: Vec<_> = objects.delete_stream(paths).collect().await;
+        for (url, answer) in urls.iter().zip(answers) {
+            match answer {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(explain(url, unsigned, "remove", Failure::of(error))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path of an object in its bucket.
+fn path_of(url: &Url) -> Result<Path> {
+    Path::parse(&url.path).map_err(|error| {
+        let error = Error::new(ErrorKind::Usage, error.to_string());
+        error.at(url.to_string()).hint("write the path out")
+    })
 }
 
 /// A web server, seen from one file.
@@ -450,14 +473,6 @@ impl Object {
         begun.await.map_err(|error| self.failed("write", error))
     }
 
-    /// Removes it; that there is none is no error.
-    pub(super) async fn remove(&self) -> Result<()> {
-        match self.store.objects.delete(&self.path).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.failed("remove", error)),
-        }
-    }
-
     /// All objects below it.
     pub(super) async fn list_all(&self) -> Result<Vec<Listed>> {
         let prefix = (!self.path.as_ref().is_empty()).then_some(&self.path);
@@ -538,6 +553,7 @@ impl Object {
 impl Object {
     /// An object of a store that is but memory.
     pub(super) async fn in_memory(url: &Url, bytes: Vec<u8>) -> Self {
+        use object_store::ObjectStoreExt;
         let store = object_store::memory::InMemory::new();
         let path = Path::parse(&url.path).expect("a path");
         store.put(&path, bytes.into()).await.expect("memory");

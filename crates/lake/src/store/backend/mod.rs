@@ -116,7 +116,7 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// Starts a file, which becomes visible as a whole.
     fn stage(&self, path: &str) -> Result<Box<dyn Unfinished>>;
 
-    /// Removes files for good, in this order; that there are none is no error.
+    /// Removes files for good, in any order; that there are none is no error. A kill leaves some of them.
     fn remove(&self, paths: &[String]) -> Result<()>;
 
     /// Removes what this process has staged.
