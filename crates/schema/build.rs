@@ -1,5 +1,5 @@
-//! Lists the descriptions in `schemas/` with the names of their traces, so that adding a file there is all that it
-//! takes to add a trace, and listing the names parses nothing.
+//! Lists the descriptions in `schemas/` with the names in them, so that adding a file there is all that it takes to add a
+//! trace, and only the descriptions that are needed are parsed.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,50 @@ fn main() -> Result<(), Box<dyn Error>> {
     for path in &paths {
         let family = path.file_stem().unwrap_or_default().to_string_lossy();
         let text = fs::read_to_string(path)?;
-        let names: Vec<&str> = trace_names(&text).collect();
-        list += &format!("Embedded::new({family:?}, &{names:?}, include_str!({path:?})),\n");
+        let names = names(&text);
+        list += &format!("Embedded::new({family:?}, {names}, include_str!({path:?})),\n");
     }
     list += "];\n";
     fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded.rs"), list)?;
     Ok(())
 }
 
-/// The names of the traces in a description, in its order. A test compares them with what the parser finds.
-fn trace_names(text: &str) -> impl Iterator<Item = &str> {
-    let traces = text.split("\n[[trace]]\n").skip(1);
-    traces.filter_map(|trace| {
-        let mut lines = trace.lines();
-        lines.find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'))
-    })
+/// The names in a description, as the crate's `Names`. A test compares them with what the parser finds.
+fn names(text: &str) -> String {
+    let (mut traces, mut tables, mut cells, mut files, mut urls) =
+        (vec![], vec![], vec![], vec![], vec![]);
+    let mut section = "";
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+        }
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        let mut value = value.to_owned();
+        while value.starts_with('[') && !value.contains(']') {
+            let Some(line) = lines.next() else { break };
+            value += line;
+        }
+        let strings = value.split('"').skip(1).step_by(2).map(str::to_owned);
+        match (section, key) {
+            ("trace", "name") => traces.extend(strings),
+            ("table" | "derived.table", "name") => tables.extend(strings),
+            ("trace.cells", "names") => cells.extend(strings),
+            ("trace.cells", "directory")
+            | ("trace.archive" | "table", "names")
+            | ("table", "also") => {
+                let start = |name: String| name.split(['{', '.']).next().map(str::to_owned);
+                files.extend(strings.filter_map(start));
+            }
+            ("trace.location", "url") => urls.extend(strings),
+            _ => {}
+        }
+    }
+    files.sort();
+    files.dedup();
+    format!(
+        "Names {{ traces: &{traces:?}, tables: &{tables:?}, cells: &{cells:?}, files: &{files:?}, urls: &{urls:?} }}"
+    )
 }

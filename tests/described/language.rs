@@ -5,12 +5,9 @@ use std::path::Path;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, TimestampMicrosecondType};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::types::Int64Type;
 
-use tracelake_testkit::{
-    Run, Scratch, convert, gzip, manifest, read_arrow, read_output, run, shared,
-};
+use tracelake_testkit::{Run, Scratch, convert, gzip, manifest, read_output, run, shared};
 
 use super::describe;
 
@@ -256,71 +253,12 @@ fn separators_comments_nulls_and_integers_as_floats() {
     );
 }
 
-fn first_output(scratch: &Scratch) -> std::path::PathBuf {
+pub(super) fn first_output(scratch: &Scratch) -> std::path::PathBuf {
     let manifest = manifest(&scratch.out());
     let path = manifest["tables"][0]["parts"][0]["output"]["path"]
         .as_str()
         .unwrap();
     scratch.out().join(path)
-}
-
-#[test]
-fn date_times_are_timestamps() {
-    let scratch = Scratch::new();
-    let table = "files = \"whole\"\ntime = \"local\"";
-    let columns = [
-        ("local", "kind = \"date-time\"\nzone = \"none\""),
-        ("utc", "kind = \"date-time\"\nzone = \"published\""),
-    ];
-    scratch.file(
-        "readings.csv",
-        b"2023-11-16 18:17:03.9799600,2024-05-10 00:00:00.009930+00:00\n2023-11-16T18:17:04,\n",
-    );
-    converted(&scratch, &one_table(table, &columns));
-    let read = read_output(&first_output(&scratch));
-    let local = DataType::Timestamp(TimeUnit::Microsecond, None);
-    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-    let types: Vec<_> = read
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| field.data_type().clone())
-        .collect();
-    assert_eq!(types, [local, utc]);
-    let values = read.column(0).as_primitive::<TimestampMicrosecondType>();
-    assert_eq!(
-        values.values(),
-        &[1_700_158_623_979_960, 1_700_158_624_000_000]
-    );
-    let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
-    assert_eq!(part["time_min"], 1_700_158_623_979_960_i64);
-    let arrow = manifest(&scratch.path().join("arrow"));
-    let path = arrow["tables"][0]["parts"][0]["output"]["path"]
-        .as_str()
-        .unwrap();
-    let batches = read_arrow(&scratch.path().join("arrow").join(path));
-    assert_eq!(
-        batches[0]
-            .column(1)
-            .as_primitive::<TimestampMicrosecondType>()
-            .value(0),
-        1_715_299_200_009_930
-    );
-    for (text, says) in [
-        ("2023-11-16 18:17:03Z,", "a date and time with a zone"),
-        (
-            "2023-11-16 18:17:03.1234567,",
-            "more exact than a microsecond",
-        ),
-        ("2023-11-31 18:17:03,", "not a date and time"),
-        (",2023-11-16 18:17:03", "a date and time without a zone"),
-    ] {
-        let other = Scratch::new();
-        other.file("readings.csv", format!("{text}\n").as_bytes());
-        let run = misfit(&other, &one_table(table, &columns));
-        assert_eq!(run.code, 4, "{}", run.stderr);
-        assert!(run.message().contains(says), "{says}: {}", run.message());
-    }
 }
 
 #[test]

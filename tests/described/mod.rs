@@ -4,6 +4,8 @@ mod accept;
 mod archives;
 #[cfg(all(unix, feature = "urls"))]
 mod bucket;
+mod cells;
+mod date_times;
 mod door;
 mod language;
 mod tutorial;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::options::Layout;
 use crate::words;
 
-/// The name of a cell, as the catalog spells it.
+/// The name of a cell, as the description of its trace spells it.
 pub type CellName = &'static str;
 
 /// The partitions that a part is in. They are ordered by cell, then by file number.
@@ -97,15 +97,15 @@ pub fn of_cell(cell: Option<&str>) -> String {
     cell.map_or_else(String::new, |cell| format!(" of cell {cell}"))
 }
 
-/// Reads a cell, of any trace. Others are refused, because a cell becomes the name of a directory.
+/// Reads a cell, of any trace. Other texts are refused, because a cell becomes the name of a directory.
 ///
 /// # Errors
-/// When no trace has such a cell.
+/// When no cell can have such a name.
 pub fn read_cell<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CellName>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     let cell = name.map(|name| {
-        let cell = tracelake_schema::cell(&name);
-        cell.ok_or_else(|| serde::de::Error::custom("a cell that no trace has"))
+        let cell = tracelake_schema::cell_name(&name);
+        cell.ok_or_else(|| serde::de::Error::custom("not the name of a cell"))
     });
     cell.transpose()
 }

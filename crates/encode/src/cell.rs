@@ -1,7 +1,7 @@
 //! Values that may contain others, and what the readers of such values share. Pure.
 
 use tracelake_core::fault::Fault;
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::{Column, Kind, Zone};
 
 use crate::value::{self, sentinel};
 
@@ -18,7 +18,7 @@ pub enum Cell {
     Boolean(bool),
     /// A code whose names are in the column's description.
     Code(i32),
-    /// A text.
+    /// A text; also a date-time, as it is spelled.
     Text(String),
     /// Its values in the order of the column's fields.
     Struct(Vec<Cell>),
@@ -35,7 +35,7 @@ pub struct Row {
     pub mapped: u64,
 }
 
-/// Reads a number as [`value`] does; counts values that are mapped to a sentinel.
+/// Reads a number, or a date-time as its microseconds, as [`value`] does; counts values that are mapped to a sentinel.
 pub(crate) fn number(
     column: &'static Column,
     text: &[u8],
@@ -44,6 +44,7 @@ pub(crate) fn number(
     match column.kind {
         Kind::Float => value::float(text).map(Cell::Float),
         Kind::Code => value::code(text).map(Cell::Code),
+        Kind::DateTime(zone) => value::date_time(text, zone).map(Cell::Integer),
         _ => match value::integer(text) {
             Ok(integer) => Ok(Cell::Integer(integer)),
             Err(fault) => {
@@ -53,6 +54,14 @@ pub(crate) fn number(
             }
         },
     }
+}
+
+/// Keeps the spelling of a date-time.
+///
+/// # Errors
+/// If it isn't one.
+pub(crate) fn date_time(text: String, zone: Zone) -> Result<Cell, Fault> {
+    value::date_time(text.as_bytes(), zone).map(|_| Cell::Text(text))
 }
 
 /// NULL, unless the column is mandatory.
@@ -199,8 +208,9 @@ pub mod tests {
                 false,
                 &[column("item", Kind::Integer, true, &[])],
             ),
+            column("since", Kind::DateTime(Zone::Published), false, &[]),
         ],
-        fields: &[0, 1, 2, 3, 4, 5, 6, 7],
+        fields: &[0, 1, 2, 3, 4, 5, 6, 7, 8],
         files: Files::Whole,
         naming: tracelake_schema::Naming::NONE,
         csv: tracelake_schema::Csv::PLAIN,
@@ -215,6 +225,10 @@ pub mod tests {
         time: Some(0),
         synthetic: "",
     };
+
+    /// Spellings of date-times with a zone.
+    #[cfg(test)]
+    pub(crate) const DATE_TIMES: &str = "(19|20)[0-9]{2}-0[1-9]-[012][1-8][T ][01][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6}(000)?)?(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])";
 
     /// The path of the column at fault, the faulty text, and the fault.
     #[cfg(test)]
@@ -325,7 +339,8 @@ pub mod tests {
         let mut others = match cell {
             Cell::Null => {
                 return vec![match column.kind {
-                    Kind::Integer | Kind::DateTime(_) => Cell::Integer(0),
+                    Kind::Integer => Cell::Integer(0),
+                    Kind::DateTime(_) => Cell::Text("1970-01-01 00:00:00Z".to_owned()),
                     Kind::Code => Cell::Code(0),
                     Kind::Float => Cell::Float(0.0),
                     Kind::Boolean => Cell::Boolean(false),
@@ -341,6 +356,9 @@ pub mod tests {
                 Cell::Float(-value),
             ],
             Cell::Boolean(value) => vec![Cell::Boolean(!value)],
+            Cell::Text(text) if matches!(column.kind, Kind::DateTime(_)) => {
+                vec![Cell::Text(text.replacen("00", "01", 1))]
+            }
             Cell::Text(text) => vec![Cell::Text(format!("{text}="))],
             Cell::Struct(cells) => {
                 let fields = cells.iter().zip(column.fields).enumerate();

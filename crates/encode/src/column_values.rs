@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
-    StringArray, StructArray,
+    StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
@@ -160,6 +160,7 @@ struct ColumnValues {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
+    /// Integers, and the microseconds of date-times.
     Integers(Vec<i64>),
     Codes(Vec<i32>),
     Floats(Vec<f64>),
@@ -180,7 +181,6 @@ impl Values {
             Kind::Float => Self::Floats(Vec::new()),
             Kind::Boolean => Self::Booleans(Vec::new()),
             Kind::Text => Self::Texts(Vec::new(), Vec::new()),
-            // A row of plain fields has the date-times.
             _ => Self::Integers(Vec::new()),
         }
     }
@@ -235,6 +235,10 @@ impl ColumnValues {
         let nulls = NullBuffer::from(self.is_valid);
         let nulls = (nulls.null_count() > 0).then_some(nulls);
         Ok(match (self.values, data_type) {
+            (Values::Integers(values), DataType::Timestamp(_, zone)) => {
+                let values = TimestampMicrosecondArray::try_new(values.into(), nulls)?;
+                Arc::new(values.with_timezone_opt(zone.clone()))
+            }
             (Values::Integers(values), _) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
             (Values::Codes(values), _) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
             (Values::Floats(values), _) => Arc::new(Float64Array::try_new(values.into(), nulls)?),

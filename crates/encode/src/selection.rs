@@ -131,6 +131,8 @@ pub(crate) fn is_cell_in_time(rule: &TimeRule, time: &Cell) -> bool {
     match time {
         Cell::Integer(time) => rule.selects(Some(*time)),
         Cell::Float(time) => rule.selects_float(Some(*time)),
+        // A date-time: nothing else of a time is a text.
+        Cell::Text(time) => matches!(in_time(rule, time.as_bytes()), Ok(true)),
         _ => false,
     }
 }

@@ -1,5 +1,9 @@
 //! The cells of a trace: clusters that were traced side by side, each published in a separate place.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::description::{self, is_identifier, leak};
 use crate::{CellShards, Files, Published, TRACES, Table, Trace};
 
 /// The cells of a trace whose files have the same names in each cell.
@@ -69,18 +73,42 @@ impl Table {
     }
 }
 
-/// A cell of any trace, as the catalog spells it.
+/// The most names of cells that a process keeps.
+const MAX_CELL_NAMES: usize = 1 << 16;
+
+/// The names that were asked for.
+static CELL_NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// A name that a cell can have, of whatever trace; `None` for another text. It may become the name of a directory.
+///
+/// # Memory
+/// The name, until the process ends; of at most 65,536 names.
 ///
 /// # Example
 ///
 /// ```
-/// assert_eq!(tracelake_schema::cell("a"), Some("a"));
-/// assert_eq!(tracelake_schema::cell("../a"), None);
+/// assert_eq!(tracelake_schema::cell_name("a"), Some("a"));
+/// assert_eq!(tracelake_schema::cell_name("../a"), None);
 /// ```
 #[must_use]
-pub fn cell(name: &str) -> Option<&'static str> {
-    let mut cells = TRACES.iter().filter_map(|trace| trace.cells);
-    cells.find_map(|cells| cells.find(name))
+pub fn cell_name(name: &str) -> Option<&'static str> {
+    let mut names = CELL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return Some(known);
+    }
+    if names.len() >= MAX_CELL_NAMES {
+        return None;
+    }
+    let name = is_identifier(name).then(|| leak(name))?;
+    names.insert(name);
+    Some(name)
+}
+
+/// Whether a trace has a cell of this name: a built-in trace, or one of a description that the process has read.
+#[must_use]
+pub fn is_cell(name: &str) -> bool {
+    let has_cell = |trace: &Trace| trace.cells.is_some_and(|cells| cells.find(name).is_some());
+    TRACES.has_cell(name) || description::any_interned(has_cell)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::digest::hex;
 use crate::{Description, Trace, trace_names};
 use fault::Fault;
 use spec::FamilySpec;
-use words::leak;
+pub(crate) use words::{is_identifier, leak};
 
 mod column;
 mod family;
@@ -111,6 +111,13 @@ pub fn interned(sha256: &str, name: &str) -> Option<&'static Trace> {
     let interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     let traces = interned.get(sha256)?.as_ref().ok()?;
     traces.iter().find(|trace| trace.name == name)
+}
+
+/// Whether a condition holds for a trace of a description that was interned.
+pub(crate) fn any_interned(holds: impl Fn(&'static Trace) -> bool) -> bool {
+    let interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut traces = interned.values().flatten().copied().flatten();
+    traces.any(holds)
 }
 
 /// Reads a description that is part of the program.

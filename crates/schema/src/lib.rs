@@ -40,7 +40,7 @@ pub mod sample;
 mod separator;
 mod traces;
 
-pub use cells::{Cells, cell};
+pub use cells::{Cells, cell_name, is_cell};
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure, Files,
     KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,

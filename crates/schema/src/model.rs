@@ -291,6 +291,9 @@ impl Derived {
 }
 
 impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 1] = [Self::Dag];
+
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -7,6 +7,8 @@ use crate::Table;
 pub struct Naming {
     /// The patterns; a file is of the table if one of them fits its name.
     pub patterns: &'static [NamePattern],
+    /// Another pattern for each of them, under which the same files are published, too; or none.
+    pub also: &'static [NamePattern],
     /// The captures beside `{n}` and `{total}`.
     pub captures: &'static [Capture],
     /// The number of the first part.
@@ -17,6 +19,7 @@ impl Naming {
     /// No names but those that [`crate::Files`] says.
     pub const NONE: Self = Self {
         patterns: &[],
+        also: &[],
         captures: &[],
         first: 0,
     };
@@ -40,7 +43,7 @@ pub struct NamePattern {
     pub(crate) pieces: &'static [Piece],
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Piece {
     Text(&'static str),
     /// Digits: the number of the part.
@@ -137,7 +140,8 @@ impl Naming {
     pub fn claims(&self, name: &str) -> Vec<Claim> {
         let name = name.strip_suffix(".gz").unwrap_or(name);
         let mut claims: Vec<Claim> = Vec::new();
-        for (place, pattern) in self.patterns.iter().enumerate() {
+        let also = self.also.iter().enumerate();
+        for (place, pattern) in self.patterns.iter().enumerate().chain(also) {
             let mut readings = Vec::new();
             self.read(pattern.pieces, name, Reading::default(), &mut readings);
             for reading in readings {
@@ -273,6 +277,7 @@ mod tests {
         let patterns = pieces.iter().map(|pieces| NamePattern { text: "", pieces });
         Naming {
             patterns: patterns.collect::<Vec<_>>().leak(),
+            also: &[],
             captures: VARIANTS,
             first,
         }
@@ -339,5 +344,20 @@ mod tests {
         let numbers = ["code.csv", "chat.csv.gz"].map(|name| naming.claims(name)[0].number);
         assert_eq!(numbers, [0, 1]);
         assert_eq!(naming.claims("chat.csv")[0].total, Some(2));
+    }
+
+    #[test]
+    fn a_file_is_the_same_part_under_its_other_name() {
+        let also = naming(
+            &[&[Piece::Text("x_code.csv")], &[Piece::Text("x_chat.csv")]],
+            0,
+        );
+        let naming = Naming {
+            also: also.patterns,
+            ..naming(&[&[Piece::Text("code.csv")], &[Piece::Text("chat.csv")]], 0)
+        };
+        assert_eq!(naming.claims("x_chat.csv.gz"), naming.claims("chat.csv"));
+        assert_eq!(naming.claims("x_chat.csv")[0].number, 1);
+        assert_eq!(naming.count(), Some(2));
     }
 }

@@ -38,13 +38,26 @@ pub struct TracesIter(FlatMap<Iter<'static, Embedded>, Iter<'static, Trace>, OfF
 #[derive(Debug)]
 struct Embedded {
     family: &'static str,
-    names: &'static [&'static str],
+    names: Names,
     text: &'static str,
     traces: OnceLock<&'static [Trace]>,
 }
 
+/// The names in a description, known without parsing it.
+#[derive(Debug)]
+struct Names {
+    traces: &'static [&'static str],
+    /// Those of derived tables, too.
+    tables: &'static [&'static str],
+    cells: &'static [&'static str],
+    /// The beginnings of the names of files, archives and directories of cells.
+    files: &'static [&'static str],
+    /// Where it is published.
+    urls: &'static [&'static str],
+}
+
 impl Embedded {
-    const fn new(family: &'static str, names: &'static [&'static str], text: &'static str) -> Self {
+    const fn new(family: &'static str, names: Names, text: &'static str) -> Self {
         let traces = OnceLock::new();
         Self {
             family,
@@ -73,6 +86,58 @@ impl Traces {
     pub fn iter(self) -> TracesIter {
         let of_family: OfFamily = |embedded| embedded.traces().iter();
         TracesIter(EMBEDDED.iter().flat_map(of_family))
+    }
+
+    /// The traces that a file or directory of this name can be of, and maybe others. Only descriptions with names
+    /// that begin so are parsed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::TRACES;
+    ///
+    /// let table = TRACES[0].tables[0].name;
+    /// assert_eq!(TRACES.of_file(table).next(), Some(&TRACES[0]));
+    /// assert_eq!(TRACES.of_file("notes.txt").count(), 0);
+    /// ```
+    pub fn of_file(self, name: &str) -> impl Iterator<Item = &'static Trace> {
+        let begins = |start: &&str| name.starts_with(start);
+        let may_be = move |embedded: &&Embedded| {
+            let Names { tables, files, .. } = &embedded.names;
+            tables.iter().any(begins) || files.iter().any(begins)
+        };
+        let families = EMBEDDED.iter().filter(may_be);
+        families.flat_map(|embedded| embedded.traces())
+    }
+
+    /// The traces with a table of this name, which may be a derived one. The other descriptions aren't parsed.
+    pub fn with_table(self, name: &str) -> impl Iterator<Item = &'static Trace> {
+        let has_table = move |embedded: &&Embedded| embedded.names.tables.contains(&name);
+        let families = EMBEDDED.iter().filter(has_table);
+        families.flat_map(|embedded| embedded.traces())
+    }
+
+    /// The names of all tables, those of derived ones, too. Nothing is parsed.
+    pub fn table_names(self) -> impl Iterator<Item = &'static str> {
+        EMBEDDED
+            .iter()
+            .flat_map(|family| family.names.tables)
+            .copied()
+    }
+
+    /// Whether a trace has a cell of this name. Nothing is parsed.
+    #[must_use]
+    pub fn has_cell(self, name: &str) -> bool {
+        let mut families = EMBEDDED.iter();
+        families.any(|family| family.names.cells.contains(&name))
+    }
+
+    /// The URLs of the buckets and directories that traces are published in. Nothing is parsed.
+    pub fn urls(self) -> impl Iterator<Item = &'static str> {
+        EMBEDDED
+            .iter()
+            .flat_map(|family| family.names.urls)
+            .copied()
     }
 }
 
@@ -122,20 +187,23 @@ impl Index<usize> for Traces {
 #[must_use]
 pub fn trace(name: &str) -> Option<&'static Trace> {
     let mut families = EMBEDDED.iter();
-    let family = families.find(|family| family.names.contains(&name))?;
+    let family = families.find(|family| family.names.traces.contains(&name))?;
     family.traces().iter().find(|trace| trace.name == name)
 }
 
 /// The names of [`TRACES`], in their order. Nothing is parsed.
 pub fn trace_names() -> impl Iterator<Item = &'static str> + Clone {
-    EMBEDDED.iter().flat_map(|family| family.names).copied()
+    EMBEDDED
+        .iter()
+        .flat_map(|family| family.names.traces)
+        .copied()
 }
 
 /// The name of a trace for examples in help texts: the current version of the last data set. Nothing is parsed.
 #[must_use]
 pub fn example_name() -> &'static str {
     let family = EMBEDDED.last();
-    family.map_or("TRACE", |family| family.names[0])
+    family.map_or("TRACE", |family| family.names.traces[0])
 }
 
 #[cfg(test)]
@@ -150,11 +218,43 @@ mod tests {
             let traces = description::parse(embedded.text);
             let traces = traces.unwrap_or_else(|error| panic!("{}.toml: {error}", embedded.family));
             assert!(traces.iter().all(|trace| trace.family == embedded.family));
-            let names: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
-            assert_eq!(names, embedded.names);
         }
         let names: BTreeSet<&str> = TRACES.iter().map(|trace| trace.name).collect();
         assert_eq!(names.len(), TRACES.iter().count(), "a name occurs twice");
+    }
+
+    /// The names that are known without parsing are those that the parser finds.
+    #[test]
+    fn the_names_of_each_description_are_listed() {
+        for embedded in &EMBEDDED {
+            let (names, traces) = (&embedded.names, embedded.traces());
+            let found: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
+            assert_eq!(names.traces, found);
+            let sorted = |names: &mut dyn Iterator<Item = &'static str>| -> BTreeSet<&str> {
+                names.collect()
+            };
+            let tables = &mut traces.iter().flat_map(Trace::all_tables).map(|it| it.name);
+            assert_eq!(sorted(&mut names.tables.iter().copied()), sorted(tables));
+            let cells = &mut traces.iter().filter_map(|trace| trace.cells);
+            let cells = &mut cells.flat_map(|cells| cells.names).copied();
+            assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cells));
+            let urls = &mut traces.iter().flat_map(|trace| trace.locations);
+            let urls = &mut urls.map(|location| location.url);
+            assert_eq!(sorted(&mut names.urls.iter().copied()), sorted(urls));
+            for trace in traces {
+                let archives = trace.archives.iter().flat_map(|archive| archive.names);
+                let namings = trace.tables.iter().map(|table| table.naming);
+                let patterns = namings.flat_map(|it| it.patterns.iter().chain(it.also));
+                let files = archives
+                    .copied()
+                    .chain(patterns.map(|pattern| pattern.text));
+                let cells = trace.cells.map(|cells| cells.directory);
+                for file in files.chain(cells) {
+                    let of_file = TRACES.of_file(file.split('{').next().unwrap());
+                    assert!(of_file.into_iter().any(|of| of == trace), "{file}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, cast::AsArray};
 use csv::ByteRecord;
 use serde::de::IgnoredAny;
@@ -303,8 +303,10 @@ pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, ro
             let expected = sentinel.map_or_else(|| number::integer(text), |(_, value)| Some(value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }
-        // A description has date-times in tables of plain fields alone.
-        Kind::DateTime(_) => false,
+        Kind::DateTime(zone) => {
+            let found = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            matches!(value, ParsedValue::Text(text) if number::date_time(text, zone) == Some(found))
+        }
         Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
         Kind::Float => number::float(text).is_some_and(|expected| {
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()

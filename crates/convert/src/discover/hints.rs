@@ -80,8 +80,8 @@ pub(super) fn why_skipped(root: &Location, path: &str, table: Option<&str>) -> S
 
 /// The name of the first file of a table, in each trace that has such a table.
 fn part_names(table: &str) -> Vec<String> {
-    let tables = TRACES.iter().filter_map(|trace| trace.table(table));
-    let names = tables.map(|table| {
+    let traces = TRACES.with_table(table);
+    let names = traces.filter_map(|trace| trace.table(table)).map(|table| {
         let extension = table.syntax.extension();
         match table.files {
             Files::Parts => format!("part-00000-of-{:05}.{extension}.gz", table.parts),
@@ -187,12 +187,11 @@ fn misnamed_directory(name: &str) -> Option<String> {
         let plain = letters.collect::<String>().to_ascii_lowercase();
         plain.trim_end_matches('s').to_owned()
     };
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let table = tables.find(|table| plain(table.name) == plain(name))?;
-    (table.name != name).then(|| {
-        let table = table.name;
-        format!("no table has this name; if it holds {table}, rename it to {table}")
-    })
+    let table = TRACES
+        .table_names()
+        .find(|table| plain(table) == plain(name))?;
+    (table != name)
+        .then(|| format!("no table has this name; if it holds {table}, rename it to {table}"))
 }
 
 /// How many skipped files the error names beside the first.

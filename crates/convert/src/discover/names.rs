@@ -36,7 +36,7 @@ impl FileName {
         if let Some((number, total)) = part_name(name) {
             return Some(Self::Part { number, total });
         }
-        for trace in traces(trace) {
+        for trace in traces(name, trace) {
             if let Some(archive) = archive_of(trace, name) {
                 let table = archive.table.and_then(|name| trace.table(name));
                 return Some(match table.filter(|table| table.files != Files::Named) {
@@ -47,7 +47,7 @@ impl FileName {
                 });
             }
         }
-        tables(trace).find_map(|table| {
+        tables(name, trace).find_map(|table| {
             let rest = name.strip_prefix(table.name)?;
             let extension = table.syntax.extension();
             let of_text = |rest: &str| {
@@ -115,7 +115,7 @@ fn is_archive_ending(ending: &str, extension: &str) -> bool {
 fn named(name: &str, trace: Option<&'static Trace>) -> Option<FileName> {
     let mut found: Option<FileName> = None;
     let mut first = "";
-    for table in tables(trace).filter(|table| !table.naming.patterns.is_empty()) {
+    for table in tables(name, trace).filter(|table| !table.naming.patterns.is_empty()) {
         let claims = match table.files {
             Files::Named => table.naming.claims(name),
             Files::Whole if is_other_name(table, name) => Vec::new(),
@@ -158,17 +158,24 @@ fn is_other_name(table: &Table, name: &str) -> bool {
     names.any(|pattern| plain(pattern.text) == plain(name))
 }
 
-fn traces(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Trace> {
-    let all = trace.is_none().then_some(TRACES);
+/// The trace, or without one those that a file or directory of this name can be of.
+fn traces<'a>(
+    name: &'a str,
+    trace: Option<&'static Trace>,
+) -> impl Iterator<Item = &'static Trace> + use<'a> {
+    let all = trace.is_none().then(|| TRACES.of_file(name));
     trace.into_iter().chain(all.into_iter().flatten())
 }
 
-fn tables(trace: Option<&'static Trace>) -> impl Iterator<Item = &'static Table> {
-    traces(trace).flat_map(|trace| trace.tables)
+fn tables<'a>(
+    name: &'a str,
+    trace: Option<&'static Trace>,
+) -> impl Iterator<Item = &'static Table> + use<'a> {
+    traces(name, trace).flat_map(|trace| trace.tables)
 }
 
 pub(super) fn is_table(name: &str, trace: Option<&'static Trace>) -> bool {
-    tables(trace).any(|table| table.name == name)
+    tables(name, trace).any(|table| table.name == name)
 }
 
 /// The file number and the number of parts in a name such as `part-00017-of-00500.csv.gz`.
@@ -201,7 +208,7 @@ pub(super) fn stem_table(name: &str, trace: Option<&'static Trace>) -> Option<St
 /// The cell that a directory is named after.
 pub(super) fn cell_of(directory: &Location, trace: Option<&'static Trace>) -> Option<CellName> {
     let name = directory.name_or_bucket()?;
-    let mut cells = traces(trace).filter_map(|trace| trace.cells);
+    let mut cells = traces(name, trace).filter_map(|trace| trace.cells);
     cells.find_map(|cells| cells.of_directory(name))
 }
 

@@ -222,9 +222,9 @@ pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
 /// The names that a table's directory can have, in a lake of this trace or of any built-in one.
 #[must_use]
 pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
-    let traces = TRACES.iter().chain(trace);
-    let tables = traces.flat_map(|trace| trace.all_tables());
-    tables.map(|table| table.name).collect()
+    let tables = trace.into_iter().flat_map(Trace::all_tables);
+    let own = tables.map(|table| table.name);
+    TRACES.table_names().chain(own).collect()
 }
 
 /// Decides what to do. Nothing is written.

@@ -115,10 +115,12 @@ pub(super) fn recognise(
     found: &FoundSource,
     schema_csv: Option<&SchemaCsv>,
 ) -> Result<&'static Trace> {
-    let mut candidates: Vec<&'static Trace> = TRACES
-        .iter()
-        .filter(|trace| has_tables(trace, found) && has_archives(trace, found))
-        .collect();
+    let fits = |trace: &&'static Trace| has_tables(trace, found) && has_archives(trace, found);
+    let first = found.tables.first().and_then(|table| table.name.as_deref());
+    let mut candidates: Vec<&'static Trace> = match first {
+        Some(table) => TRACES.with_table(table).filter(fits).collect(),
+        None => TRACES.iter().filter(fits).collect(),
+    };
     if candidates.is_empty() {
         if let Some((table, file)) = export_as_part(found) {
             return Err(not_published_so(table, &file));
@@ -263,7 +265,9 @@ fn not_published_so(table: &Table, file: &Location) -> Error {
 fn export_as_part(found: &FoundSource) -> Option<(&'static Table, Location)> {
     found.tables.iter().find_map(|table| {
         let name = table.name.as_deref()?;
-        let known = TRACES.iter().filter_map(|trace| trace.table(name));
+        let known = TRACES
+            .with_table(name)
+            .filter_map(|trace| trace.table(name));
         let known: Vec<&Table> = known.collect();
         let is_export =
             table.files == Files::Parts && known.iter().all(|table| table.syntax == Syntax::Json);

@@ -202,8 +202,8 @@ impl<'a> DirectReader<'a> {
 
     fn value(&mut self, node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
         let value = match node.column.kind {
-            Kind::Integer | Kind::Code | Kind::Float | Kind::DateTime(_) => self.number(),
-            Kind::Text => self.string(),
+            Kind::Integer | Kind::Code | Kind::Float => self.number(),
+            Kind::Text | Kind::DateTime(_) => self.string(),
             Kind::Boolean => self.word(b"true").or_else(|| self.word(b"false")),
             Kind::Struct if self.peek() == Some(b'{') => {
                 return self.object(&node.fields, &node.keys, repetition, rows);
@@ -254,7 +254,7 @@ impl<'a> DirectReader<'a> {
             return Some(None);
         }
         let value = match column.kind {
-            Kind::Text => self.string()?,
+            Kind::Text | Kind::DateTime(_) => self.string()?,
             _ => self.any_number()?,
         };
         Some(Some(value))

@@ -19,7 +19,7 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, NamedCells, Row, null, number};
+use crate::cell::{Cell, NamedCells, Row, date_time, null, number};
 use crate::nodes::{Node, keys};
 use crate::reject::Reject;
 use crate::selection;
@@ -165,6 +165,9 @@ fn selects(rules: &RowRules, key: Option<&[u8]>, time: Option<&[u8]>) -> Option<
     let cell = |text: Option<&[u8]>, field: &RuleField| match (text, field.column.kind) {
         (None, _) => null(field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
+        (Some(text), Kind::DateTime(zone)) => {
+            date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
+        }
         (Some(text), Kind::Integer) => {
             let integer = selection::integer(field, text);
             integer.ok().map(Cell::Integer)
@@ -257,8 +260,11 @@ impl<'a> JsonReader<'a> {
             Kind::Text if is_string => string(text)
                 .map(|text| Cell::Text(text.into_owned()))
                 .map_err(bad),
-            // A description has date-times in tables of plain fields alone.
-            Kind::Text | Kind::DateTime(_) => Err(bad(Fault::NotText)),
+            Kind::Text => Err(bad(Fault::NotText)),
+            Kind::DateTime(zone) if is_string => string(text)
+                .and_then(|text| date_time(text.into_owned(), zone))
+                .map_err(bad),
+            Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
             Kind::Boolean => match text {
                 "true" => Ok(Cell::Boolean(true)),
                 "false" => Ok(Cell::Boolean(false)),

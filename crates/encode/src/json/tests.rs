@@ -5,7 +5,7 @@ mod both_readers;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cell::tests::{TABLE, described};
+use crate::cell::tests::{DATE_TIMES, TABLE, described};
 
 fn read(line: &str) -> Result<Row, Reject> {
     row(line.as_bytes(), &TABLE.columns.into())
@@ -20,7 +20,7 @@ fn bad(line: &str) -> (String, String, Fault) {
 fn values_may_be_strings_or_numbers() {
     let line = r#" {"user":"a\u00e9\n","time":"18446744073709551615","event":"-3","share":"1e-5",
         "usage":{"memory":0.1},"done":false,"after":["1",2],
-        "rules":[{"relation":null,"name":""}]} "#;
+        "rules":[{"relation":null,"name":""}],"since":"2024-02-29T23:59:58\u005a"} "#;
     let row = read(line).unwrap();
     assert_eq!(row.mapped, 1);
     let rule = Cell::Struct(vec![Cell::Text(String::new()), Cell::Null]);
@@ -35,6 +35,7 @@ fn values_may_be_strings_or_numbers() {
             Cell::Struct(vec![Cell::Null, Cell::Float(0.1)]),
             Cell::List(vec![rule]),
             Cell::List(vec![Cell::Integer(1), Cell::Integer(2)]),
+            Cell::Text("2024-02-29T23:59:58Z".to_owned()),
         ]
     );
     let row = read(r#"{"time":0,"usage":null}"#).unwrap();
@@ -137,6 +138,30 @@ fn a_fault_names_its_column_and_its_place() {
             "\"x\"",
             Fault::NotInteger,
         ),
+        (
+            "since",
+            r#"{"since":%,"time":1}"#,
+            "20240229",
+            Fault::NotDateTime,
+        ),
+        (
+            "since",
+            r#"{"since":%,"time":1}"#,
+            "\"2023-02-29 00:00:00Z\"",
+            Fault::NotDateTime,
+        ),
+        (
+            "since",
+            r#"{"since":%,"time":1}"#,
+            "\"2024-02-29 00:00:00\"",
+            Fault::NoZone,
+        ),
+        (
+            "since",
+            r#"{"since":%,"time":1}"#,
+            "\"2024-02-29 00:00:00.0000001Z\"",
+            Fault::BeyondMicroseconds,
+        ),
         ("", r#"{"time":1,%:2}"#, "\"x\"", Fault::UnknownKey),
         ("", r#"{"time":1,%:2}"#, "\"\\u0074ime\"", Fault::DoubleKey),
         ("time", "%", "{}", Fault::Absent),
@@ -187,7 +212,9 @@ fn every_cut_of_a_line_is_a_fault() {
 /// A cell of a column with the text of its JSON, written by serde_json.
 fn cell(column: &'static Column) -> BoxedStrategy<(Cell, serde_json::Value)> {
     let filled = match column.kind {
-        Kind::DateTime(_) => unreachable!("JSON has no date-times"),
+        Kind::DateTime(_) => DATE_TIMES
+            .prop_map(|text| (Cell::Text(text.clone()), text.into()))
+            .boxed(),
         Kind::Integer => (any::<i64>(), any::<bool>())
             .prop_map(|(value, text)| {
                 let json = if text {

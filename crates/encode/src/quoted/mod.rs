@@ -17,7 +17,7 @@ use tracelake_core::field_order::{Field, FieldOrder, RuleField};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_schema::Kind;
 
-use crate::cell::{Cell, Row, number};
+use crate::cell::{Cell, Row, date_time, number};
 use crate::reject::Reject;
 use crate::selection;
 
@@ -322,8 +322,10 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
             _ => Err(bad(Fault::NotTruth)),
         },
         Kind::Integer | Kind::Code | Kind::Float => number(field.column, text, mapped).map_err(bad),
-        // A description has date-times in tables of plain fields alone.
-        Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
+        Kind::DateTime(zone) => {
+            let text = utf8(text).map_err(bad)?;
+            date_time(text.to_owned(), zone).map_err(bad)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, NamedCells, null, number};
+use crate::cell::{Cell, NamedCells, date_time, null, number};
 use crate::reject::Reject;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
@@ -40,6 +40,10 @@ impl<'a> PythonReader<'a, '_> {
                 [] => Err(self.unexpected()),
             },
             (Kind::Text, Some(b'\'' | b'"')) => self.string().map(Cell::Text),
+            (Kind::DateTime(zone), Some(b'\'' | b'"')) => {
+                let text = self.string()?;
+                date_time(text, zone).map_err(|fault| Reject::new(start..self.at, fault))
+            }
             _ => {
                 let word = self.word();
                 let end = if word.is_empty() {
@@ -53,6 +57,7 @@ impl<'a> PythonReader<'a, '_> {
                     (Kind::Struct, _) => Err(Fault::NotStruct),
                     (Kind::List, _) => Err(Fault::NotList),
                     (Kind::Text, _) => Err(Fault::NotText),
+                    (Kind::DateTime(_), _) => Err(Fault::NotDateTime),
                     (Kind::Boolean, "True") => Ok(Cell::Boolean(true)),
                     (Kind::Boolean, "False") => Ok(Cell::Boolean(false)),
                     (Kind::Boolean, _) => Err(Fault::NotTruth),

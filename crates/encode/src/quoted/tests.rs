@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use tracelake_schema::{Column, Table};
 
 use super::*;
-use crate::cell::tests::{TABLE, described, quoted_line};
+use crate::cell::tests::{DATE_TIMES, TABLE, described, quoted_line};
 
 fn order() -> FieldOrder {
     static QUOTED: Table = TABLE;
     FieldOrder::built_in(&QUOTED, "here")
 }
 
-const HEADER: &str = "time,event,share,done,user,usage,rules,after\n";
+const HEADER: &str = "time,event,share,done,user,usage,rules,after,since\n";
 
 /// All rows of a text, read as one chunk.
 fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
@@ -59,7 +59,7 @@ fn one(text: &str) -> Result<Row, (String, String, Fault)> {
 fn cells_are_what_python_and_numpy_print() {
     let text = "7,3,1e-05,True,\"a \"\"b\"\",\nc\",\"{'cpus': 0.5, 'memory': None}\",\
                     \"[{'name': 'it\\'s', 'relation': 1}\n {'name': \"\"\\x41\"\", 'relation': None}]\",\
-                    \"[1 -2\n  3]\"";
+                    \"[1 -2\n  3]\",2024-02-29 23:59:58Z";
     let row = one(text).unwrap();
     let rule = |name: &str, relation| Cell::Struct(vec![Cell::Text(name.to_owned()), relation]);
     assert_eq!(
@@ -73,9 +73,10 @@ fn cells_are_what_python_and_numpy_print() {
             Cell::Struct(vec![Cell::Float(0.5), Cell::Null]),
             Cell::List(vec![rule("it's", Cell::Code(1)), rule("A", Cell::Null)]),
             Cell::List([1, -2, 3].map(Cell::Integer).to_vec()),
+            Cell::Text("2024-02-29 23:59:58Z".to_owned()),
         ]
     );
-    let row = one("18446744073709551615,,,,,{},[],\"[1, 2]\"").unwrap();
+    let row = one("18446744073709551615,,,,,{},[],\"[1, 2]\",").unwrap();
     assert_eq!(row.mapped, 1);
     assert_eq!(row.cells[5], Cell::Struct(vec![Cell::Null, Cell::Null]));
     assert_eq!(row.cells[6], Cell::List(vec![]));
@@ -86,7 +87,7 @@ fn cells_are_what_python_and_numpy_print() {
 #[test]
 fn a_fault_names_its_column_and_its_place() {
     let row = |column: usize, cell: &str| {
-        let mut cells = ["1", "", "", "", "", "", "", ""];
+        let mut cells = ["1", "", "", "", "", "", "", "", ""];
         cells[column] = cell;
         cells.join(",")
     };
@@ -177,6 +178,14 @@ fn a_fault_names_its_column_and_its_place() {
         (7, "[1", "after", "", Fault::NotPython),
         (7, "['1']", "after[0]", "'1']", Fault::NotInteger),
         (7, "5", "after", "5", Fault::NotList),
+        (8, "2024-02-29", "since", "2024-02-29", Fault::NotDateTime),
+        (
+            8,
+            "2024-02-29 00:00:00",
+            "since",
+            "2024-02-29 00:00:00",
+            Fault::NoZone,
+        ),
     ];
     for (column, cell, path, field, fault) in cases {
         let (found, shown, why) = one(&row(column, cell)).unwrap_err();
@@ -195,7 +204,7 @@ fn what_is_no_quoted_csv_is_a_fault() {
         rows.map(|row| row.err().map(|(_, _, fault)| fault))
             .collect()
     };
-    let good = "1,,,,,,,";
+    let good = "1,,,,,,,,";
     let lf = |text: &str| faults(text, LineEnding::Lf);
     assert_eq!(
         lf(&format!("{good}\n\n\n{good}\n\n")),
@@ -208,10 +217,10 @@ fn what_is_no_quoted_csv_is_a_fault() {
         ]
     );
     for stray in [
-        "1,,,,a\"b,,,\n",
-        "1,,,,\"a\"b,,,\n",
-        "1,,,,\"a\" ,,,\n",
-        "1,,,,a\rb,,,\n",
+        "1,,,,a\"b,,,,\n",
+        "1,,,,\"a\"b,,,,\n",
+        "1,,,,\"a\" ,,,,\n",
+        "1,,,,a\rb,,,,\n",
     ] {
         assert_eq!(
             lf(&format!("{stray}{good}\n")),
@@ -220,10 +229,10 @@ fn what_is_no_quoted_csv_is_a_fault() {
         );
     }
     assert_eq!(
-        lf("1,,,,,,\n"),
+        lf("1,,,,,,,\n"),
         [Some(Fault::FieldCount {
-            found: 7,
-            expected: 8
+            found: 8,
+            expected: 9
         })]
     );
     assert_eq!(
@@ -237,7 +246,7 @@ fn what_is_no_quoted_csv_is_a_fault() {
     let crlf = |text: &str| faults(text, LineEnding::CrLf);
     assert_eq!(
         crlf(&format!(
-            "{good}\r\n{good}\n1,,,,\"a\r\nb\",,,\"[]\"\r\n\r\n"
+            "{good}\r\n{good}\n1,,,,\"a\r\nb\",,,\"[]\",\r\n\r\n"
         )),
         [None, Some(Fault::LineEnding), None, Some(Fault::BlankLine)]
     );
@@ -248,16 +257,16 @@ fn another_header_is_refused() {
     for (header, says) in [
         ("", "there is no header"),
         (
-            "time,event,share,done,user,usage,rules\n",
-            "field 8 of the header is nothing",
+            "time,event,share,done,user,usage,rules,after\n",
+            "field 9 of the header is nothing",
         ),
         (
-            "time,event,share,done,user,usage,after,rules\n",
+            "time,event,share,done,user,usage,after,rules,since\n",
             "field 7 of the header is 'after', not 'rules'",
         ),
         (
-            "time,event,share,done,user,usage,rules,after,\n",
-            "9 fields where the table has 8",
+            "time,event,share,done,user,usage,rules,after,since,\n",
+            "10 fields where the table has 9",
         ),
         ("\n", "a blank line"),
         ("time,event,\"share\n", "does not end"),
@@ -283,7 +292,7 @@ fn what_is_not_whole_is_left() {
 
 fn cell(column: &'static Column, is_top: bool) -> BoxedStrategy<Cell> {
     let filled = match column.kind {
-        Kind::DateTime(_) => unreachable!("quoted CSV has no date-times"),
+        Kind::DateTime(_) => DATE_TIMES.prop_map(Cell::Text).boxed(),
         Kind::Integer => any::<i64>().prop_map(Cell::Integer).boxed(),
         Kind::Code => any::<i32>().prop_map(Cell::Code).boxed(),
         Kind::Float => any::<f64>()

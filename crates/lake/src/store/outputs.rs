@@ -65,9 +65,7 @@ pub(super) fn is_output(file: &str) -> bool {
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix));
     let number = stems.next().and_then(part_number);
-    let is_cell = place
-        .cell
-        .is_none_or(|cell| tracelake_schema::cell(cell).is_some());
+    let is_cell = place.cell.is_none_or(tracelake_schema::is_cell);
     // A padded number is written in one way alone.
     let is_part = number.is_some_and(|number| {
         let key = place.file_number;

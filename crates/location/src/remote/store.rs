@@ -131,10 +131,9 @@ fn google_file() -> Option<std::path::PathBuf> {
 
 /// Whether a bucket is one that a publisher has put a trace into, for everybody to read.
 fn is_published(url: &Url) -> bool {
-    let mut published = TRACES.iter().flat_map(|trace| trace.locations);
     let root = url.root();
-    published.any(|location| {
-        let rest = location.url.strip_prefix(&root);
+    TRACES.urls().any(|published| {
+        let rest = published.strip_prefix(&root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }

@@ -10,7 +10,7 @@ use tracelake_core::error::{Error, ErrorKind, escape};
 use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::description::interned;
-use tracelake_schema::{TRACES, Table, Trace, render};
+use tracelake_schema::{Table, Trace, render, trace_names};
 
 use super::error::raised;
 
@@ -20,7 +20,7 @@ pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 /// The names of all traces.
 #[pyfunction]
 pub(crate) fn traces() -> Vec<&'static str> {
-    TRACES.iter().map(|trace| trace.name).collect()
+    trace_names().collect()
 }
 
 /// The description of a trace, or of one of its tables, as `tracelake schema --as FORM` prints it.

@@ -56,13 +56,10 @@ impl Shared {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
-        let is_special = |column: &&ColumnSpec| {
-            column.kind == "date-time" || column.integral_floats || column.capture.is_some()
-        };
-        if let Some(special) = table.column.iter().find(is_special) {
+        if let Some(special) = table.column.iter().find(|column| is_special(column)) {
             ensure!(
                 flat,
-                "{}: date-times, integral_floats and captures are for syntax = \"csv\"",
+                "{}: integral_floats and captures are for syntax = \"csv\"",
                 special.name
             );
         }
@@ -229,6 +226,11 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         "capture: not all values of {{{name}}} are integers"
     );
     Ok(Some(leak(name)))
+}
+
+/// Whether a column, or anything nested in it, has what only plain fields can have.
+fn is_special(column: &ColumnSpec) -> bool {
+    column.integral_floats || column.capture.is_some() || column.field.iter().any(is_special)
 }
 
 /// Whether a column, or anything nested in it, is mandatory.

@@ -14,6 +14,9 @@ const MAX_TRACES: usize = 16;
 /// The most tables of a description.
 const MAX_TABLES: usize = 256;
 
+/// The most cells of a version.
+const MAX_CELLS: usize = 1_000;
+
 /// The versions of a data set, of a built-in description or of this one. Everything is leaked, since a trace lives as
 /// long as the process.
 pub(super) fn traces(
@@ -60,16 +63,16 @@ pub(super) fn traces(
             trace.name.starts_with(family),
             "its name must begin with that of its family, {family}"
         );
-        ensure!(
-            description.is_none() || trace.cells.is_none(),
-            "cells: only a built-in trace has cells; describe other parts of names by [table.captures]"
-        );
         let cells = trace
             .cells
             .as_ref()
             .map(cells)
             .transpose()
             .within("cells")?;
+        ensure!(
+            cells.is_none() || trace.archive.is_empty(),
+            "archive: a trace with cells has none, because its files have the same names in each cell"
+        );
         let version = Version {
             name: &trace.name,
             all: &names,
@@ -177,12 +180,13 @@ fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
 fn cells(spec: &CellsSpec) -> Result<Cells> {
     unique("cell", spec.names.iter().map(String::as_str))?;
     ensure!(
-        spec.names.is_sorted() && !spec.names.is_empty(),
-        "the cells are in ascending order"
+        spec.names.is_sorted() && (1..=MAX_CELLS).contains(&spec.names.len()),
+        "names: 1 to {MAX_CELLS} cells, in ascending order"
     );
+    let is_name = !spec.directory.starts_with('.') && !spec.directory.contains(['/', '\\']);
     ensure!(
-        spec.directory.matches("{cell}").count() == 1,
-        "the directory {} has {{cell}} in one place",
+        is_name && spec.directory.matches("{cell}").count() == 1,
+        "the directory {:?} is not a name with {{cell}} in one place, such as \"trace_{{cell}}\"",
         spec.directory
     );
     let names = spec.names.iter().map(|name| identifier(name));

@@ -22,8 +22,8 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
     let is_named = matches!(spec.files, FilesSpec::Named);
     let is_whole = matches!(spec.files, FilesSpec::Whole);
     ensure!(
-        is_named || spec.captures.is_empty() && spec.first.is_none(),
-        "captures and first are for files = \"named\""
+        is_named || spec.captures.is_empty() && spec.first.is_none() && spec.also.is_empty(),
+        "captures, first and also are for files = \"named\""
     );
     ensure!(
         !is_named || !spec.names.is_empty(),
@@ -38,9 +38,21 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         spec.names.len() <= MOST_NAMES,
         "names: a table has at most {MOST_NAMES}"
     );
-    unique("name", spec.names.iter().map(String::as_str)).within("names")?;
-    let patterns = spec.names.iter().map(|name| pattern(name, captures));
+    let names = || spec.names.iter().map(String::as_str);
+    unique("name", names()).within("names")?;
+    unique("name", names().chain(spec.also.iter().map(String::as_str))).within("also")?;
+    let patterns = names().map(|name| pattern(name, captures));
     let patterns = patterns.collect::<Result<Vec<_>>>().within("names")?;
+    let also = spec.also.iter().map(|name| pattern(name, captures));
+    let also = also.collect::<Result<Vec<_>>>().within("also")?;
+    let are_alike = patterns
+        .iter()
+        .map(placeholders)
+        .eq(also.iter().map(placeholders));
+    ensure!(
+        also.is_empty() || are_alike,
+        "also: one name for each of `names`, in the same order and with the same braces"
+    );
     let is_plain = |pattern: &NamePattern| matches!(pattern.pieces, [Piece::Text(_)]);
     ensure!(
         !is_whole || patterns.iter().all(is_plain),
@@ -68,6 +80,7 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
     }
     Ok(Naming {
         patterns: patterns.leak(),
+        also: also.leak(),
         captures,
         first: spec.first.unwrap_or(0),
     })
@@ -98,6 +111,14 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
         })
     });
     Ok(captures.collect::<Result<Vec<_>>>()?.leak())
+}
+
+/// The braces of a pattern, in whatever order.
+fn placeholders(pattern: &NamePattern) -> Vec<Piece> {
+    let pieces = pattern.pieces.iter().copied();
+    let mut braces: Vec<Piece> = pieces.filter(|it| !matches!(it, Piece::Text(_))).collect();
+    braces.sort_unstable();
+    braces
 }
 
 /// Reads a pattern.

@@ -196,6 +196,9 @@ pub(super) struct TableSpec {
     /// Patterns of the names of its files.
     #[serde(default)]
     pub(super) names: Vec<String>,
+    /// Another pattern for each of them.
+    #[serde(default)]
+    pub(super) also: Vec<String>,
     /// The number of the first part.
     pub(super) first: Option<u32>,
     /// The values of captures in the names.

@@ -216,7 +216,7 @@ fn slips_are_refused_with_their_place() {
         (
             "\"b\", \"a\"",
             "small_{cell}",
-            "cells: the cells are in ascending order",
+            "cells: names: 1 to 1000 cells, in ascending order",
         ),
         (
             "\"a\", \"a\"",
@@ -227,7 +227,17 @@ fn slips_are_refused_with_their_place() {
         (
             "\"a\"",
             "small",
-            "cells: the directory small has {cell} in one place",
+            "cells: the directory \"small\" is not a name with {cell} in one place",
+        ),
+        (
+            "\"a\"",
+            "small/{cell}",
+            "cells: the directory \"small/{cell}\" is not a name with",
+        ),
+        (
+            "\"a\"",
+            "..{cell}",
+            "cells: the directory \"..{cell}\" is not a name with",
         ),
     ] {
         refuses("document = \"a letter\"", &cells(names, directory), message);

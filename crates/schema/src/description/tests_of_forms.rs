@@ -48,6 +48,30 @@ fn names_of_files_are_read() {
 }
 
 #[test]
+fn files_may_have_other_names() {
+    let text = named(
+        "\"days-{n}-of-{total}.csv.gz\"",
+        "also = [\"x_days_of-{total}-{n}.csv.gz\"]",
+    );
+    let naming = parse(&text).unwrap()[0].tables[0].naming;
+    assert_eq!(
+        naming.claims("x_days_of-9-7.csv"),
+        naming.claims("days-7-of-9.csv.gz")
+    );
+    let says = "also: one name for each of `names`, in the same order and with the same braces";
+    for also in ["\"x_{n}.csv\"", "\"a_{n}_{total}\", \"b_{n}_{total}\""] {
+        wrong(
+            &named("\"{n}-{total}.csv\"", &format!("also = [{also}]")),
+            says,
+        );
+    }
+    wrong(
+        &named("\"a.csv\"", "also = [\"a.csv\"]"),
+        "also: the name a.csv occurs twice",
+    );
+}
+
+#[test]
 fn mistakes_in_names_are_explained() {
     for (names, more, message) in [
         ("", "", "files = \"named\" needs names"),
@@ -104,7 +128,7 @@ fn mistakes_in_names_are_explained() {
     );
     wrong(
         &SMALL.replacen("parts = 1", "parts = 1\nfirst = 1", 1),
-        "captures and first are for",
+        "captures, first and also are for",
     );
     let whole = "files = \"whole\"\nnames = [\"{n}.csv\"]";
     wrong(
@@ -211,9 +235,14 @@ fn columns_are_read_in_other_spellings() {
     ] {
         wrong(&unused(plain(&with(kind))), message);
     }
+    for syntax in ["json", "quoted-csv"] {
+        let text = timed.replacen("parts = 1", &format!("parts = 1\nsyntax = {syntax:?}"), 1);
+        parse(&text).unwrap();
+    }
+    let integral = unused(plain(&with("kind = \"integer\"\nintegral_floats = true")));
     wrong(
-        &zoned.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1),
-        "date-times, integral_floats and captures are for syntax = \"csv\"",
+        &integral.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1),
+        "integral_floats and captures are for syntax = \"csv\"",
     );
     wrong(
         &SMALL.replacen("parts = 1", "parts = 1\ntime = \"mood\"", 1),
@@ -264,7 +293,7 @@ fn a_million_columns_are_refused() {
 }
 
 #[test]
-fn a_description_has_no_built_in_name_and_no_cells() {
+fn a_description_has_no_built_in_name() {
     let taken = crate::trace_names().next().unwrap();
     let family = SMALL.replacen("family = \"small\"", &format!("family = \"{taken}\""), 1);
     let text = family.replacen("name = \"small-1\"", &format!("name = \"{taken}\""), 1);
@@ -278,12 +307,23 @@ fn a_description_has_no_built_in_name_and_no_cells() {
     let traces = intern(&text).unwrap();
     assert_eq!(interned(&sha256(&text), taken), Some(&traces[0]));
     assert_eq!(traces[0].description.unwrap().text, text);
-    let cells = "document = \"a letter\"\n[trace.cells]\nnames = [\"a\"]\ndirectory = \"s_{cell}\"\ndoc = \"a cell\"";
-    let error = intern(&SMALL.replacen("document = \"a letter\"", cells, 1)).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("only a built-in trace has cells"),
-        "{error}"
+}
+
+#[test]
+fn a_description_may_have_cells() {
+    let cells = "document = \"a letter\"\n[trace.cells]\nnames = [\"east\", \"west\"]\n\
+                 directory = \"small_{cell}\"\ndoc = \"A side.\"";
+    assert!(!crate::is_cell("west"));
+    let text = SMALL.replacen("document = \"a letter\"", cells, 1);
+    let cells = intern(&text).unwrap()[0].cells.unwrap();
+    assert_eq!(cells.of_directory("small_west"), Some("west"));
+    assert!(crate::is_cell("west") && !crate::is_cell("north"));
+    let digest = "0".repeat(64);
+    let archive =
+        format!("[[trace.archive]]\nnames = [\"all.tar\"]\nsha256 = \"{digest}\"\nsize = \"1\"\n");
+    let with_archive = text.replacen("[[table]]", &format!("{archive}[[table]]"), 1);
+    wrong(
+        &with_archive,
+        "small-1: archive: a trace with cells has none",
     );
 }

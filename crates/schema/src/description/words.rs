@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::fault::{Result, bail, ensure};
+use super::fault::{Fault, Result, bail, ensure};
 use crate::{Confidence, Kind, Obfuscation, Rule, Zone};
 
 /// The most letters of a name that becomes part of a path or a query.
@@ -45,10 +45,9 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
 }
 
 pub(super) fn rule(name: &str) -> Result<Rule> {
-    Ok(match name {
-        "dag" => Rule::Dag,
-        _ => bail!("rule {name:?} is not dag"),
-    })
+    let known = Rule::ALL.into_iter().find(|rule| rule.name() == name);
+    let names = || Rule::ALL.map(Rule::name).join(", ");
+    known.ok_or_else(|| Fault::new(format!("rule {name:?} is not {}", names())))
 }
 
 pub(super) fn obfuscation(name: &str) -> Result<Obfuscation> {
@@ -90,13 +89,18 @@ pub fn snake_case(content: &str) -> String {
         .join("_")
 }
 
+/// Whether a name needs no quotes in SQL, nor in a path.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    name.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && name.len() <= MAX_NAME
+        && name.bytes().all(plain)
+}
+
 /// A name that needs no quotes in SQL, nor in a path.
 pub(super) fn identifier(name: &str) -> Result<&'static str> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     ensure!(
-        name.starts_with(|letter: char| letter.is_ascii_lowercase())
-            && name.len() <= MAX_NAME
-            && name.bytes().all(plain),
+        is_identifier(name),
         "{name:?} is not made of a-z, 0-9 and _, a-z first, at most {MAX_NAME}"
     );
     Ok(leak(name))
@@ -174,7 +178,7 @@ pub(super) fn printable(text: &str) -> Result<&'static str> {
     Ok(leak(text))
 }
 
-pub(super) fn leak(text: &str) -> &'static str {
+pub(crate) fn leak(text: &str) -> &'static str {
     Box::leak(text.into())
 }
 

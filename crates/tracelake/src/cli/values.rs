@@ -2,7 +2,7 @@
 
 use tracelake_convert::run::parts_within;
 use tracelake_location::redacted;
-use tracelake_schema::{Rule, TRACES};
+use tracelake_schema::Rule;
 
 /// The units of sizes, without case; the first that a size ends with counts.
 const UNITS: [(&str, u64); 12] = [
@@ -67,13 +67,12 @@ pub(super) fn rows(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads the name of a rule by which a table of some trace is derived.
+/// Reads the name of a rule by which tables are derived.
 pub(super) fn rule(text: &str) -> Result<Rule, String> {
-    let derived = TRACES.iter().flat_map(|trace| trace.derived);
-    let rules: Vec<Rule> = derived.map(|derived| derived.rule).collect();
-    let rule = rules.iter().find(|rule| rule.name() == text.trim());
+    let mut rules = Rule::ALL.iter();
+    let rule = rules.find(|rule| rule.name() == text.trim());
     rule.copied().ok_or_else(|| {
-        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        let names = Rule::ALL.map(Rule::name);
         format!("expected {}", names.join(" or "))
     })
 }

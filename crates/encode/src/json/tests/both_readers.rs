@@ -128,7 +128,7 @@ fn select(line: &[u8]) {
 #[test]
 fn lines_of_traces_are_read_directly() {
     let lines = [
-        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},  "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2]}"#,
+        r#"{"time":"5","event":"-3","share":0.5,"done":true,"user":"é","usage":{"cpus":1e-5,"memory":-0},  "rules":[{"name":"","relation":1},{"name":"x"}],"after":["1",2],"since":"2024-02-29 12:00:00+08:00"}"#,
         r#"{"time":"18446744073709551615"}"#,
         r#"{"after":[],"rules":null,"usage":null,"time":0}"#,
         r#" { "time" : 1 , "usage" : { } , "rules" : [ ] } "#,
@@ -159,6 +159,8 @@ fn other_lines_are_left_to_the_plain_reader() {
         r#"{"time":1,"user":"\ud800"}"#,
         r#"{"time":1,"user":"\n"}"#,
         r#"{"time":1,"user":5}"#,
+        r#"{"time":1,"since":20240229}"#,
+        r#"{"time":1,"since":"2024-02-29 12:00:00"}"#,
         r#"{"time":1,"done":truefalse}"#,
         r#"{"time":1,"done":"true"}"#,
         r#"{"time":1,"rules":[{"name":"x"},{"relation":1}]}"#,
