@@ -1,6 +1,8 @@
 //! The texts in archives, found by the tar and the zip crate.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 use tracelake_core::Context;
@@ -20,45 +22,28 @@ pub(super) struct Member {
     pub(super) text: Box<dyn Read + Send>,
 }
 
-/// The member of an archive that is wanted.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    table: &'static Table,
-    /// The number of the part that the member is, in an archive of parts.
-    number: Option<u32>,
+/// The numbers of the parts that a path in an archive names; `None` if it isn't wanted.
+type Wanted<'a> = &'a dyn Fn(&str) -> Option<u32>;
+
+/// Whether a path in an archive is the text of a table: named after it, or, where the archive itself has the name of a
+/// part, any.
+fn is_text(table: &Table, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let extension = table.syntax.extension();
+    if table.files == Files::Named {
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        return ending == Some(extension) && !name.starts_with("._");
+    }
+    let mut names = table.naming.patterns.iter();
+    name == format!("{}.{extension}", table.name) || names.any(|pattern| pattern.text == name)
 }
 
-impl Wanted {
-    /// The text of a table: named after it, or, where the archive itself has the name of a part, any.
-    pub(super) fn text(table: &'static Table) -> Self {
-        let number = None;
-        Self { table, number }
-    }
-
-    /// The part with this number.
-    pub(super) fn part(table: &'static Table, number: u32) -> Self {
-        let number = Some(number);
-        Self { table, number }
-    }
-
-    fn is(self, path: &str) -> bool {
-        let Self { table, number } = self;
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let is_text = name
-            .rsplit_once('.')
-            .is_some_and(|(_, extension)| extension == table.syntax.extension());
-        match (table.files, number) {
-            (Files::Named, None) => is_text && !name.starts_with("._"),
-            (Files::Named, Some(number)) => {
-                let claims = table.naming.claims(name);
-                !name.ends_with(".gz") && matches!(&claims[..], [one] if one.number == number)
-            }
-            _ => {
-                let mut names = table.naming.patterns.iter();
-                name == format!("{}.{}", table.name, table.syntax.extension())
-                    || names.any(|pattern| pattern.text == name)
-            }
-        }
+/// The number of the part of a table that a path in an archive of parts is.
+fn number_of(table: &Table, path: &str) -> Option<u32> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match &table.naming.claims(name)[..] {
+        [one] if !name.ends_with(".gz") => Some(one.number),
+        _ => None,
     }
 }
 
@@ -68,42 +53,149 @@ pub(super) fn is_archive(path: &Location) -> bool {
     ARCHIVES.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Opens the wanted member of an archive; `None` if it isn't there.
+fn is_zip(path: &Location) -> bool {
+    let name = path.name().unwrap_or_default().to_lowercase();
+    name.ends_with(".zip")
+}
+
+/// Opens the text of a table in an archive; `None` if it isn't there.
 pub(super) fn open(
     context: &Context,
     path: &Location,
-    wanted: Wanted,
+    table: &'static Table,
 ) -> Result<io::Result<Option<Member>>> {
-    let name = path.name().unwrap_or_default().to_lowercase();
-    if name.ends_with(".zip") {
-        return Ok(of_zip(RandomAccess::open(path)?, wanted));
+    let wanted = |path: &str| is_text(table, path).then_some(0);
+    if is_zip(path) {
+        return Ok(of_zip(RandomAccess::open(path)?, &wanted, 0));
     }
-    if let Err(error) = check_extensions(decoded(context, path)?, wanted) {
-        return Ok(Err(error));
-    }
-    let (path_within, before, size) = match of_tar(decoded(context, path)?, wanted) {
-        Ok(Some(found)) => found,
-        Ok(None) => return Ok(Ok(None)),
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut text = decoded(context, path)?;
-    let skipped = io::copy(&mut text.by_ref().take(before), &mut io::sink());
-    Ok(skipped.map(|_| {
-        Some(Member {
-            path: path_within,
-            text: Box::new(text.take(size)),
-        })
-    }))
+    let found = Tar::open(context, path, &wanted, Some(1))?;
+    Ok(match found {
+        Ok(mut tar) => tar.member(0)?,
+        Err(error) => Err(error),
+    })
 }
 
-/// The wanted member of a zip archive.
-fn of_zip(file: RandomAccess, wanted: Wanted) -> io::Result<Option<Member>> {
+/// An archive of parts of a table.
+pub(super) enum Parts {
+    Zip(Location, &'static Table),
+    Tar(Tar),
+}
+
+impl Parts {
+    pub(super) fn open(
+        context: &Context,
+        path: &Location,
+        table: &'static Table,
+    ) -> Result<io::Result<Self>> {
+        if is_zip(path) {
+            return Ok(Ok(Self::Zip(path.clone(), table)));
+        }
+        let wanted = |path: &str| number_of(table, path);
+        let tar = Tar::open(context, path, &wanted, None)?;
+        Ok(tar.map(Self::Tar))
+    }
+
+    /// The part with a number; `None` if it isn't there.
+    pub(super) fn part(&mut self, number: u32) -> Result<io::Result<Option<Member>>> {
+        match self {
+            Self::Zip(path, table) => {
+                let wanted = |path: &str| number_of(table, path);
+                Ok(of_zip(RandomAccess::open(path)?, &wanted, number))
+            }
+            Self::Tar(tar) => tar.member(number),
+        }
+    }
+}
+
+/// A tar archive whose members were found. Its bytes are read on from the last member that was opened, so they are read
+/// once if members are opened in their order.
+pub(super) struct Tar {
+    context: Context,
+    path: Location,
+    /// The members that are wanted, by the numbers of parts: path, where the text starts, and its size.
+    members: BTreeMap<u32, (String, u64, u64)>,
+    /// `None` before the first member.
+    bytes: Option<Arc<Mutex<TarBytes>>>,
+}
+
+impl Tar {
+    /// Finds the members that are wanted, or the first ones; of several with one number, the first counts.
+    fn open(
+        context: &Context,
+        path: &Location,
+        wanted: Wanted<'_>,
+        most: Option<usize>,
+    ) -> Result<io::Result<Self>> {
+        if let Err(error) = check_extensions(decoded(context, path)?, wanted, most) {
+            return Ok(Err(error));
+        }
+        let members = members_of_tar(decoded(context, path)?, wanted, most);
+        Ok(members.map(|members| Self {
+            context: context.clone(),
+            path: path.clone(),
+            members,
+            bytes: None,
+        }))
+    }
+
+    fn member(&mut self, number: u32) -> Result<io::Result<Option<Member>>> {
+        let Some((path, start, size)) = self.members.get(&number).cloned() else {
+            return Ok(Ok(None));
+        };
+        let is_after = |bytes: &Arc<Mutex<TarBytes>>| locked(bytes).at <= start;
+        let bytes = match self.bytes.take().filter(is_after) {
+            Some(bytes) => bytes,
+            None => Arc::new(Mutex::new(TarBytes {
+                bytes: decoded(&self.context, &self.path)?,
+                at: 0,
+            })),
+        };
+        let mut text = TarText {
+            bytes: Arc::clone(&bytes),
+            left: start - locked(&bytes).at,
+        };
+        self.bytes = Some(bytes);
+        let skipped = io::copy(&mut text, &mut io::sink());
+        text.left = size;
+        let text = Box::new(text);
+        Ok(skipped.map(|_| Some(Member { path, text })))
+    }
+}
+
+/// The bytes of a tar archive, and how many of them were read.
+struct TarBytes {
+    bytes: Box<dyn Read + Send>,
+    at: u64,
+}
+
+fn locked(bytes: &Mutex<TarBytes>) -> MutexGuard<'_, TarBytes> {
+    bytes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next bytes of a tar archive.
+struct TarText {
+    bytes: Arc<Mutex<TarBytes>>,
+    left: u64,
+}
+
+impl Read for TarText {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut bytes = locked(&self.bytes);
+        let read = bytes.bytes.by_ref().take(self.left).read(into)?;
+        bytes.at += read as u64;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// The member of a zip archive that is wanted and has this number.
+fn of_zip(file: RandomAccess, wanted: Wanted<'_>, number: u32) -> io::Result<Option<Member>> {
     let mut zip = ZipArchive::new(BufReader::new(file))?;
     for index in 0..zip.len() {
         let Some(name) = zip.name_for_index(index).transpose()? else {
             continue;
         };
-        if !wanted.is(&name) {
+        if wanted(&name) != Some(number) {
             continue;
         }
         let path = name.into_owned();
@@ -125,9 +217,14 @@ fn of_zip(file: RandomAccess, wanted: Wanted) -> io::Result<Option<Member>> {
     Ok(None)
 }
 
-/// Refuses an archive with a long extension header before the wanted member, as convert does: the tar crate would read
-/// all of it into memory.
-fn check_extensions(archive: Box<dyn Read + Send>, wanted: Wanted) -> io::Result<()> {
+/// Refuses an archive with a long extension header before the last wanted member, as convert does: the tar crate would
+/// read all of it into memory.
+fn check_extensions(
+    archive: Box<dyn Read + Send>,
+    wanted: Wanted<'_>,
+    most: Option<usize>,
+) -> io::Result<()> {
+    let mut found = 0;
     for entry in tar::Archive::new(archive).entries()?.raw(true) {
         let entry = entry?;
         let kind = entry.header().entry_type();
@@ -139,23 +236,35 @@ fn check_extensions(archive: Box<dyn Read + Send>, wanted: Wanted) -> io::Result
             let reason = format!("an extension header of more than {LONGEST_EXTENSION} bytes");
             return Err(io::Error::other(reason));
         }
-        if kind.is_file() && wanted.is(&entry.path()?.to_string_lossy()) {
+        let is_wanted = kind.is_file() && wanted(&entry.path()?.to_string_lossy()).is_some();
+        found += usize::from(is_wanted);
+        if Some(found) == most {
             break;
         }
     }
     Ok(())
 }
 
-/// The path of the wanted member in a tar archive, where its text starts, and its size.
-fn of_tar(archive: Box<dyn Read + Send>, wanted: Wanted) -> io::Result<Option<(String, u64, u64)>> {
+/// The wanted members of a tar archive: path, where the text starts, and its size.
+fn members_of_tar(
+    archive: Box<dyn Read + Send>,
+    wanted: Wanted<'_>,
+    most: Option<usize>,
+) -> io::Result<BTreeMap<u32, (String, u64, u64)>> {
+    let mut members = BTreeMap::new();
     for entry in tar::Archive::new(archive).entries()? {
         let entry = entry?;
         let path = entry.path()?.to_string_lossy().into_owned();
-        if entry.header().entry_type().is_file() && wanted.is(&path) {
-            return Ok(Some((path, entry.raw_file_position(), entry.size())));
+        let number = wanted(&path).filter(|_| entry.header().entry_type().is_file());
+        if let Some(number) = number {
+            let found = (path, entry.raw_file_position(), entry.size());
+            members.entry(number).or_insert(found);
+        }
+        if Some(members.len()) == most {
+            break;
         }
     }
-    Ok(None)
+    Ok(members)
 }
 
 /// The bytes of a file, inflated if its name says so.
@@ -212,5 +321,50 @@ impl<R: BufRead> Read for Members<R> {
             };
         }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_tar_archive_are_read_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("parts.tar");
+        let mut archive = tar::Builder::new(Vec::new());
+        for name in ["2.csv", "1.csv", "notes.txt", "3.csv", "1.csv"] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(name.len() as u64);
+            header.set_cksum();
+            archive
+                .append_data(&mut header, name, name.as_bytes())
+                .unwrap();
+        }
+        std::fs::write(&path, archive.into_inner().unwrap()).unwrap();
+        let number = |path: &str| path.strip_suffix(".csv")?.parse().ok();
+        let path = Location::from(path.as_path());
+        let mut tar = Tar::open(&Context::new(), &path, &number, None)
+            .unwrap()
+            .unwrap();
+        let mut read = |number: u32| {
+            let mut text = String::new();
+            let found = tar.member(number).unwrap().unwrap();
+            let found = found.map(|mut member| member.text.read_to_string(&mut text).unwrap());
+            (found.map(|_| text), Arc::clone(tar.bytes.as_ref().unwrap()))
+        };
+        let (two, bytes) = read(2);
+        assert_eq!(two.as_deref(), Some("2.csv"));
+        let (one, same) = read(1);
+        assert_eq!(one.as_deref(), Some("1.csv"));
+        assert!(Arc::ptr_eq(&bytes, &same));
+        let (three, same) = read(3);
+        assert_eq!(three.as_deref(), Some("3.csv"));
+        assert!(Arc::ptr_eq(&bytes, &same));
+        assert_eq!(read(4).0, None);
+        // What is before needs the archive from its start.
+        let (two, other) = read(2);
+        assert_eq!(two.as_deref(), Some("2.csv"));
+        assert!(!Arc::ptr_eq(&bytes, &other));
     }
 }

@@ -18,7 +18,7 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_location::{Location, Reader, from_read};
 use tracelake_schema::{Separator, Syntax};
 
-use super::archive::{self, Wanted};
+use super::archive::{self, Member};
 use super::corrupt;
 
 /// The longest row in bytes, without its line end.
@@ -52,32 +52,35 @@ pub(super) struct SourceText {
 }
 
 impl SourceText {
-    /// Opens the text of a table; in an archive of parts, that of the part with a number.
-    pub(super) fn open(
-        context: &Context,
+    /// Opens the text of a table.
+    pub(super) fn open(context: &Context, path: &Location, order: &FieldOrder) -> Result<Self> {
+        if archive::is_archive(path) {
+            let found = archive::open(context, path, order.table)?;
+            return Self::of_member(path, order, found);
+        }
+        Self::new(path, order, archive::decoded(context, path)?)
+    }
+
+    /// Reads the member of an archive that was found.
+    pub(super) fn of_member(
         path: &Location,
         order: &FieldOrder,
-        number: Option<u32>,
+        found: io::Result<Option<Member>>,
     ) -> Result<Self> {
+        let found = found.map_err(|error| failed(path, error))?;
+        let reason = || corrupt(format!("has no text of {}", order.table.name)).at(path);
+        let Member { path: member, text } = found.ok_or_else(reason)?;
+        Ok(Self {
+            member: Some(member),
+            ..Self::new(path, order, text)?
+        })
+    }
+
+    fn new(path: &Location, order: &FieldOrder, text: Box<dyn Read + Send>) -> Result<Self> {
         let table = order.table;
-        let mut member = None;
-        let text: Box<dyn Read + Send> = if archive::is_archive(path) {
-            let wanted = match number {
-                Some(number) => Wanted::part(table, number),
-                None => Wanted::text(table),
-            };
-            let found = archive::open(context, path, wanted)?;
-            let found = found.map_err(|error| failed(path, error))?;
-            let reason = || corrupt(format!("has no text of {}", table.name)).at(path);
-            let found = found.ok_or_else(reason)?;
-            member = Some(found.path);
-            found.text
-        } else {
-            archive::decoded(context, path)?
-        };
         let mut text = Self {
             path: path.clone(),
-            member,
+            member: None,
             text: BufReader::with_capacity(1 << 17, text),
             is_quoted: table.syntax == Syntax::QuotedCsv,
             comment: table.csv.comment,
@@ -202,7 +205,7 @@ fn without_line_end(row: &[u8]) -> &[u8] {
 
 /// Wraps an error of the system or the decompressor about a source. Only the first is a failure to read;
 /// the second is a finding.
-fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
+pub(super) fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
     let is_server = error.get_ref().is_some_and(|error| error.is::<Error>());
     match error.raw_os_error() {
         None if !is_server => corrupt(format!("cannot be read: {error}")).at(path),
@@ -473,8 +476,7 @@ mod tests {
         std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
         let table = &tracelake_schema::TRACES[0].tables[0];
         let order = FieldOrder::built_in(table, "here");
-        let mut text =
-            SourceText::open(&Context::new(), &path.as_path().into(), &order, None).unwrap();
+        let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
         let mut rows =
             PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
         assert!(rows.advance().unwrap());
@@ -563,7 +565,7 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             let mut text =
-                SourceText::open(&Context::new(), &path.as_path().into(), &order, None).unwrap();
+                SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
             assert_eq!(text.next(&mut row).is_ok(), ends);
         }
     }

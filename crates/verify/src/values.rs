@@ -19,8 +19,8 @@ use tracelake_source as source;
 use tracelake_source::Fingerprint;
 
 use super::output::Output;
-use super::text::{PartRows, SourceText};
-use super::{corrupt, number, parsed, selected};
+use super::text::{PartRows, SourceText, failed};
+use super::{archive, corrupt, number, parsed, selected};
 
 /// The files of a source, found by table, cell and file number.
 pub(super) struct Sources<'a> {
@@ -91,6 +91,8 @@ pub(super) struct SourceFile {
     part_rows: Option<u64>,
     /// `None` before the first part.
     text: Option<SourceText>,
+    /// An archive of parts, after the first of them.
+    archive: Option<archive::Parts>,
 }
 
 impl SourceFile {
@@ -141,6 +143,7 @@ impl SourceFile {
                 .filter(|_| !holds_parts)
                 .and(manifest.origin.options.part_rows),
             text: None,
+            archive: None,
         })
     }
 
@@ -181,12 +184,16 @@ pub(super) fn verify_values(
     }
     let range = file.rows(part);
     if file.holds_parts {
-        let mut text = SourceText::open(
-            &file.context,
-            &file.path,
-            &file.order,
-            Some(part.file_number),
-        )?;
+        let archive = match &mut file.archive {
+            Some(archive) => archive,
+            None => {
+                let opened = archive::Parts::open(&file.context, &file.path, table)?;
+                file.archive
+                    .insert(opened.map_err(|error| failed(&file.path, error))?)
+            }
+        };
+        let found = archive.part(part.file_number)?;
+        let mut text = SourceText::of_member(&file.path, &file.order, found)?;
         let path = text.member.clone().unwrap_or_default();
         let order = file.order.of_file(&path)?;
         let mut rows = PartRows::new(&mut text, &order, range, rejects)?;
@@ -195,12 +202,9 @@ pub(super) fn verify_values(
     }
     let text = match &mut file.text {
         Some(text) => text,
-        None => file.text.insert(SourceText::open(
-            &file.context,
-            &file.path,
-            &file.order,
-            None,
-        )?),
+        None => file
+            .text
+            .insert(SourceText::open(&file.context, &file.path, &file.order)?),
     };
     let mut rows = PartRows::new(text, &file.order, range, rejects)?;
     compare_rows(
@@ -594,6 +598,7 @@ mod tests {
                 fingerprints: [(u64::MAX, fingerprint)].into(),
                 part_rows: None,
                 text: None,
+                archive: None,
             };
             let output = Output::open(&path("lake").into(), Format::Parquet).unwrap();
             output.check_statistics(&Context::new()).unwrap();
