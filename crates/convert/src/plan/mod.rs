@@ -1,10 +1,14 @@
 //! Found × catalog × options → [`Plan`]: plain data that `--dry-run` prints and a run carries out.
 
+mod archives;
 mod cells;
+mod checksums;
+mod choose;
 mod estimate;
 mod parts;
 mod ratios;
 mod recognise;
+mod recognised;
 mod request;
 mod selection;
 mod shards;
@@ -23,17 +27,20 @@ use tracelake_core::words::several;
 use tracelake_encode::output::Encoding;
 use tracelake_lake::manifest::is_relative;
 use tracelake_location::Location;
-use tracelake_schema::{Derived, Files, TRACES, Table, Trace};
-use tracelake_source as source;
+use tracelake_schema::{Derived, Files, TRACES, Trace};
 use tracelake_source::Member;
 
-use crate::discover::checksums::Checksums;
-use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{self, FoundFile, FoundPart, FoundSource, FoundTable};
+use crate::discover::{FoundFile, FoundPart, FoundSource};
 
-use parts::{part_plan, plan_table};
+use archives::fit_archives;
+use checksums::read_checksums;
+use choose::{choose, nothing_selected};
+use parts::part_plan;
+use recognised::{Recognised, check_tables};
 use selection::Selection;
 
+pub use archives::number_of_member;
+pub use checksums::check_sha256;
 pub use estimate::{Estimate, SourceSize};
 pub use request::{ChecksumSource, PartSet, Request};
 pub use shards::Shard;
@@ -196,29 +203,6 @@ impl Plan {
     }
 }
 
-/// The number of the part of a table that a member of an archive is, `None` within if the table is in one file; `None` if
-/// it isn't of the table. The path of a member says nothing but its last name.
-#[must_use]
-pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
-    let name = path.rsplit('/').next()?;
-    match table.files {
-        // What is compressed or packed once more isn't a text.
-        Files::Named if name.ends_with(".gz") || name.ends_with(".zip") => None,
-        Files::Named => match &table.naming.claims(name)[..] {
-            [claim] => Some(Some(claim.number)),
-            _ => None,
-        },
-        _ => {
-            let rest = name.strip_prefix(table.name);
-            let extension = rest.and_then(|rest| rest.strip_prefix('.'));
-            let mut names = table.naming.patterns.iter();
-            let is_text = extension == Some(table.syntax.extension())
-                || names.any(|pattern| pattern.text == name);
-            is_text.then_some(None)
-        }
-    }
-}
-
 /// The names that a table's directory can have, in a lake of this trace or of any built-in one.
 #[must_use]
 pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
@@ -342,69 +326,6 @@ fn check_names(plan: &Plan) -> Result<()> {
     }
 }
 
-/// A source whose trace is known.
-struct Recognised {
-    found: FoundSource,
-    schema_csv: Option<SchemaCsv>,
-    trace: &'static Trace,
-}
-
-impl Recognised {
-    fn read(context: &Context, request: &Request) -> Result<Self> {
-        let mut found = discover::discover(&request.source, request.trace)?;
-        let schema_csv = match found.schema_csv {
-            true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
-            false => None,
-        };
-        recognise::name_tables(context, request, &mut found)?;
-        let trace = match request.trace {
-            Some(trace) => trace,
-            None => recognise::recognise(context, &found, schema_csv.as_ref())?,
-        };
-        if let Some(schema_csv) = &schema_csv {
-            schema_csv.check(trace)?;
-        }
-        if found.alone {
-            // Its name need not be the publisher's.
-            for table in &mut found.tables {
-                let known = table.name.as_deref().and_then(|name| trace.table(name));
-                table.files = known.map_or(table.files, |known| known.files);
-            }
-        }
-        cells::give_cells(request, &mut found, trace)?;
-        Ok(Self {
-            found,
-            schema_csv,
-            trace,
-        })
-    }
-
-    /// The files found for a table.
-    fn of(&self, table: &Table) -> Option<&FoundTable> {
-        let mut tables = self.found.tables.iter();
-        tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
-    }
-}
-
-/// Refuses tables that the trace or the source doesn't have.
-fn check_tables(request: &Request, source: &Recognised) -> Result<()> {
-    let Recognised { found, trace, .. } = source;
-    for name in &request.tables {
-        if trace.table(name).is_none() {
-            return Err(unknown_table(name, trace));
-        }
-        let mut tables = found.tables.iter();
-        let is_found = tables.any(|table| table.name.as_ref() == Some(name));
-        if !is_found && found.archives.is_empty() {
-            let reason = format!("there is no part of table {name}");
-            return Err(Error::new(ErrorKind::Failed, reason)
-                .at(&request.source)
-                .hint("leave it out of --tables, or download it"));
-        }
-    }
-    Ok(())
-}
-
 /// The settings as a lake of this trace records them.
 fn settings(request: &Request, encoding: Encoding, trace: &Trace) -> Result<Settings> {
     let mut settings = request.settings.clone();
@@ -437,117 +358,6 @@ fn skipped(found: &FoundSource) -> Vec<String> {
     warnings.chain(more).collect()
 }
 
-/// The selected parts of a source.
-#[derive(Default)]
-struct Chosen {
-    tables: Vec<TablePlan>,
-    streams: Vec<StreamPlan>,
-    absent: Vec<String>,
-}
-
-/// Chooses the tables and parts that are wanted and found.
-fn choose(
-    request: &Request,
-    source: &Recognised,
-    checksums: Option<&Checksums>,
-    warnings: &mut Vec<String>,
-) -> Result<Chosen> {
-    let Recognised {
-        found,
-        schema_csv,
-        trace,
-    } = source;
-    let mut chosen = Chosen::default();
-    let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
-    for (rank, table) in TableIndex::published(trace) {
-        let is_wanted =
-            request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
-        if !is_wanted {
-            continue;
-        }
-        match source.of(table) {
-            Some(here) if here.files == Files::Whole => {
-                let file = the_only(found, here)?;
-                chosen
-                    .streams
-                    .push(stream(request, trace, file, vec![rank], checksums));
-                let order = FieldOrder::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, order));
-            }
-            Some(here) => {
-                let order = match schema_csv {
-                    Some(schema_csv) => schema_csv.order(table)?,
-                    None => FieldOrder::built_in(table, trace.name),
-                };
-                chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, (found, trace), here, rank, order, checksums)?;
-                if planned.parts.is_empty() {
-                    warnings.push(format!(
-                        "{} has none of the selected parts; it has {}",
-                        table.name,
-                        here.numbers()
-                    ));
-                } else {
-                    chosen.tables.push(planned);
-                }
-            }
-            None => {
-                let mut archives = found.archives.iter().zip(&mut archived);
-                let holding = archives.find(|((file, _), _)| may_hold(trace, file, table));
-                let Some((_, tables)) = holding else {
-                    chosen.absent.push(table.name.to_owned());
-                    continue;
-                };
-                tables.push(rank);
-                let order = FieldOrder::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, order));
-            }
-        }
-    }
-    let accept = request.settings.accept.unwrap_or_default();
-    for table in &mut chosen.tables {
-        table.order.accept = accept;
-    }
-    for ((file, _), tables) in found.archives.iter().zip(archived) {
-        // Nothing is wanted of an archive whose tables aren't selected.
-        if !tables.is_empty() {
-            chosen
-                .streams
-                .push(stream(request, trace, file, tables, checksums));
-        }
-    }
-    Ok(chosen)
-}
-
-impl Chosen {
-    /// A warning when the checksums don't list all files.
-    fn unlisted(&self) -> Option<String> {
-        let parts = self.tables.iter().flat_map(|table| &table.parts);
-        let digests = parts.map(|part| &part.sha256);
-        let digests = digests.chain(self.streams.iter().map(|stream| &stream.sha256));
-        let unlisted = digests.filter(|digest| digest.is_none()).count() as u64;
-        (unlisted > 0).then(|| {
-            format!(
-                "{} not listed in the checksums, so not checked",
-                several(unlisted, "file")
-            )
-        })
-    }
-}
-
-fn nothing_selected(request: &Request, source: &Recognised) -> Error {
-    let is_wanted =
-        |name: &str| request.tables.is_empty() || request.tables.iter().any(|n| n == name);
-    let tables = source.found.tables.iter().filter_map(|table| {
-        let name = table.name.as_deref().filter(|name| is_wanted(name))?;
-        Some(format!("{name} has {}", table.numbers()))
-    });
-    let tables: Vec<String> = tables.collect();
-    Error::new(ErrorKind::Failed, "no part is selected")
-        .at(&request.source)
-        .hint(format!("change --parts: {}", tables.join("; ")))
-}
-
 /// The derivations to make.
 fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Derived>> {
     let wanted = request.derive.iter().map(|rule| {
@@ -559,172 +369,4 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
         })
     });
     wanted.collect()
-}
-
-/// An archive belongs to the trace, and no table may be beside it a second time.
-fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result<()> {
-    let Some((first, _)) = found.archives.first() else {
-        return Ok(());
-    };
-    let wrong = |archive: &FoundFile, reason: String, hint: &str| {
-        Err(Error::new(ErrorKind::Failed, reason)
-            .at(found.root.join(&archive.path))
-            .hint(hint))
-    };
-    if !trace.tables.iter().any(is_archived) {
-        return wrong(
-            first,
-            format!("{} is not published in archives", trace.name),
-            "unpack it, or name the trace with --trace",
-        );
-    }
-    for table in trace.tables {
-        let archives = found.archives.iter().map(|(file, _)| file);
-        let mut holding = archives.filter(|file| may_hold(trace, file, table));
-        let Some(archive) = holding.next() else {
-            continue;
-        };
-        if let Some(other) = holding.next() {
-            return wrong(
-                archive,
-                format!("may hold the same tables as {}", other.path),
-                "move one of them away",
-            );
-        }
-        let mut tables = found.tables.iter();
-        let beside = tables.find(|found| found.name.as_deref() == Some(table.name));
-        if let Some(part) = beside.and_then(|found| found.parts.first()) {
-            return wrong(
-                archive,
-                format!("may hold the table of {} too", part.file.path),
-                "move one of them away",
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Whether archives can hold a table: one whose texts are known by their names alone.
-fn is_archived(table: &Table) -> bool {
-    matches!(table.files, Files::Whole | Files::Named)
-}
-
-/// Whether an archive may hold a table: the one that its name says, or any.
-fn may_hold(trace: &'static Trace, archive: &FoundFile, table: &Table) -> bool {
-    let name = archive.path.rsplit('/').next().unwrap_or(&archive.path);
-    let known = discover::archive_of(trace, name).and_then(|known| known.table);
-    is_archived(table) && known.is_none_or(|known| known == table.name)
-}
-
-/// The file of a table that is published in one.
-fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFile> {
-    match &here.parts[..] {
-        [one] => Ok(&one.file),
-        [one, other, ..] => Err(Error::new(
-            ErrorKind::Failed,
-            format!("holds the same table as {}", one.file.path),
-        )
-        .at(found.root.join(&other.file.path))
-        .hint("move one of them away")),
-        [] => Err(Error::new(ErrorKind::Failed, "a table without a file").at(&found.root)),
-    }
-}
-
-fn stream(
-    request: &Request,
-    trace: &'static Trace,
-    file: &FoundFile,
-    tables: Vec<TableIndex>,
-    checksums: Option<&Checksums>,
-) -> StreamPlan {
-    let listed = checksums.and_then(|sums| sums.of("", &file.path));
-    let listed = listed.or_else(|| described_sha256(request, trace, &file.path));
-    StreamPlan {
-        source: file.path.clone(),
-        bytes: file.bytes,
-        etag: file.etag.clone(),
-        sha256: listed.map(str::to_owned),
-        tables,
-        part_rows: part_rows(request),
-    }
-}
-
-/// The SHA-256 that the description of the trace gives for a file, unless digests aren't wanted.
-fn described_sha256(request: &Request, trace: &'static Trace, path: &str) -> Option<&'static str> {
-    let is_wanted = !matches!(request.checksums, ChecksumSource::None);
-    let known = || discover::described_sha256(trace, path);
-    is_wanted.then(known).flatten()
-}
-
-impl TablePlan {
-    /// A table whose parts are known when its file is read.
-    fn whole(rank: TableIndex, order: FieldOrder) -> Self {
-        Self {
-            rank,
-            schema: tracelake_schema::arrow::arrow_schema(order.table),
-            order,
-            parts: Vec::new(),
-            missing: Vec::new(),
-        }
-    }
-}
-
-/// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
-fn read_checksums(
-    context: &Context,
-    request: &Request,
-    found: &FoundSource,
-) -> Result<Option<Checksums>> {
-    let checksums = match &request.checksums {
-        ChecksumSource::None => return Ok(None),
-        ChecksumSource::Auto if found.checksums.is_empty() => return Ok(None),
-        ChecksumSource::Auto => {
-            let mut checksums = Checksums::default();
-            for path in &found.checksums {
-                let directory = path.strip_suffix(discover::CHECKSUMS);
-                let directory = directory.expect("checksums are found by their name");
-                checksums.add(directory, &found.root.join(path))?;
-            }
-            checksums
-        }
-        ChecksumSource::File(path) => Checksums::read(path)?,
-    };
-    if let Some(expected) = checksums
-        .of("", discover::SCHEMA_CSV)
-        .filter(|_| found.schema_csv)
-    {
-        let schema_csv = found.root.join(discover::SCHEMA_CSV);
-        check_sha256(
-            &schema_csv,
-            expected,
-            &source::fingerprint(context, &schema_csv)?.sha256,
-        )?;
-    }
-    Ok(Some(checksums))
-}
-
-/// Compares the digest of a source file with the one that its publisher names.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] when they differ.
-pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Corrupt,
-        format!("has SHA-256 {found}, but the checksums say {expected}"),
-    )
-    .at(path)
-    .hint("download it again, or pass --checksums none to skip this check"))
-}
-
-fn unknown_table(name: &str, trace: &Trace) -> Error {
-    let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
-    let name = escape(name.as_bytes(), 80);
-    Error::new(
-        ErrorKind::Usage,
-        format!("{} has no table '{name}'", trace.name),
-    )
-    .hint(format!("it has {}", names.join(", ")))
 }

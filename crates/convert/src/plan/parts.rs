@@ -9,7 +9,8 @@ use tracelake_core::part_key::{PartKey, listed};
 use tracelake_lake::manifest::REJECTS;
 use tracelake_schema::{Table, Trace};
 
-use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan, described_sha256};
+use super::checksums::described_sha256;
+use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
 

@@ -10,7 +10,8 @@ use tracelake_core::settings::Settings;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Derived, Kind, Table, Trace};
 
-use super::{Recognised, Request, TablePlan, unknown_table};
+use super::recognised::{Recognised, unknown_table};
+use super::{Request, TablePlan};
 
 /// A selection, checked: every name in it exists.
 pub(super) struct Selection<'a> {

@@ -1,0 +1,264 @@
+//! Looks through the directories of a source.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::part_key::{CellName, PartKey};
+use tracelake_location::pieces::{piece_of, pieces};
+use tracelake_location::{Entry, Listing, Location, LocationKind};
+use tracelake_schema::{Files, SYNTHETIC, Trace};
+
+use super::names::{FileName, cell_of, is_table};
+use super::{CHECKSUMS, FoundFile, FoundPart, FoundSource, FoundTable, SCHEMA_CSV, Skipped, hints};
+
+/// A directory that is being looked through.
+pub(super) struct Search<'a> {
+    pub(super) source: &'a Location,
+    pub(super) listing: Listing,
+    /// On disk, the same without links.
+    pub(super) root: PathBuf,
+    /// The table that the source is named after, if it is one table's directory.
+    pub(super) table: Option<String>,
+    pub(super) trace: Option<&'static Trace>,
+    pub(super) found: FoundSource,
+}
+
+impl Search<'_> {
+    /// Takes what is in the source itself, or in the directory of a cell in it.
+    pub(super) fn take_all(
+        &mut self,
+        cell: Option<(CellName, &str)>,
+        entries: Vec<Entry>,
+    ) -> Result<()> {
+        let directory = cell.map_or_else(String::new, |(_, directory)| format!("{directory}/"));
+        for entry in self.join_pieces(&directory, entries)? {
+            match cell {
+                None => self.take_one(None, entry.name.clone(), &entry)?,
+                Some((cell, directory)) => {
+                    let path = format!("{directory}/{}", entry.name);
+                    self.take_one(Some(cell), path, &entry)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, cell: Option<CellName>, path: String, entry: &Entry) -> Result<()> {
+        let Entry { name, kind, .. } = entry;
+        let below = cell_of(&self.source.join(&path), self.trace);
+        if is_table(name, self.trace) && *kind == LocationKind::Directory {
+            self.stay_inside(&path)?;
+            let files = self.listing.entries(&path)?;
+            for file in self.join_pieces(&format!("{path}/"), files)? {
+                self.take(format!("{path}/{}", file.name), cell, &file, Some(name))?;
+            }
+        } else if let (None, LocationKind::Directory, Some(cell)) = (cell, kind, below) {
+            self.stay_inside(&path)?;
+            self.found.holds_cells = true;
+            self.found.synthetic |= self.source.join(&path).join(SYNTHETIC).is_file();
+            let entries = self.listing.entries(&path)?;
+            self.take_all(Some((cell, &path)), entries)?;
+        } else if name == SCHEMA_CSV && cell.is_none() {
+            self.stay_inside(&path)?;
+            self.found.schema_csv = true;
+        } else if name == CHECKSUMS {
+            self.stay_inside(&path)?;
+            self.found.checksums.push(path);
+        } else if FileName::of(name, self.trace).is_some() || self.table.is_some() {
+            let table = self.table.clone();
+            self.take(path, cell, entry, table.as_deref())?;
+        } else if is_table(name, None) || FileName::of(name, None).is_some() {
+            self.skip(path, hints::why_elsewhere());
+        } else if let Some(why) = hints::why_data(&self.source.join(&path), entry) {
+            self.skip(path, why);
+        }
+        Ok(())
+    }
+
+    /// Puts the whole file in place of its pieces, where names say that there are pieces; on disk alone.
+    ///
+    /// # Errors
+    /// When a piece is missing between others, or the whole file is there, too.
+    fn join_pieces(&self, directory: &str, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        if self.source.as_path().is_none() {
+            return Ok(entries);
+        }
+        let is_known = |name: &str| FileName::of(name, self.trace).is_some();
+        let piece = |entry: &Entry| {
+            let (whole, number) = piece_of(&entry.name).filter(|(whole, _)| is_known(whole))?;
+            let LocationKind::File { bytes } = entry.kind else {
+                return None;
+            };
+            Some((whole.to_owned(), number, bytes))
+        };
+        let mut found: BTreeMap<String, Vec<(u32, u64)>> = BTreeMap::new();
+        let mut joined = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match piece(&entry) {
+                Some((whole, number, bytes)) => {
+                    found.entry(whole).or_default().push((number, bytes))
+                }
+                None => joined.push(entry),
+            }
+        }
+        for (name, mut pieces) in found {
+            pieces.sort_unstable();
+            let place = self.source.join(&format!("{directory}{name}"));
+            let wrong = |reason: String, hint: &str| {
+                Err(Error::new(ErrorKind::Failed, reason).at(&place).hint(hint))
+            };
+            if joined.iter().any(|entry| entry.name == name) {
+                return wrong(
+                    "is here whole and in pieces".to_owned(),
+                    "move one of them away",
+                );
+            }
+            let gap = (0..)
+                .zip(&pieces)
+                .find(|(expected, (number, _))| expected != number);
+            if let Some((missing, _)) = gap {
+                let reason = format!(
+                    "piece {} of it is missing, and later ones are here",
+                    missing + 1
+                );
+                return wrong(reason, "download the missing piece");
+            }
+            let bytes = pieces.iter().map(|(_, bytes)| *bytes);
+            joined.push(Entry {
+                name,
+                kind: LocationKind::File {
+                    bytes: bytes.fold(0, u64::saturating_add),
+                },
+                etag: None,
+            });
+        }
+        Ok(joined)
+    }
+
+    /// Refuses a name on disk that is a link out of the source.
+    fn stay_inside(&self, path: &str) -> Result<()> {
+        match self.source {
+            Location::Disk(source) if fs::symlink_metadata(source.join(path)).is_err() => {
+                let pieces = pieces(&source.join(path));
+                pieces
+                    .iter()
+                    .try_for_each(|piece| stay_inside(&self.root, piece))
+            }
+            Location::Disk(source) => stay_inside(&self.root, &source.join(path)),
+            Location::Url(_) => Ok(()),
+        }
+    }
+
+    fn skip(&mut self, path: String, why: String) {
+        self.found.skipped.push(Skipped { path, why });
+    }
+
+    /// Takes one name as a file of a table or as an archive, or skips it; `directory` is the table that
+    /// its directory is named after.
+    fn take(
+        &mut self,
+        path: String,
+        cell: Option<CellName>,
+        entry: &Entry,
+        directory: Option<&str>,
+    ) -> Result<()> {
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        let directory = directory.map(str::to_owned);
+        // A table's directory holds files of that table.
+        let fits = |table: &String| {
+            directory
+                .as_ref()
+                .is_none_or(|directory| directory == table)
+        };
+        let (table, files, number, total) = match FileName::of(name, self.trace) {
+            Some(FileName::Part { number, total }) => {
+                (directory, Files::Parts, number, Some(total))
+            }
+            Some(FileName::Shard { table, number }) if fits(&table) => {
+                (Some(table), Files::Shards, number, None)
+            }
+            Some(FileName::Named {
+                table,
+                number,
+                total,
+            }) if fits(&table) => (Some(table), Files::Named, number, total),
+            Some(FileName::Ambiguous(reason)) => {
+                return Err(ambiguous(&self.source.join(&path), reason));
+            }
+            Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
+            Some(FileName::Only { table, files }) if fits(&table) => {
+                (Some(table), files, 0, Some(1))
+            }
+            Some(FileName::Archive(trace)) => {
+                let file = self.file(path, entry)?;
+                self.found.archives.push((file, Some(trace)));
+                return Ok(());
+            }
+            Some(_) => {
+                self.skip(path, hints::why_elsewhere());
+                return Ok(());
+            }
+            None => {
+                let why = hints::why_skipped(self.source, &path, directory.as_deref());
+                self.skip(path, why);
+                return Ok(());
+            }
+        };
+        let part = FoundPart {
+            file: self.file(path, entry)?,
+            key: PartKey {
+                cell,
+                file_number: number,
+            },
+            total,
+        };
+        let tables = &mut self.found.tables;
+        match tables
+            .iter_mut()
+            .find(|known| known.name == table && known.files == files)
+        {
+            Some(known) => known.parts.push(part),
+            None => tables.push(FoundTable {
+                name: table,
+                files,
+                parts: vec![part],
+            }),
+        }
+        Ok(())
+    }
+
+    fn file(&self, path: String, entry: &Entry) -> Result<FoundFile> {
+        self.stay_inside(&path)?;
+        let LocationKind::File { bytes } = entry.kind else {
+            let reason = "has the name of a table's file, but is not a file";
+            return Err(Error::new(ErrorKind::Failed, reason)
+                .at(self.source.join(&path))
+                .hint("move it away"));
+        };
+        let etag = entry.etag.clone();
+        Ok(FoundFile { path, bytes, etag })
+    }
+}
+
+/// The error for a name that the patterns of a description take apart in several ways.
+pub(super) fn ambiguous(path: &Location, reason: String) -> Error {
+    Error::new(ErrorKind::Failed, reason)
+        .at(path)
+        .hint("make the names in the description differ more, or move the file away")
+}
+
+/// Refuses a symbolic link that points out of the source.
+fn stay_inside(root: &Path, path: &Path) -> Result<()> {
+    let whole = fs::canonicalize(path).map_err(|error| Error::io("open", path, error))?;
+    if whole.starts_with(root) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Refused,
+        "a symbolic link that points out of the source",
+    )
+    .at(path)
+    .hint("name the directory that it points to, or put the file itself here"))
+}

@@ -1,0 +1,72 @@
+//! The digests that publishers name for their files.
+
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_location::Location;
+use tracelake_schema::Trace;
+use tracelake_source as source;
+
+use super::{ChecksumSource, Request};
+use crate::discover::checksums::Checksums;
+use crate::discover::{self, FoundSource};
+
+/// Reads the checksums that apply, and compares `schema.csv` with them, since it decides the columns.
+pub(super) fn read_checksums(
+    context: &Context,
+    request: &Request,
+    found: &FoundSource,
+) -> Result<Option<Checksums>> {
+    let checksums = match &request.checksums {
+        ChecksumSource::None => return Ok(None),
+        ChecksumSource::Auto if found.checksums.is_empty() => return Ok(None),
+        ChecksumSource::Auto => {
+            let mut checksums = Checksums::default();
+            for path in &found.checksums {
+                let directory = path.strip_suffix(discover::CHECKSUMS);
+                let directory = directory.expect("checksums are found by their name");
+                checksums.add(directory, &found.root.join(path))?;
+            }
+            checksums
+        }
+        ChecksumSource::File(path) => Checksums::read(path)?,
+    };
+    if let Some(expected) = checksums
+        .of("", discover::SCHEMA_CSV)
+        .filter(|_| found.schema_csv)
+    {
+        let schema_csv = found.root.join(discover::SCHEMA_CSV);
+        check_sha256(
+            &schema_csv,
+            expected,
+            &source::fingerprint(context, &schema_csv)?.sha256,
+        )?;
+    }
+    Ok(Some(checksums))
+}
+
+/// Compares the digest of a source file with the one that its publisher names.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] when they differ.
+pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Corrupt,
+        format!("has SHA-256 {found}, but the checksums say {expected}"),
+    )
+    .at(path)
+    .hint("download it again, or pass --checksums none to skip this check"))
+}
+
+/// The SHA-256 that the description of the trace gives for a file, unless digests aren't wanted.
+pub(super) fn described_sha256(
+    request: &Request,
+    trace: &'static Trace,
+    path: &str,
+) -> Option<&'static str> {
+    let is_wanted = !matches!(request.checksums, ChecksumSource::None);
+    let known = || discover::described_sha256(trace, path);
+    is_wanted.then(known).flatten()
+}

@@ -1,0 +1,171 @@
+//! The tables and parts of a source that are wanted and found.
+
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_core::words::several;
+use tracelake_schema::{Files, Trace};
+
+use super::archives::may_hold;
+use super::checksums::described_sha256;
+use super::parts::plan_table;
+use super::recognised::Recognised;
+use super::{Request, StreamPlan, TableIndex, TablePlan, cells, part_rows};
+use crate::discover::checksums::Checksums;
+use crate::discover::{FoundFile, FoundSource, FoundTable};
+
+/// The selected parts of a source.
+#[derive(Default)]
+pub(super) struct Chosen {
+    pub(super) tables: Vec<TablePlan>,
+    pub(super) streams: Vec<StreamPlan>,
+    pub(super) absent: Vec<String>,
+}
+
+/// Chooses the tables and parts that are wanted and found.
+pub(super) fn choose(
+    request: &Request,
+    source: &Recognised,
+    checksums: Option<&Checksums>,
+    warnings: &mut Vec<String>,
+) -> Result<Chosen> {
+    let Recognised {
+        found,
+        schema_csv,
+        trace,
+    } = source;
+    let mut chosen = Chosen::default();
+    let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
+    for (rank, table) in TableIndex::published(trace) {
+        let is_wanted =
+            request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
+        if !is_wanted {
+            continue;
+        }
+        match source.of(table) {
+            Some(here) if here.files == Files::Whole => {
+                let file = the_only(found, here)?;
+                chosen
+                    .streams
+                    .push(stream(request, trace, file, vec![rank], checksums));
+                let order = FieldOrder::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, order));
+            }
+            Some(here) => {
+                let order = match schema_csv {
+                    Some(schema_csv) => schema_csv.order(table)?,
+                    None => FieldOrder::built_in(table, trace.name),
+                };
+                chosen.absent.extend(cells::lacking(found, here));
+                let planned = plan_table(request, (found, trace), here, rank, order, checksums)?;
+                if planned.parts.is_empty() {
+                    warnings.push(format!(
+                        "{} has none of the selected parts; it has {}",
+                        table.name,
+                        here.numbers()
+                    ));
+                } else {
+                    chosen.tables.push(planned);
+                }
+            }
+            None => {
+                let mut archives = found.archives.iter().zip(&mut archived);
+                let holding = archives.find(|((file, _), _)| may_hold(trace, file, table));
+                let Some((_, tables)) = holding else {
+                    chosen.absent.push(table.name.to_owned());
+                    continue;
+                };
+                tables.push(rank);
+                let order = FieldOrder::built_in(table, trace.name);
+                chosen.tables.push(TablePlan::whole(rank, order));
+            }
+        }
+    }
+    let accept = request.settings.accept.unwrap_or_default();
+    for table in &mut chosen.tables {
+        table.order.accept = accept;
+    }
+    for ((file, _), tables) in found.archives.iter().zip(archived) {
+        // Nothing is wanted of an archive whose tables aren't selected.
+        if !tables.is_empty() {
+            chosen
+                .streams
+                .push(stream(request, trace, file, tables, checksums));
+        }
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    /// A warning when the checksums don't list all files.
+    pub(super) fn unlisted(&self) -> Option<String> {
+        let parts = self.tables.iter().flat_map(|table| &table.parts);
+        let digests = parts.map(|part| &part.sha256);
+        let digests = digests.chain(self.streams.iter().map(|stream| &stream.sha256));
+        let unlisted = digests.filter(|digest| digest.is_none()).count() as u64;
+        (unlisted > 0).then(|| {
+            format!(
+                "{} not listed in the checksums, so not checked",
+                several(unlisted, "file")
+            )
+        })
+    }
+}
+
+pub(super) fn nothing_selected(request: &Request, source: &Recognised) -> Error {
+    let is_wanted =
+        |name: &str| request.tables.is_empty() || request.tables.iter().any(|n| n == name);
+    let tables = source.found.tables.iter().filter_map(|table| {
+        let name = table.name.as_deref().filter(|name| is_wanted(name))?;
+        Some(format!("{name} has {}", table.numbers()))
+    });
+    let tables: Vec<String> = tables.collect();
+    Error::new(ErrorKind::Failed, "no part is selected")
+        .at(&request.source)
+        .hint(format!("change --parts: {}", tables.join("; ")))
+}
+
+/// The file of a table that is published in one.
+fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFile> {
+    match &here.parts[..] {
+        [one] => Ok(&one.file),
+        [one, other, ..] => Err(Error::new(
+            ErrorKind::Failed,
+            format!("holds the same table as {}", one.file.path),
+        )
+        .at(found.root.join(&other.file.path))
+        .hint("move one of them away")),
+        [] => Err(Error::new(ErrorKind::Failed, "a table without a file").at(&found.root)),
+    }
+}
+
+fn stream(
+    request: &Request,
+    trace: &'static Trace,
+    file: &FoundFile,
+    tables: Vec<TableIndex>,
+    checksums: Option<&Checksums>,
+) -> StreamPlan {
+    let listed = checksums.and_then(|sums| sums.of("", &file.path));
+    let listed = listed.or_else(|| described_sha256(request, trace, &file.path));
+    StreamPlan {
+        source: file.path.clone(),
+        bytes: file.bytes,
+        etag: file.etag.clone(),
+        sha256: listed.map(str::to_owned),
+        tables,
+        part_rows: part_rows(request),
+    }
+}
+
+impl TablePlan {
+    /// A table whose parts are known when its file is read.
+    fn whole(rank: TableIndex, order: FieldOrder) -> Self {
+        Self {
+            rank,
+            schema: tracelake_schema::arrow::arrow_schema(order.table),
+            order,
+            parts: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+}
