@@ -96,8 +96,8 @@ fn a_cell_is_a_partition_above_the_file_number() {
             }
         }
         assert!(parts(&out).is_sorted_by_key(|(table, cell, number)| {
-            let rank = trace().tables.iter().position(|it| it.name == table);
-            (rank, cell.clone(), *number)
+            let index = trace().tables.iter().position(|it| it.name == table);
+            (index, cell.clone(), *number)
         }));
     }
 }

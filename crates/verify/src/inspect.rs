@@ -282,8 +282,8 @@ fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let known = manifest.origin.find_trace();
     manifest.tables.sort_by_key(|table| {
-        let rank = known.and_then(|trace| TableIndex::of(trace, &table.name));
-        (rank.is_none(), rank)
+        let index = known.and_then(|trace| TableIndex::of(trace, &table.name));
+        (index.is_none(), index)
     });
     let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
     let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
@@ -383,7 +383,7 @@ fn inspect_source(
     let plan = plan(context, &request)?;
     let mut tables = Vec::new();
     for table in &plan.tables {
-        let whole = plan.stream_of(table.rank);
+        let whole = plan.stream_of(table.index);
         let present = table.parts.iter().map(|part| part.key);
         let keys = present.chain(table.missing.iter().copied());
         let cells: BTreeSet<Option<CellName>> = match whole {

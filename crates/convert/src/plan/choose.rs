@@ -35,7 +35,7 @@ pub(super) fn choose(
     } = source;
     let mut chosen = Chosen::default();
     let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
-    for (rank, table) in TableIndex::published(trace) {
+    for (index, table) in TableIndex::published(trace) {
         let is_wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
         if !is_wanted {
@@ -46,9 +46,9 @@ pub(super) fn choose(
                 let file = the_only(found, here)?;
                 chosen
                     .streams
-                    .push(stream(request, trace, file, vec![rank], checksums));
+                    .push(stream(request, trace, file, vec![index], checksums));
                 let order = FieldOrder::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, order));
+                chosen.tables.push(TablePlan::whole(index, order));
             }
             Some(here) => {
                 let order = match schema_csv {
@@ -56,7 +56,7 @@ pub(super) fn choose(
                     None => FieldOrder::built_in(table, trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, (found, trace), here, rank, order, checksums)?;
+                let planned = plan_table(request, (found, trace), here, index, order, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
                         "{} has none of the selected parts; it has {}",
@@ -74,9 +74,9 @@ pub(super) fn choose(
                     chosen.absent.push(table.name.to_owned());
                     continue;
                 };
-                tables.push(rank);
+                tables.push(index);
                 let order = FieldOrder::built_in(table, trace.name);
-                chosen.tables.push(TablePlan::whole(rank, order));
+                chosen.tables.push(TablePlan::whole(index, order));
             }
         }
     }
@@ -159,9 +159,9 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(rank: TableIndex, order: FieldOrder) -> Self {
+    fn whole(index: TableIndex, order: FieldOrder) -> Self {
         Self {
-            rank,
+            index,
             schema: tracelake_schema::arrow::arrow_schema(order.table),
             order,
             parts: Vec::new(),

@@ -81,7 +81,7 @@ pub struct Plan {
 #[non_exhaustive]
 pub struct TablePlan {
     /// Its place in the trace.
-    pub rank: TableIndex,
+    pub index: TableIndex,
     /// Which field of its files is which column.
     pub order: FieldOrder,
     /// Its Arrow schema.
@@ -167,7 +167,7 @@ impl Plan {
     /// The tables that a stream holds or may hold, in order.
     pub fn tables_of(&self, stream: &StreamPlan) -> impl Iterator<Item = &TablePlan> {
         let tables = self.tables.iter();
-        tables.filter(|table| stream.tables.contains(&table.rank))
+        tables.filter(|table| stream.tables.contains(&table.index))
     }
 
     /// The table whose text a member of an archive is, and the number of the part if its name says it.

@@ -19,7 +19,7 @@ pub(super) fn plan_table(
     request: &Request,
     (found, trace): (&FoundSource, &'static Trace),
     here: &FoundTable,
-    rank: TableIndex,
+    index: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
@@ -73,7 +73,7 @@ pub(super) fn plan_table(
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
     Ok(TablePlan {
-        rank,
+        index,
         order,
         schema,
         parts,

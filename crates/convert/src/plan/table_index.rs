@@ -2,7 +2,7 @@
 
 use tracelake_schema::{Table, Trace};
 
-/// The place of a table in its trace, derived tables after all others. Plans and lakes have their tables in
+/// The index of a table in its trace, derived tables after all others. Plans and lakes have their tables in
 /// this order.
 ///
 /// ```
@@ -16,26 +16,26 @@ use tracelake_schema::{Table, Trace};
 pub struct TableIndex(usize);
 
 impl TableIndex {
-    /// The rank of the table with this name; `None` if the trace doesn't have it.
+    /// The index of the table with this name; `None` if the trace doesn't have it.
     #[must_use]
     pub fn of(trace: &Trace, table: &str) -> Option<Self> {
-        let rank = trace.all_tables().position(|known| known.name == table);
-        rank.map(Self)
+        let index = trace.all_tables().position(|known| known.name == table);
+        index.map(Self)
     }
 
-    /// The published tables of a trace, each with its rank.
+    /// The published tables of a trace, each with its index.
     pub(super) fn published(trace: &Trace) -> impl Iterator<Item = (Self, &'static Table)> + use<> {
         let tables = trace.tables.iter().enumerate();
-        tables.map(|(rank, table)| (Self(rank), table))
+        tables.map(|(index, table)| (Self(index), table))
     }
 
-    /// The table with this rank.
+    /// The table with this index.
     ///
     /// # Panics
-    /// When the rank is one of another trace, which has more tables.
+    /// When the index is one of another trace, which has more tables.
     #[must_use]
     pub fn table(self, trace: &Trace) -> &'static Table {
         let table = trace.all_tables().nth(self.0);
-        table.expect("a rank is used with the trace that it is of")
+        table.expect("an index is used with the trace that it is of")
     }
 }

@@ -356,8 +356,8 @@ impl Committer<'_> {
     /// The manifest of these parts.
     pub(super) fn assemble(&self, parts: Parts) -> Manifest {
         let mut tables: Vec<TableFacts> = Vec::new();
-        for ((rank, _), part) in parts {
-            let table = rank.table(self.trace);
+        for ((index, _), part) in parts {
+            let table = index.table(self.trace);
             let same = tables.pop_if(|last| last.name == table.name);
             let mut facts = same
                 .unwrap_or_else(|| TableFacts::new(table.name, fingerprint(&arrow_schema(table))));

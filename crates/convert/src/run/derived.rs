@@ -17,16 +17,16 @@ impl Run<'_> {
         parts: &'a Parts,
     ) -> Vec<(&'static Derived, TablePart, &'a PartFacts)> {
         let derived = self.plan.derived.iter().flat_map(|&derived| {
-            let rank = |table| {
-                let rank = TableIndex::of(self.plan.trace, table);
-                rank.expect("what is derived, and from what, are tables of the trace")
+            let index_of = |table| {
+                let index = TableIndex::of(self.plan.trace, table);
+                index.expect("what is derived, and from what, are tables of the trace")
             };
-            let (rank, from) = (rank(derived.table.name), rank(derived.from));
+            let (index, from) = (index_of(derived.table.name), index_of(derived.from));
             let lacks = parts_of(parts, from).filter(move |(key, other)| {
-                let known = parts.get(&(rank, *key));
+                let known = parts.get(&(index, *key));
                 known.is_none_or(|known| known.source.sha256 != other.output.sha256)
             });
-            lacks.map(move |(key, other)| (derived, (rank, key), other))
+            lacks.map(move |(key, other)| (derived, (index, key), other))
         });
         derived.collect()
     }

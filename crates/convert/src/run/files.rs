@@ -38,7 +38,7 @@ pub(super) struct StagedPart<'a> {
 
 impl StagedPart<'_> {
     pub(super) fn key(&self) -> TablePart {
-        (self.table.rank, self.part.key)
+        (self.table.index, self.part.key)
     }
 }
 
@@ -149,7 +149,7 @@ impl Run<'_> {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubted.insert(table.rank) {
+        if doubted.insert(table.index) {
             let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
             self.context.warn(format!("{path}: {doubt}"));
         }
@@ -241,8 +241,8 @@ impl Run<'_> {
         if !shared.continues {
             self.lake.remove_plan()?;
         }
-        let kept = shared.kept.iter().map(|((rank, _), facts)| {
-            let table = rank.table(self.plan.trace);
+        let kept = shared.kept.iter().map(|((index, _), facts)| {
+            let table = index.table(self.plan.trace);
             (table.name.to_owned(), facts.clone())
         });
         let asked = self.plan.to_file(1, self.run_options.max_rejects);

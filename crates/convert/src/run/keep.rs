@@ -38,7 +38,7 @@ impl Run<'_> {
         let planned: BTreeMap<TablePart, &PartPlan> = self
             .plan
             .parts()
-            .map(|(table, part)| ((table.rank, part.key), part))
+            .map(|(table, part)| ((table.index, part.key), part))
             .collect();
         let sources: BTreeMap<TablePart, (&str, u64)> = finished
             .iter()
@@ -137,25 +137,25 @@ impl Run<'_> {
         if let Some(part) = planned.get(&key) {
             return part.output != facts.output.path;
         }
-        let (rank, number) = (key.0, key.1.file_number);
+        let (index, number) = (key.0, key.1.file_number);
         let mut tables = self.plan.tables.iter();
-        let table = tables.find(|table| table.rank == rank);
-        let cut = table.zip(self.plan.stream_of(rank));
+        let table = tables.find(|table| table.index == index);
+        let cut = table.zip(self.plan.stream_of(index));
         cut.is_some_and(|(table, stream)| {
             self.plan.cut(stream, table, number).output != facts.output.path
         })
     }
 
     /// Whether a part is of a table that is to be derived.
-    fn is_derived(&self, (rank, _): TablePart) -> bool {
-        let table = rank.table(self.plan.trace);
+    fn is_derived(&self, (index, _): TablePart) -> bool {
+        let table = index.table(self.plan.trace);
         let mut derived = self.plan.derived.iter();
         derived.any(|derived| derived.table.name == table.name)
     }
 
     /// The stream that a part comes from, if it is selected.
-    fn stream_of(&self, (rank, part): TablePart) -> Option<&StreamPlan> {
-        let stream = self.plan.stream_of(rank)?;
+    fn stream_of(&self, (index, part): TablePart) -> Option<&StreamPlan> {
+        let stream = self.plan.stream_of(index)?;
         self.plan.selects(part.file_number).then_some(stream)
     }
 

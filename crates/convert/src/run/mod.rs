@@ -70,7 +70,7 @@ type TablePart = (TableIndex, PartKey);
 /// The parts of one table.
 fn parts_of(parts: &Parts, table: TableIndex) -> impl Iterator<Item = (PartKey, &PartFacts)> {
     let parts = parts.range((table, PartKey::FIRST)..);
-    let parts = parts.take_while(move |((rank, _), _)| *rank == table);
+    let parts = parts.take_while(move |((index, _), _)| *index == table);
     parts.map(|((_, key), facts)| (*key, facts))
 }
 
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
     /// The files that are left to convert.
     fn todo(&self, progress: &LakeProgress, kept: &Parts) -> Vec<Work<'a>> {
         let parts = self.plan.parts().filter(|(table, part)| {
-            let key = (table.rank, part.key);
+            let key = (table.index, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
         });
         let cuts = Cuts::of(progress);
@@ -327,11 +327,11 @@ impl<'a> Run<'a> {
     }
 
     /// Whether this run makes a part, or derives another one from it: a plain run makes all.
-    fn is_mine(&self, (rank, part): TablePart) -> bool {
+    fn is_mine(&self, (index, part): TablePart) -> bool {
         let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
             return true;
         };
-        let table = rank.table(self.plan.trace);
+        let table = index.table(self.plan.trace);
         assignment.is_for(shard.index, table.name, part)
     }
 
@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
             self.count_in_manifest(facts)?;
         }
         let planned = self.plan.parts().filter(|(table, part)| {
-            let key = (table.rank, part.key);
+            let key = (table.index, part.key);
             !kept.contains_key(&key)
         });
         let planned = planned
@@ -388,8 +388,8 @@ fn last_of_each(trace: &'static Trace, progress: &LakeProgress) -> Parts {
     let parts = progress.parts.iter();
     // A journal may name any table.
     let parts = parts.filter_map(|(table, facts)| {
-        let rank = TableIndex::of(trace, table)?;
-        Some(((rank, facts.key()), facts.clone()))
+        let index = TableIndex::of(trace, table)?;
+        Some(((index, facts.key()), facts.clone()))
     });
     parts.collect()
 }

@@ -55,7 +55,7 @@ pub(super) fn remaining_with(
 ) -> BTreeMap<u32, Remaining> {
     let mut missing: BTreeMap<u32, Remaining> = BTreeMap::new();
     let there = |table: &str, key| {
-        TableIndex::of(trace, table).is_some_and(|rank| parts.contains_key(&(rank, key)))
+        TableIndex::of(trace, table).is_some_and(|index| parts.contains_key(&(index, key)))
     };
     let mut lacks = |shard: u32, table: &str, key| {
         let parts = &mut missing.entry(shard).or_default().parts;
@@ -80,15 +80,15 @@ pub(super) fn remaining_with(
     }
     let assignment = plan.assignment();
     for derived in &plan.derived {
-        let ranks = (
+        let indices = (
             TableIndex::of(trace, &derived.table),
             TableIndex::of(trace, &derived.from),
         );
-        let (Some(rank), Some(from)) = ranks else {
+        let (Some(index), Some(from)) = indices else {
             continue;
         };
         for (key, input) in parts_of(parts, from) {
-            let made = parts.get(&(rank, key));
+            let made = parts.get(&(index, key));
             if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
                 let shard = assignment.shard_of(&derived.table, key);
                 let shard = shard.expect("each part of a derived table is in a shard");

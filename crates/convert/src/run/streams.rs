@@ -31,8 +31,8 @@ impl Run<'_> {
     pub(super) fn is_cut(&self, stream: &StreamPlan, cuts: &Cuts<'_>, parts: &Parts) -> bool {
         let planned = self.plan.planned_stream(stream);
         let there = |table: &str, key| {
-            let rank = TableIndex::of(self.plan.trace, table);
-            rank.is_some_and(|rank| parts.contains_key(&(rank, key)))
+            let index = TableIndex::of(self.plan.trace, table);
+            index.is_some_and(|index| parts.contains_key(&(index, key)))
         };
         missing_of(self.plan.trace, &planned, cuts, &there)
             .is_some_and(|missing| missing.is_empty())
@@ -74,7 +74,7 @@ impl Run<'_> {
                     self.convert_member(shared, &mut cutting, (table, number), &path, &mut source)?;
                     continue;
                 }
-                if cutting.counts.contains_key(&table.rank) {
+                if cutting.counts.contains_key(&table.index) {
                     let reason = "a second member of one table";
                     let name = table.order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
@@ -114,7 +114,7 @@ impl Run<'_> {
             }
         }
         let tables = self.plan.tables_of(stream).map(|table| {
-            let count = counts.get(&table.rank).copied();
+            let count = counts.get(&table.index).copied();
             (table.order.table.name.to_owned(), count.unwrap_or(0))
         });
         let cut = CutFacts {
@@ -146,14 +146,14 @@ impl Run<'_> {
             let reason = format!("part {number}, and a table has at most {PARTS_LIMIT}");
             return wrong(reason, "rename it");
         }
-        let numbers = cutting.numbers.entry(table.rank).or_default();
+        let numbers = cutting.numbers.entry(table.index).or_default();
         if !numbers.insert(number) {
             return wrong(
                 format!("a second member with the number {number}"),
                 "make an archive of what belongs together, with names that differ",
             );
         }
-        *cutting.counts.entry(table.rank).or_default() += 1;
+        *cutting.counts.entry(table.index).or_default() += 1;
         let order = table.order.of_file(&path.to_string_lossy())?;
         let mut text = TableText::new(source, &order, None);
         text.next_part()?;
@@ -170,7 +170,7 @@ impl Run<'_> {
         path: &Path,
         text: &mut TableText<'_>,
     ) -> Result<()> {
-        let key = (table.rank, number.into());
+        let key = (table.index, number.into());
         let kept = shared.kept.get(&key);
         if kept.is_some() || !self.plan.selects(number) {
             text.pass_part(&mut cutting.progress)?;
@@ -195,7 +195,7 @@ impl Run<'_> {
     /// Refuses an archive in which parts are missing: later runs count on their number.
     fn check_numbers(&self, cutting: &Cutting<'_>, path: &Path) -> Result<()> {
         for table in self.plan.tables_of(cutting.stream) {
-            let Some(numbers) = cutting.numbers.get(&table.rank) else {
+            let Some(numbers) = cutting.numbers.get(&table.index) else {
                 continue;
             };
             let first = table.order.table.naming.first;
@@ -231,7 +231,7 @@ impl Run<'_> {
         while text.next_part()? {
             self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)?;
             number += 1;
-            cutting.counts.insert(table.rank, number);
+            cutting.counts.insert(table.index, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
                 return Ok(false);
