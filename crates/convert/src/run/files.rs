@@ -10,7 +10,7 @@ use tracelake_core::event::Event;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::OnBadRow;
 use tracelake_lake::manifest::{FileFacts, PartFacts};
-use tracelake_lake::store::{Committed, Journal, Staging};
+use tracelake_lake::store::{Committed, Journal, Staged, Staging};
 use tracelake_source::{Fingerprint, Source};
 
 use super::recheck::{check_footer, steady};
@@ -39,6 +39,41 @@ pub(super) struct StagedPart<'a> {
 impl StagedPart<'_> {
     pub(super) fn key(&self) -> TablePart {
         (self.table.index, self.part.key)
+    }
+}
+
+/// A part whose bytes are on the disk, but whose files don't have their names.
+struct SyncedPart<'a> {
+    table: &'static str,
+    part: &'a PartPlan,
+    source: Fingerprint,
+    converted: Converted,
+    /// How many files it has.
+    files: usize,
+}
+
+impl<'a> SyncedPart<'a> {
+    /// Syncs the files of a part; returns them, the output last.
+    fn new(staged: StagedPart<'a>) -> Result<(Self, Vec<Staged>)> {
+        // The output must have been made from what is at SRC now.
+        if let Some(source) = &staged.unconfirmed {
+            source.confirm()?;
+        }
+        let Written {
+            converted,
+            output,
+            rejects,
+        } = staged.written;
+        let files = rejects.into_iter().chain([output]);
+        let files: Vec<Staged> = files.map(Staging::close).collect::<Result<_>>()?;
+        let part = Self {
+            table: staged.table.order.table.name,
+            part: staged.part,
+            source: staged.source,
+            converted,
+            files: files.len(),
+        };
+        Ok((part, files))
     }
 }
 
@@ -78,7 +113,8 @@ impl Run<'_> {
             table,
             part,
             source: fingerprint,
-            unconfirmed: Some(source),
+            // On disk there is nothing to confirm, and the buffers of a file needn't wait for the disk.
+            unconfirmed: path.as_path().is_none().then_some(source),
             written,
         })
     }
@@ -162,38 +198,57 @@ impl Run<'_> {
     /// Puts a staged part on the disk and under its name, and notes it. The first one takes the manifest
     /// away.
     pub(super) fn commit(&self, shared: &Shared, staged: StagedPart<'_>) -> Result<PartFacts> {
-        let StagedPart {
-            table,
-            part,
-            source,
-            unconfirmed,
-            written,
-        } = staged;
-        let table = table.order.table.name;
-        let Written {
-            converted,
-            output,
-            rejects,
-        } = written;
-        // The output must have been made from what is at SRC now.
-        if let Some(source) = unconfirmed {
-            source.confirm()?;
+        let committed = self.commit_all(shared, vec![staged])?.pop();
+        committed.expect("as many results as parts")
+    }
+
+    /// Puts staged parts on the disk and under their names, as [`Run::commit`]: first the bytes of all of them, then
+    /// their names. Returns the facts of each, or why it isn't committed.
+    ///
+    /// # Errors
+    /// When none of them is.
+    pub(super) fn commit_all(
+        &self,
+        shared: &Shared,
+        staged: Vec<StagedPart<'_>>,
+    ) -> Result<Vec<Result<PartFacts>>> {
+        let mut files = Vec::new();
+        let mut synced = Vec::new();
+        for staged in staged {
+            synced.push(SyncedPart::new(staged).map(|(part, part_files)| {
+                files.extend(part_files);
+                part
+            }));
         }
-        let rejects = rejects.map(Staging::close).transpose()?;
-        let output = output.close()?;
-        self.with_journal(shared, |_| Ok(()))?;
-        let rejects = rejects
-            .map(|rejects| self.lake.commit(rejects))
-            .transpose()?;
-        let output = self.lake.commit(output)?;
-        let etags = rejects.iter().chain([&output]);
-        let etags = etags.flat_map(Committed::etag).collect();
+        if !files.is_empty() {
+            self.with_journal(shared, |_| Ok(()))?;
+        }
+        let mut committed = self.lake.commit_all(files)?.into_iter();
+        let parts = synced.into_iter().map(|part| {
+            let part = part?;
+            let files: Vec<_> = committed.by_ref().take(part.files).collect();
+            self.note(shared, part, files.into_iter().collect::<Result<_>>()?)
+        });
+        Ok(parts.collect())
+    }
+
+    /// Notes a part whose files are under their names, the output last.
+    fn note(
+        &self,
+        shared: &Shared,
+        part: SyncedPart<'_>,
+        files: Vec<Committed>,
+    ) -> Result<PartFacts> {
+        let etags = files.iter().filter_map(Committed::etag).collect();
+        let mut files = files.into_iter().map(Committed::into_facts);
+        let output = files.next_back().expect("a part has an output");
         let source = FileFacts {
-            path: part.recorded.clone(),
-            bytes: source.bytes,
-            sha256: source.sha256,
+            path: part.part.recorded.clone(),
+            bytes: part.source.bytes,
+            sha256: part.source.sha256,
         };
-        let mut facts = PartFacts::new(part.key, source, output.into_facts());
+        let converted = part.converted;
+        let mut facts = PartFacts::new(part.part.key, source, output);
         facts.rows_in = converted.rows_in;
         facts.rows_out = converted.rows_out;
         facts.rows_rejected = converted.rows_rejected;
@@ -203,8 +258,8 @@ impl Run<'_> {
         facts.integral_floats_accepted = converted.integral_floats_accepted;
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
-        facts.rejects = rejects.map(Committed::into_facts);
-        self.finish(shared, table, &facts, etags)?;
+        facts.rejects = files.next();
+        self.finish(shared, part.table, &facts, etags)?;
         Ok(facts)
     }
 

@@ -77,7 +77,7 @@ impl Run<'_> {
         let made = thread::scope(|scope| {
             let commit = |_| {
                 let received = received.clone();
-                let commit = move || self.commit_staged(&received, shared);
+                let commit = move || self.commit_staged(&received, commits.together, shared);
                 thread::Builder::new().spawn_scoped(scope, commit)
             };
             let commits = (0..commits_at_once.min(todo.len())).map(commit);
@@ -171,25 +171,41 @@ impl Run<'_> {
         finished
     }
 
-    /// Commits what is staged until nothing more comes. What was converted stays, whatever fails.
+    /// Commits what is staged until nothing more comes, up to `together` parts at once: those that came while the ones
+    /// before were committed. What was converted stays, whatever fails.
     fn commit_staged(
         &self,
         received: &Mutex<Receiver<(usize, StagedPart<'_>)>>,
+        together: usize,
         shared: &Shared,
     ) -> Finished {
         let mut finished = Finished::default();
         let next = || {
             let received = received.lock();
-            received.unwrap_or_else(PoisonError::into_inner).recv()
+            let received = received.unwrap_or_else(PoisonError::into_inner);
+            let first = received.recv().into_iter();
+            first.chain(received.try_iter()).take(together).collect()
         };
-        while let Ok((index, part)) = next() {
-            let key = part.key();
-            match self.commit(shared, part) {
-                Ok(facts) => drop(finished.parts.insert(key, facts)),
-                Err(error) => finished.failures.push((index, self.failing(error))),
+        loop {
+            let (indices, parts): (Vec<usize>, Vec<_>) = Vec::into_iter(next()).unzip();
+            let Some(&first) = indices.first() else {
+                return finished;
+            };
+            let keys: Vec<_> = parts.iter().map(StagedPart::key).collect();
+            let committed = match self.commit_all(shared, parts) {
+                Ok(committed) => committed,
+                Err(error) => {
+                    finished.failures.push((first, self.failing(error)));
+                    continue;
+                }
+            };
+            for ((index, key), committed) in indices.into_iter().zip(keys).zip(committed) {
+                match committed {
+                    Ok(facts) => drop(finished.parts.insert(key, facts)),
+                    Err(error) => finished.failures.push((index, self.failing(error))),
+                }
             }
         }
-        finished
     }
 
     /// Makes the other threads stop because of an error.

@@ -7,7 +7,7 @@ use tracelake_core::error::{Error, Result};
 use tracelake_core::seal::hex;
 
 use super::Lake;
-use super::backend::Unfinished;
+use super::backend::{NewNames, Unfinished};
 use crate::manifest::FileFacts;
 
 impl Lake {
@@ -32,12 +32,24 @@ impl Lake {
     ///
     /// [`ErrorKind::Refused`]: tracelake_core::ErrorKind::Refused
     pub fn commit(&self, staged: Staged) -> Result<Committed> {
-        self.check_plan()?;
-        let etag = staged.file.show()?;
-        Ok(Committed {
-            facts: staged.facts,
-            etag,
-        })
+        let committed = self.commit_all(vec![staged])?.pop();
+        committed.expect("as many results as files")
+    }
+
+    /// Puts staged files under their names, as [`Lake::commit`]; on a disk, each of their directories is synced once.
+    /// Returns each of them, or why it isn't there.
+    ///
+    /// # Errors
+    /// When a directory can't be synced.
+    pub fn commit_all(&self, staged: Vec<Staged>) -> Result<Vec<Result<Committed>>> {
+        let mut names = NewNames::default();
+        let mut committed = Vec::new();
+        for Staged { facts, file } in staged {
+            let etag = self.check_plan().and_then(|()| file.show(&mut names));
+            committed.push(etag.map(|etag| Committed { facts, etag }));
+        }
+        self.backend.keep_names(&names)?;
+        Ok(committed)
     }
 
     /// Writes a file piece by piece, whole or not at all; the path is relative to the lake.

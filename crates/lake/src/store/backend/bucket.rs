@@ -12,7 +12,8 @@ use tracelake_location::{Listed, Listing, Location, Tagged, Upload, Url};
 
 use super::super::{FACTS, HOME, PLAN};
 use super::{
-    Access, Agreement, Backend, Commits, Content, Notes, Unfinished, leads_out, something_else,
+    Access, Agreement, Backend, Commits, Content, NewNames, Notes, Unfinished, leads_out,
+    something_else,
 };
 use crate::manifest::{MOST_BYTES, stays_below};
 
@@ -55,6 +56,7 @@ impl Backend for Bucket {
         Commits {
             at_once: COMMITS * parts,
             queued: 0,
+            together: 1,
         }
     }
 
@@ -166,6 +168,11 @@ impl Backend for Bucket {
         Ok(Box::new(Object(self.root.join(path).upload()?)))
     }
 
+    /// Objects have no directories.
+    fn keep_names(&self, _: &NewNames) -> Result<()> {
+        Ok(())
+    }
+
     fn remove(&self, paths: &[String]) -> Result<()> {
         self.root.remove_all(paths)
     }
@@ -214,7 +221,7 @@ impl Unfinished for Object {
         self.0.flush()
     }
 
-    fn show(self: Box<Self>) -> Result<Option<String>> {
+    fn show(self: Box<Self>, _: &mut NewNames) -> Result<Option<String>> {
         self.0.complete()
     }
 }

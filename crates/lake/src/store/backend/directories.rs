@@ -1,6 +1,6 @@
 //! Directories, links, locks, removals and fsync.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind as Io};
 use std::path::{Component, Path, PathBuf};
@@ -147,11 +147,6 @@ pub(super) fn remove_all(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes sure that the name of a file or directory is on the disk.
-pub(super) fn sync_name(path: &Path) -> Result<()> {
-    above(path).map_or(Ok(()), sync_directory)
-}
-
 /// The directory that has the name of a path; `None` for the root of all.
 fn above(path: &Path) -> Option<&Path> {
     let above = path.parent()?;
@@ -177,14 +172,21 @@ fn fsync_directory(path: &Path) -> io::Result<()> {
 /// The place of a path of a lake; one that leads out of it, as a link may, is refused.
 pub(super) fn inside_directory(root: &Path, path: &str) -> Result<PathBuf> {
     let mut place = root.to_owned();
-    for component in Path::new(path).components() {
-        let Component::Normal(name) = component else {
-            return Err(leads_out(path));
-        };
+    for name in relative_names(path)? {
         place.push(name);
         refuse_symlink(&place)?;
     }
     Ok(place)
+}
+
+/// The names that a path of a lake consists of; one that leads out of the lake is refused.
+pub(super) fn relative_names(path: &str) -> Result<Vec<&OsStr>> {
+    let components = Path::new(path).components();
+    let names = components.map(|component| match component {
+        Component::Normal(name) => Ok(name),
+        _ => Err(leads_out(path)),
+    });
+    names.collect()
 }
 
 /// The names in a directory, sorted; none when it is not there or is a file. A name that is not

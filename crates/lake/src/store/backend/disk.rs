@@ -16,15 +16,20 @@ use super::directories::{
     remove_all, remove_file, sync_directory,
 };
 use super::disk_file::{Lines, StagedFile, SyncedNames, TempPathGuard};
-use super::{Access, Agreement, Backend, Commits, Content, Notes, Unfinished, something_else};
+use super::{
+    Access, Agreement, Backend, Commits, Content, NewNames, Notes, Unfinished, something_else,
+};
 use crate::manifest::MOST_BYTES;
 
 const STAGING: &str = "staging";
 const LOCK: &str = "lock";
 
-/// How many threads wait for the disk while others convert. A file system syncs several files in little more time than
-/// one, and many disks take longer to sync a small part than it takes to convert.
-const COMMITS: usize = 4;
+/// How many threads wait for the disk while others convert. A disk syncs several files in little more time than one, and
+/// most take longer to sync a small part than it takes to convert. `docs/design.md` has the measurement.
+const COMMITS: usize = 16;
+
+/// How many parts such a thread commits together, at most.
+const COMMITS_TOGETHER: usize = 4;
 
 /// A directory of a disk.
 #[derive(Debug)]
@@ -132,6 +137,7 @@ impl Backend for Disk {
         Commits {
             at_once: COMMITS,
             queued: COMMITS,
+            together: COMMITS_TOGETHER,
         }
     }
 
@@ -277,7 +283,7 @@ impl Backend for Disk {
         let written = file.write_all(&bytes);
         written.map_err(|error| Error::disk("write", error).at(self.root.join(path)))?;
         file.close()?;
-        file.show().map(drop)
+        self.show(file).map(drop)
     }
 
     fn stage(&self, path: &str) -> Result<Box<dyn Unfinished>> {
@@ -297,8 +303,13 @@ impl Backend for Disk {
         }))
     }
 
+    fn keep_names(&self, names: &NewNames) -> Result<()> {
+        self.synced.sync(names)
+    }
+
     /// After a power cut, they don't come back.
     fn remove(&self, paths: &[String]) -> Result<()> {
+        self.synced.forget();
         let mut changed = BTreeSet::new();
         for path in paths {
             changed.insert(self.remove_one(path)?);

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracelake_core::error::{Error, Result};
 
-use super::directories::{inside_directory, make_directory, sync_directory, sync_name};
-use super::{Notes, Unfinished};
+use super::directories::{make_directory, refuse_symlink, relative_names, sync_directory};
+use super::{NewNames, Notes, Unfinished};
 
 /// Each time a file has grown by this much, the system is asked to start writing it to the disk. Little is then
 /// left for the fsync at the end, which may have no other work to overlap with. Two parts of task_usage take
@@ -24,16 +24,27 @@ pub const WRITE_BEHIND: u64 = 4 << 20;
 pub(super) struct SyncedNames(Arc<Mutex<BTreeSet<PathBuf>>>);
 
 impl SyncedNames {
-    /// Makes sure that the name of a directory in the lake is on the disk. Another thread or process may have made
-    /// the directory, and not done this yet.
-    fn sync(&self, directory: &Path) -> Result<()> {
-        let synced = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if synced().contains(directory) {
-            return Ok(());
-        }
-        sync_name(directory)?;
-        synced().insert(directory.to_owned());
+    /// Whether the name of a directory is known to be on the disk.
+    fn has(&self, directory: &Path) -> bool {
+        self.lock().contains(directory)
+    }
+
+    /// Makes sure that names are on the disk.
+    pub(super) fn sync(&self, names: &NewNames) -> Result<()> {
+        let all = names.directories.iter().chain(&names.files);
+        let parents: BTreeSet<&Path> = all.filter_map(|name| name.parent()).collect();
+        parents.into_iter().try_for_each(sync_directory)?;
+        self.lock().extend(names.directories.iter().cloned());
         Ok(())
+    }
+
+    /// Forgets all names, because some directories may be gone.
+    pub(super) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,21 +90,22 @@ impl Unfinished for StagedFile {
         synced.map_err(|error| Error::io("fsync", &self.staged.path, error))
     }
 
-    fn show(mut self: Box<Self>) -> Result<Option<String>> {
+    fn show(mut self: Box<Self>, names: &mut NewNames) -> Result<Option<String>> {
         self.close()?;
-        let target = inside_directory(&self.root, &self.target)?;
-        let parents: Vec<_> = target.ancestors().skip(1).collect();
-        let within = parents
-            .iter()
-            .rev()
-            .skip_while(|parent| **parent != self.root)
-            .skip(1);
-        for directory in within {
-            make_directory(directory)?;
-            self.synced.sync(directory)?;
+        let mut target = self.root.clone();
+        let mut components = relative_names(&self.target)?.into_iter().peekable();
+        while let Some(name) = components.next() {
+            target.push(name);
+            if components.peek().is_none() {
+                refuse_symlink(&target)?;
+            } else if !self.synced.has(&target) && !names.directories.contains(&target) {
+                // Another thread or process may have made it, and not synced its name yet.
+                make_directory(&target)?;
+                names.directories.insert(target.clone());
+            }
         }
         self.staged.rename(&target)?;
-        sync_directory(target.parent().unwrap_or(&self.root))?;
+        names.files.insert(target);
         Ok(None)
     }
 }

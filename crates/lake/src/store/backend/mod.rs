@@ -10,8 +10,10 @@ mod disk_file;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Read, Seek, Write};
+use std::path::PathBuf;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Listed, Location, Tagged};
@@ -48,6 +50,8 @@ pub struct Commits {
     pub at_once: usize,
     /// How many parts that are converted wait for one of these threads.
     pub queued: usize,
+    /// How many parts a thread commits together, at most.
+    pub together: usize,
 }
 
 /// The operations on the files of a lake.
@@ -116,6 +120,17 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// Starts a file, which becomes visible as a whole.
     fn stage(&self, path: &str) -> Result<Box<dyn Unfinished>>;
 
+    /// Makes sure that names are kept; each of their directories is synced once.
+    fn keep_names(&self, names: &NewNames) -> Result<()>;
+
+    /// Makes a file visible, and makes sure that its name is kept.
+    fn show(&self, file: Box<dyn Unfinished>) -> Result<Option<String>> {
+        let mut names = NewNames::default();
+        let tag = file.show(&mut names)?;
+        self.keep_names(&names)?;
+        Ok(tag)
+    }
+
     /// Removes files for good, in any order; that there are none is no error. A kill leaves some of them.
     fn remove(&self, paths: &[String]) -> Result<()>;
 
@@ -145,8 +160,16 @@ pub(super) trait Unfinished: Write + fmt::Debug + Send {
     /// Makes sure that its bytes are kept, on the disk or in the store. If that fails, the file is given up.
     fn close(&mut self) -> Result<()>;
 
-    /// Makes it visible, in the place of what had its name; returns the tag that the store gives to its bytes.
-    fn show(self: Box<Self>) -> Result<Option<String>>;
+    /// Makes it visible, in the place of what had its name; returns the tag that the store gives to its bytes. The names
+    /// that this makes on a disk are added to `names`.
+    fn show(self: Box<Self>, names: &mut NewNames) -> Result<Option<String>>;
+}
+
+/// Names that were made on a disk, and that a power cut may undo until their directories are synced.
+#[derive(Debug, Default)]
+pub(super) struct NewNames {
+    directories: BTreeSet<PathBuf>,
+    files: BTreeSet<PathBuf>,
 }
 
 /// A journal: the facts that one process notes.

@@ -53,7 +53,7 @@ fn a_staged_file_is_visible_once_it_is_shown() {
         file.write_all(b"whole").unwrap();
         file.close().unwrap();
         assert_eq!(text(backend, path), None);
-        let tag = file.show().unwrap();
+        let tag = backend.show(file).unwrap();
         assert_eq!(text(backend, path).unwrap(), "whole");
         let found = backend.look_up(vec![path.to_owned()]).unwrap();
         assert_eq!(found.into_iter().find_map(|found| found.etag), tag);
