@@ -19,8 +19,8 @@ const PER_SHARD: u64 = 11;
 /// Listings of the source that a shard asks for.
 const LISTINGS: u64 = 3;
 
-/// Requests of the run that puts the plan and of the commit, beside those for parts.
-const ONCE: u64 = 30;
+/// The commit, and the run that puts the plan, ask as often as this many shards, beside their requests for parts.
+const COMMIT: u64 = 4;
 
 /// Bytes that are read for a part with one row: the source, the end of its output, and its facts.
 const BYTES_PER_PART: u64 = 9_500;
@@ -40,7 +40,8 @@ fn requests_grow_with_parts_and_with_shards_but_not_with_both() {
         assert_eq!(done.manifest.parts().count() as u64, parts);
         let asked = lake.bucket.take();
         let shards = u64::from(shards);
-        let most = PER_PART * parts + (PER_SHARD + LISTINGS * (parts / PAGE)) * shards + ONCE;
+        let each = PER_SHARD + LISTINGS * (parts / PAGE);
+        let most = PER_PART * parts + each * (shards + COMMIT);
         let most_read = (BYTES_PER_PART + PLAN_BYTES_PER_PART * shards) * parts + BYTES_ONCE;
         println!("{parts} parts in {shards} shards: at most {most}, {most_read} bytes: {asked:?}");
         let what = format!("{parts} parts in {shards} shards: {asked:?}");
