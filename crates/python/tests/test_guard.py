@@ -258,6 +258,19 @@ def test_a_derived_table_is_written_to_its_file_alone(
     assert duckdb.connect().execute(f"SELECT count(*) FROM '{file}'").fetchone() == (count,)
 
 
+def test_no_query_writes_to_the_lake(engine: _queries.Engine, lake: tracelake.Manifest, tmp_path: Path) -> None:
+    """The lock allows the files of the manifest, so it is the parser that keeps them from being written."""
+    file = lake["job_events"].files[0]
+    before = Path(file).read_bytes()
+    copies = [f"COPY (SELECT 1) TO '{file}'", f"SELECT 1) TO '{file}' (FORMAT parquet) --"]
+    for sql in copies:
+        with pytest.raises(tracelake.FailedError, match="^a_check: "):
+            engine.rows("a_check", sql, NEEDS)
+        with pytest.raises(tracelake.FailedError, match="^a_table: "):
+            engine.write("a_table", sql, NEEDS, str(tmp_path / "out.parquet"), "{a: 'b'}")
+    assert Path(file).read_bytes() == before and not (tmp_path / "out.parquet").exists()
+
+
 @pytest.mark.parametrize("trace", TRACES)
 def test_every_query_of_a_built_in_trace_is_allowed(trace: str) -> None:
     said = _queries.described(trace)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tracelake
+from tracelake import _queries
 
 duckdb: Any = pytest.importorskip("duckdb")
 pl: Any = pytest.importorskip("polars")
@@ -18,8 +19,13 @@ pl: Any = pytest.importorskip("polars")
 ID = "+ZcrOp5/c/fJ6mVgP5qMZlOAGDwyjaaDNM0WoWOt2IDb47gT0UwK9lFwkPQv3C7Q"
 
 
-def _vms(parts: int, size: str) -> dict[str, str]:
-    files = {"vmtable/vmtable.csv.gz": f"{ID},{'s' * 64},{'d' * 88},0,2591700,99,3.4,10.1,Delay-insensitive,{size}\r\n"}
+def _vms(parts: int, size: str, deployments: str) -> dict[str, str]:
+    files = {
+        "vmtable/vmtable.csv.gz": f"{ID},{'s' * 64},{'d' * 88},0,2591700,99,3.4,10.1,Delay-insensitive,{size}\r\n",
+        "subscriptions/subscriptions.csv.gz": f"{'s' * 64},0,1\r\n",
+        # As the release assets of the publisher's repository are named.
+        f"trace_data_{deployments}_{deployments}.csv.gz": f"{'d' * 88},1\r\n",
+    }
     for number in range(1, 4):
         start = (number - 1) * 600
         rows = "".join(f"{start + step},{ID},2.052803,3.911587,2.86979\r\n" for step in (0, 300))
@@ -27,10 +33,13 @@ def _vms(parts: int, size: str) -> dict[str, str]:
     return files
 
 
+#: How the texts of files begin that have a header.
+HEADERS = ("TIMESTAMP,", "sn,", "name,", "instance_sn,")
+
 #: The files of each trace, by their names.
 TRACES: dict[str, dict[str, str]] = {
-    "azure-vm-2017": _vms(125, "1,1.75"),
-    "azure-vm-2019": _vms(195, ">24,>64"),
+    "azure-vm-2017": _vms(125, "1,1.75", "deployment"),
+    "azure-vm-2019": _vms(195, ">24,>64", "deployments"),
     "azure-llm-2023": {
         f"AzureLLMInferenceTrace_{kind}.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\r\n"
         "2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8"
@@ -47,6 +56,23 @@ TRACES: dict[str, dict[str, str]] = {
         "pai_instance_table.tar.gz": "4b3f,tensorflow,0d39,54db,8cb3,Terminated,4550881.0,4551399.0,82e5\n",
         "pai_group_tag_table.tar.gz": "8cb3,5854,,fbeb,nmt\n",
         "pai_machine_spec.tar.gz": "82e5,T4,96,512,2\n",
+    },
+    "alibaba-gpu-2023": {
+        **{
+            f"openb_node_list_{nodes}_node.csv": f"sn,cpu_milli,memory_mib,gpu,model\n{rows}openb-node-1,96000,786432,8,V100M32\n"
+            for nodes, rows in {"all": "openb-node-0,32000,262144,0,\n", "gpu": ""}.items()
+        },
+        "openb_pod_list_default.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+        "deletion_time,scheduled_time\nopenb-pod-0,12000,16384,1,1000,,LS,Running,0,12537496,0\n"
+        "openb-pod-1,6000,12288,1,460,V100M32,BE,Pending,427061,12902960,\n",
+        "openb_pod_list_multigpu20.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+        "openb-pod-0,12000,16384,1,1000,\n",
+    },
+    "alibaba-gpu-2025": {
+        "disaggregated_DLRM_trace.csv": "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,"
+        "rdma_limit,memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,"
+        "deletion_time\ninstance_0,HN,app_0,12,12,1,1,25,25,120.0,120.0,640.0,800.0,8,,,\n"
+        "instance_1,CN,app_0,64,64,0,0,25,25,320.0,320.0,340.0,800.0,-1,1435629.0,1435631.0,2592000.0\n",
     },
 }
 
@@ -70,7 +96,7 @@ def _made(trace: str) -> Path:
 
 
 def _rows(text: str) -> int:
-    return len(text.strip().splitlines()) - text.startswith("TIMESTAMP")
+    return len(text.strip().splitlines()) - text.startswith(HEADERS)
 
 
 @pytest.mark.parametrize("trace", TRACES)
@@ -98,6 +124,13 @@ def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
     checked = tracelake.check("lake")
     assert checked and checked.having("passed"), checked
     assert not checked.having("failed"), checked
+    wanted = [one["name"] for one in _queries.described(trace)["query_tables"]]
+    if wanted:
+        derived = tracelake.derive("lake", "derived", allow_missing=True)
+        assert sorted([*derived, *derived.skipped]) == sorted(wanted)
+        for name, table in derived.items():
+            counted = derived.duckdb().execute(f"SELECT count(*) FROM {name}").fetchone()
+            assert counted == (table.rows,) and table.rows > 0
     page = tracelake.report("lake", "report.html")
     text = Path("report.html").read_text()
     assert page and trace in text and all(name in text for name in lake)

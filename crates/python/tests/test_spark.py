@@ -342,6 +342,62 @@ def test_a_sample_has_the_bytes_of_one_machine(spark: Any, large: Path, tmp_path
     assert not (tmp_path / "none").exists()
 
 
+DESCRIPTION = """
+family = "weather"
+licence = "CC0-1.0"
+citation = "Us"
+[[trace]]
+name = "weather-1"
+title = "Weather"
+document = "A letter"
+[[table]]
+name = "readings"
+summary = "Readings."
+files = "named"
+names = ["reading-{n}.csv"]
+time = "at"
+[[table.column]]
+name = "at"
+content = "at"
+kind = "date-time"
+zone = "none"
+format = "TIME"
+obfuscation = "unchanged"
+doc = "When."
+[[table.column]]
+name = "degrees"
+content = "degrees"
+kind = "float"
+format = "FLOAT"
+obfuscation = "unchanged"
+doc = "How warm."
+"""
+
+
+def test_executors_have_the_description_from_the_lake(spark: Any, tmp_path: Path) -> None:
+    source, trace = tmp_path / "source", tmp_path / "weather.toml"
+    source.mkdir()
+    for number in range(6):
+        (source / f"reading-{number}.csv").write_text(f"2024-05-01 08:00:0{number},{number}.5\n")
+    trace.write_text(DESCRIPTION)
+    tracelake.convert(source, tmp_path / "one", trace=str(trace))
+    # The driver has read the file before the first task begins.
+    events: list[tracelake.Event] = []
+
+    def watch(event: tracelake.Event) -> None:
+        events.append(event)
+        trace.unlink(missing_ok=True)
+
+    lake = tracelake.spark.convert(spark, source, tmp_path / "lake", trace=str(trace), shards=3, progress=watch)
+    assert events and not trace.exists()
+    assert lake["readings"].rows == 6 and lake.description is not None
+    assert digests(tmp_path / "lake") == digests(tmp_path / "one")
+    assert tracelake.verify(tmp_path / "lake", source=source)
+    (tmp_path / "copy.toml").write_text(DESCRIPTION + "# another one\n")
+    with pytest.raises(tracelake.RefusedError, match="description was "):
+        tracelake.spark.convert(spark, source, tmp_path / "lake", trace=str(tmp_path / "copy.toml"))
+
+
 def test_a_bad_row_arrives_with_its_position(spark: Any, own_source: Path, tmp_path: Path) -> None:
     part = own_source / "job_events/part-00001-of-00002.csv.gz"
     whole = part.read_bytes()
