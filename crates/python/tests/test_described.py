@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tracelake
+from tracelake import _tracelake
 
 DESCRIPTION = """
 family = "rides"
@@ -110,3 +112,69 @@ def test_a_mistake_names_file_and_line(tmp_path: Path) -> None:
         tracelake.schema(str(trace))
     assert caught.value.path == str(trace) and caught.value.line == 1 + DESCRIPTION[: DESCRIPTION.index('"city"\ncontent')].count("\n")
     assert "is not one of integer" in str(caught.value)
+
+
+#: What a page, a query, a card or a table of Markdown could take for something else than text.
+HOSTILE = "</title><script>alert('$x$')</script> \"a\" 'b' `c` | d\\e *f* [g](javascript:h) -- i; $$j$$"
+
+
+def test_what_a_description_says_stays_text(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    hostile = json.dumps(HOSTILE)
+    text = DESCRIPTION.replace('licence = "CC0-1.0"', f"licence = {hostile}\nanomalies = [{hostile}]\ndownload = {hostile}")
+    for key in ('citation = "Us"', 'title = "Rides"', 'document = "A letter"', 'summary = "One row for each ride."'):
+        text = text.replace(key, f"{key.split(' ')[0]} = {hostile}")
+    text = text.replace('doc = "Where."', f'doc = {hostile}\nunit = {hostile}').replace('content = "from"', f"content = {hostile}")
+    text = text.replace("header = true\n", "")
+    text += f"""
+[[check]]
+name = "rides_from"
+sentence = {hostile}
+document = {hostile}
+needs = ["select"]
+sql = "SELECT {HOSTILE.split("'")[0].replace('"', '')!r} AS finding FROM \\"select\\" WHERE \\"from\\" = 7"
+[[figure]]
+name = "rides"
+title = {hostile}
+caption = {hostile}
+needs = ["select"]
+plot = "numbers"
+x = {hostile}
+y = {hostile}
+sql = "SELECT 'rides' AS x, '' AS series, count(*) AS y FROM \\"select\\""
+"""
+    source, trace = tmp_path / "rides", tmp_path / "rides.toml"
+    source.mkdir()
+    trace.write_text(text)
+    (source / "rides_north.csv").write_text("2024-05-01T08:00:00+02:00,7.0\n")
+    (source / "rides_south.csv").write_text("2024-05-01T08:00:00.5Z,NA\n")
+    lake = tracelake.convert(source, tmp_path / "lake", trace=str(trace))
+
+    # SQL: the views are made, and comments hold what was said.
+    connection = lake.duckdb()
+    assert connection.execute('SELECT sum("from") FROM select_named').fetchone() == (7,)
+    # The printed ones are for the directory of the lake.
+    plain = duckdb.connect()
+    plain.execute(f"SET file_search_path = '{lake.path}'")
+    plain.execute(_described(trace, "duckdb"))
+    assert plain.execute('SELECT sum("from") FROM select_named').fetchone() == (7,)
+
+    # Pages: the text is shown and runs nothing.
+    (checked,) = tracelake.check(lake)
+    assert checked.status == "failed" and checked.sentence == HOSTILE
+    page = tracelake.report(lake, tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text()
+    assert "<script" not in html and "&lt;script&gt;" in html, page
+    tracelake.release(lake)
+    card = (tmp_path / "lake" / "README.md").read_text()
+    dictionary = _described(trace, "markdown")
+    for document in (card.split("---\n", 2)[2], dictionary):
+        assert "<script" not in document and "&lt;/title>" in document
+        assert "$x$" not in document.replace("\\$", "")
+    croissant = json.loads((tmp_path / "lake" / "croissant.json").read_text())
+    assert croissant["license"] == HOSTILE or HOSTILE in json.dumps(croissant["license"]), croissant["license"]
+    assert tracelake.verify(lake)
+
+
+def _described(trace: Path, form: str) -> str:
+    return _tracelake.describe(str(trace), None, form)
