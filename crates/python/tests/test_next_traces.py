@@ -54,6 +54,7 @@ TRACES: dict[str, dict[str, str]] = {
         "pai_job_table.tar.gz": "4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n",
         "pai_task_table.tar.gz": "4b3f,tensorflow,1.0,Terminated,4550880.0,4551400.0,600.0,29.3,50.0,MISC\n",
         "pai_instance_table.tar.gz": "4b3f,tensorflow,0d39,54db,8cb3,Terminated,4550881.0,4551399.0,82e5\n",
+        "pai_sensor_table.tar.gz": "4b3f,tensorflow,54db,8cb3,82e5,/dev/nvidia0,29.2,16.5,1.4,2.3,1.2,2.0,210.5,45.0,100,120\n",
         "pai_group_tag_table.tar.gz": "8cb3,5854,,fbeb,nmt\n",
         "pai_machine_spec.tar.gz": "82e5,T4,96,512,2\n",
     },
@@ -65,8 +66,8 @@ TRACES: dict[str, dict[str, str]] = {
         "openb_pod_list_default.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
         "deletion_time,scheduled_time\nopenb-pod-0,12000,16384,1,1000,,LS,Running,0,12537496,0\n"
         "openb-pod-1,6000,12288,1,460,V100M32,BE,Pending,427061,12902960,\n",
-        "openb_pod_list_multigpu20.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
-        "openb-pod-0,12000,16384,1,1000,\n",
+        "openb_pod_list_multigpu20.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+        "openb-pod-0,12000,16384,1,1000\n",
     },
     "alibaba-gpu-2025": {
         "disaggregated_DLRM_trace.csv": "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,"
