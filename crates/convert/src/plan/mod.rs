@@ -20,12 +20,13 @@ use arrow_schema::SchemaRef;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::Layout;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::{PART_ROWS, Settings};
 use tracelake_core::words::several;
 use tracelake_encode::output::Encoding;
-use tracelake_lake::manifest::is_relative;
+use tracelake_lake::manifest::{REJECTS, is_relative};
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Files, TRACES, Trace};
 use tracelake_source::Member;
@@ -118,9 +119,8 @@ pub struct PartPlan {
     pub key: PartKey,
     /// The input, relative to [`Plan::source`].
     pub source: String,
-    /// The input as the lake records it: relative to the directory of its cell, so that cells can be
-    /// converted together or one after the other.
-    pub recorded: String,
+    /// Where the input's path below the directory of its cell begins, in bytes; see [`PartPlan::recorded`].
+    pub(crate) recorded_from: usize,
     /// The size of the input.
     pub bytes: u64,
     /// The ETag of the input in its store, if it has one.
@@ -129,8 +129,26 @@ pub struct PartPlan {
     pub sha256: Option<String>,
     /// The output, relative to the lake.
     pub output: String,
+}
+
+impl PartPlan {
+    /// The input as the lake records it: relative to the directory of its cell, so that cells can be converted together
+    /// or one after the other.
+    #[must_use]
+    pub fn recorded(&self) -> &str {
+        self.source.get(self.recorded_from..).unwrap_or_default()
+    }
+
     /// The file of its rejects, relative to the lake.
-    pub rejects: String,
+    #[must_use]
+    pub fn rejects(&self) -> String {
+        let (table, path) = self.output.split_once('/').unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or_default();
+        let rejects = format!("{REJECTS}/{table}");
+        let folder = self.key.folder(&rejects, Layout::Flat);
+        format!("{folder}/{stem}.ndjson")
+    }
 }
 
 impl Plan {
@@ -198,8 +216,7 @@ impl Plan {
             total: None,
         };
         let place = (self.origin.options.layout, self.encoding.format());
-        let recorded = &stream.source;
-        part_plan(place, table.order.table, &part, recorded, None)
+        part_plan(place, table.order.table, &part, 0, None)
     }
 }
 

@@ -6,7 +6,6 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::{PartKey, listed};
-use tracelake_lake::manifest::REJECTS;
 use tracelake_schema::{Table, Trace};
 
 use super::checksums::described_sha256;
@@ -61,14 +60,14 @@ pub(super) fn plan_table(
         .map(|part| {
             let path = &part.file.path;
             // Below the directories of cells, files of one name are different files.
-            let (recorded, directory) = match path.split_once('/').filter(|_| found.holds_cells) {
-                Some((_, recorded)) => (recorded, ""),
-                None => (&path[..], table.name),
+            let (recorded_from, directory) = match path.find('/').filter(|_| found.holds_cells) {
+                Some(slash) => (slash + 1, ""),
+                None => (0, table.name),
             };
             let listed = checksums.and_then(|sums| sums.of(directory, path));
             let listed = listed.or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
-            part_plan(place, table, part, recorded, listed)
+            part_plan(place, table, part, recorded_from, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -81,28 +80,25 @@ pub(super) fn plan_table(
     })
 }
 
-/// Plans a part; `recorded` is the path of its source as the lake records it.
+/// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
 pub(super) fn part_plan(
     place: (Layout, Format),
     table: &Table,
     part: &FoundPart,
-    recorded: &str,
+    recorded_from: usize,
     sha256: Option<&str>,
 ) -> PartPlan {
     let stem = output_stem(part);
     let (layout, format) = place;
     let folder = part.key.folder(table.name, layout);
-    let rejects = format!("{REJECTS}/{}", table.name);
-    let rejects = part.key.folder(&rejects, Layout::Flat);
     PartPlan {
         key: part.key,
         source: part.file.path.clone(),
-        recorded: recorded.to_owned(),
+        recorded_from,
         bytes: part.file.bytes,
         etag: part.file.etag.clone(),
         sha256: sha256.map(str::to_owned),
         output: format!("{folder}/{stem}.{format}"),
-        rejects: format!("{rejects}/{stem}.ndjson"),
     }
 }
 

@@ -78,7 +78,7 @@ impl Plan {
             cell: part.key.cell,
             file_number: part.key.file_number,
             shard: 0,
-            source: source(&part.recorded, part.bytes, part.etag.as_ref()),
+            source: source(part.recorded(), part.bytes, part.etag.as_ref()),
         });
         let streams = self
             .streams

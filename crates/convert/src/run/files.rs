@@ -149,7 +149,7 @@ impl Run<'_> {
                     self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
                         Some(file) => file,
-                        None => BufWriter::new(self.lake.stage(&part.rejects)?),
+                        None => BufWriter::new(self.lake.stage(&part.rejects())?),
                     };
                     let written = rejects.insert(file).write_all(&bad_row.to_json()?);
                     written.map_err(|error| self.rejects_failed(part, error))
@@ -192,7 +192,7 @@ impl Run<'_> {
     }
 
     fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
-        Error::disk("write", error).at(self.lake.root().join(&part.rejects))
+        Error::disk("write", error).at(self.lake.root().join(&part.rejects()))
     }
 
     /// Puts a staged part on the disk and under its name, and notes it. The first one takes the manifest
@@ -243,7 +243,7 @@ impl Run<'_> {
         let mut files = files.into_iter().map(Committed::into_facts);
         let output = files.next_back().expect("a part has an output");
         let source = FileFacts {
-            path: part.part.recorded.clone(),
+            path: part.part.recorded().to_owned(),
             bytes: part.source.bytes,
             sha256: part.source.sha256,
         };

@@ -345,8 +345,9 @@ impl<'a> Run<'a> {
             let key = (table.index, part.key);
             !kept.contains_key(&key)
         });
-        let planned = planned
-            .map(|(_, part)| manifest::most_bytes([&part.recorded, &part.output, &part.rejects]));
+        let planned = planned.map(|(_, part)| {
+            manifest::most_bytes([part.recorded(), &part.output, &part.rejects()])
+        });
         let known = self.manifest_bytes.load(Ordering::Relaxed);
         let bytes = planned.fold(known, u64::saturating_add);
         manifest::check_bytes(bytes).map_err(|error| error.at(self.lake.root()))

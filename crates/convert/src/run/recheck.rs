@@ -68,7 +68,8 @@ impl<'a> Outputs<'a> {
         if files_of(facts).all(|file| self.is_untouched(file)) {
             return Ok(None);
         }
-        steady(|| contradiction(self.root, self.format, table, facts))
+        let contents = steady(|| Contents::read(self.root, self.format, table, facts))?;
+        Ok(contradiction(table, facts, &contents))
     }
 
     fn is_untouched(&self, file: &FileFacts) -> bool {
@@ -127,54 +128,82 @@ pub(super) fn check_footer(
         .hint("remove the file and run the same command again"))
 }
 
+/// The files of a part, as far as its facts describe them beside their digests.
+struct Contents {
+    /// The lines of the rejects file.
+    rejected: u64,
+    /// `None` if the output can't be read.
+    footer: Option<Footer>,
+}
+
+/// The footer of an output.
+struct Footer {
+    rows: u64,
+    /// Whether it has the schema of its table.
+    has_schema: bool,
+    /// The range of the table's time column, if the schema has it.
+    time: (Option<i64>, Option<i64>),
+}
+
+impl Contents {
+    fn read(root: &Location, format: Format, table: &Table, facts: &PartFacts) -> Result<Self> {
+        let rejects = facts.rejects.as_ref();
+        let rejected = rejects.map_or(Ok(0), |file| count_lines(&inside(root, &file.path)?))?;
+        let path = inside(root, &facts.output.path)?;
+        let file = match LakeFile::open_end(&path, format, facts.output.bytes) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                let footer = None;
+                return Ok(Self { rejected, footer });
+            }
+            file => file?,
+        };
+        let has_schema = fingerprint(file.schema()) == fingerprint(&arrow_schema(table));
+        let time = table.time.filter(|_| has_schema);
+        let time = time.map(|time| file.range(table.columns[time].name));
+        let footer = Footer {
+            rows: file.rows(&path)?,
+            has_schema,
+            time: time.transpose()?.flatten().unzip(),
+        };
+        Ok(Self {
+            rejected,
+            footer: Some(footer),
+        })
+    }
+}
+
 /// Reports an error in the facts of a part whose files have the digests that the facts name: in its counts, or in
 /// the output's rows, schema or range of time. `None` if all is well.
-///
-/// # Errors
-/// When a file can't be read.
-pub(super) fn contradiction(
-    root: &Location,
-    format: Format,
-    table: &Table,
-    facts: &PartFacts,
-) -> Result<Option<&'static str>> {
-    if !facts.counts_add_up() {
-        return Ok(Some("its recorded row counts don't add up"));
-    }
-    let rejected = match &facts.rejects {
-        None => 0,
-        Some(rejects) => count_lines(&inside(root, &rejects.path)?)?,
+fn contradiction(table: &Table, facts: &PartFacts, found: &Contents) -> Option<&'static str> {
+    let Some(footer) = &found.footer else {
+        return Some("it can't be read");
     };
-    if rejected != facts.rows_rejected {
-        return Ok(Some(
+    let wrong = [
+        (
+            !facts.counts_add_up(),
+            "its recorded row counts don't add up",
+        ),
+        (
+            found.rejected != facts.rows_rejected,
             "its rejects file doesn't have the recorded number of rows",
-        ));
-    }
-    if !is_relative(&facts.source.path) {
-        return Ok(Some("the path of its source leads out of the source"));
-    }
-    if !has_its_number(facts) {
-        return Ok(Some("its file has another number"));
-    }
-    let path = inside(root, &facts.output.path)?;
-    let file = match LakeFile::open_end(&path, format, facts.output.bytes) {
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            return Ok(Some("it can't be read"));
-        }
-        file => file?,
-    };
-    if file.rows(&path)? != facts.rows_out {
-        return Ok(Some("its footer doesn't have the recorded number of rows"));
-    }
-    if fingerprint(file.schema()) != fingerprint(&arrow_schema(table)) {
-        return Ok(Some("it has another schema than its table"));
-    }
-    if let Some(time) = table.time
-        && file.range(table.columns[time].name)?.unzip() != (facts.time_min, facts.time_max)
-    {
-        return Ok(Some("it doesn't have the recorded time range"));
-    }
-    Ok(None)
+        ),
+        (
+            !is_relative(&facts.source.path),
+            "the path of its source leads out of the source",
+        ),
+        (!has_its_number(facts), "its file has another number"),
+        (
+            footer.rows != facts.rows_out,
+            "its footer doesn't have the recorded number of rows",
+        ),
+        (!footer.has_schema, "it has another schema than its table"),
+        (
+            table.time.is_some() && footer.time != (facts.time_min, facts.time_max),
+            "it doesn't have the recorded time range",
+        ),
+    ];
+    let first = wrong.into_iter().find(|(is_wrong, _)| *is_wrong);
+    first.map(|(_, reason)| reason)
 }
 
 /// Whether the name of the output begins with the number of the part.
@@ -193,5 +222,74 @@ pub(super) fn no_file_twice(root: &Location, parts: &Parts) -> Result<()> {
         Some(file) => Err(Error::new(ErrorKind::Refused, "is listed by two parts")
             .at(root.join(&file.path))
             .hint("remove it, and convert both parts again")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    /// Changes what is said of a part, or what is in its files.
+    type Change = fn(&mut PartFacts, &mut Contents);
+
+    #[test]
+    fn the_table_of_contradictions() {
+        let tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let table = { tables }.find(|table| table.time.is_some()).unwrap();
+        let file = |path: &str| FileFacts {
+            path: path.to_owned(),
+            bytes: 100,
+            sha256: String::new(),
+        };
+        let rows: &[(Change, Option<&str>)] = &[
+            (|_, _| {}, None),
+            (|_, found| found.footer = None, Some("it can't be read")),
+            (
+                |facts, _| facts.rows_in = 10,
+                Some("its recorded row counts don't add up"),
+            ),
+            (
+                |_, found| found.rejected = 1,
+                Some("its rejects file doesn't have the recorded number of rows"),
+            ),
+            (
+                |facts, _| facts.source.path = "../part-00007.csv".to_owned(),
+                Some("the path of its source leads out of the source"),
+            ),
+            (
+                |facts, _| facts.file_number = 8,
+                Some("its file has another number"),
+            ),
+            (
+                |_, found| found.footer.as_mut().unwrap().rows = 8,
+                Some("its footer doesn't have the recorded number of rows"),
+            ),
+            (
+                |_, found| found.footer.as_mut().unwrap().has_schema = false,
+                Some("it has another schema than its table"),
+            ),
+            (
+                |_, found| found.footer.as_mut().unwrap().time.1 = None,
+                Some("it doesn't have the recorded time range"),
+            ),
+        ];
+        for (change, expected) in rows {
+            let output = file("jobs/part-00007-of-00008.parquet");
+            let mut facts = PartFacts::new(7.into(), file("part-00007.csv"), output);
+            (facts.rows_in, facts.rows_out) = (9, 9);
+            (facts.time_min, facts.time_max) = (Some(0), Some(1));
+            let mut found = Contents {
+                rejected: 0,
+                footer: Some(Footer {
+                    rows: 9,
+                    has_schema: true,
+                    time: (Some(0), Some(1)),
+                }),
+            };
+            change(&mut facts, &mut found);
+            assert_eq!(contradiction(table, &facts, &found), *expected);
+        }
     }
 }

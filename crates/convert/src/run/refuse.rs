@@ -1,5 +1,6 @@
 //! Refuses changes to a lake before a run makes any.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -96,11 +97,13 @@ impl Run<'_> {
         if progress.origin.is_some() || self.run_options.overwrite {
             return Ok(());
         }
-        let planned: BTreeSet<&str> = self
-            .plan
-            .parts()
-            .flat_map(|(_, part)| [part.output.as_str(), part.rejects.as_str()])
-            .collect();
+        let files = files(self.lake.root(), &table_names(Some(self.plan.trace)))?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let parts = self.plan.parts();
+        let planned = parts.flat_map(|(_, part)| [Cow::from(&part.output), part.rejects().into()]);
+        let planned: BTreeSet<Cow<'_, str>> = planned.collect();
         // The parts of a stream are known by their table alone, and so are derived parts.
         let streams = self.plan.streams.iter();
         let streams = streams.flat_map(|stream| self.plan.tables_of(stream));
@@ -113,7 +116,6 @@ impl Run<'_> {
         let is_planned = |file: &String| {
             planned.contains(file.as_str()) || streams.iter().any(|table| file.starts_with(table))
         };
-        let files = files(self.lake.root(), &table_names(Some(self.plan.trace)))?;
         match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),
             Some(file) => {
@@ -129,7 +131,7 @@ impl Run<'_> {
     fn nothing_leads_out(&self) -> Result<()> {
         for (_, part) in self.plan.parts() {
             inside(self.lake.root(), &part.output)?;
-            inside(self.lake.root(), &part.rejects)?;
+            inside(self.lake.root(), &part.rejects())?;
         }
         Ok(())
     }

@@ -21,14 +21,38 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(10);
 /// The time between two looks.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A lake's state, as a worker finds it.
-enum LakeState {
+/// A lake, as a worker finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
     /// A plan equal to its own.
     Agreed,
     /// A finished lake that has everything of its plan.
     Finished,
     /// Nothing, or a lake that has to change before the plan is carried out.
-    Unprepared(Box<LakeProgress>),
+    Unprepared,
+}
+
+/// What a worker does next.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// It works beside the others, or has nothing to do.
+    Begin,
+    /// It lets the others in, and looks once more: another process may take the lake in between.
+    LetIn,
+    /// It prepares the lake for all workers, then lets them in.
+    Prepare,
+    /// It waits for the process that has the lake to itself.
+    Wait,
+}
+
+/// Decides what a worker does next, by what it found and whether it has the lake alone.
+fn decide(found: Found, is_alone: bool) -> Step {
+    match (found, is_alone) {
+        (Found::Finished, _) | (Found::Agreed, false) => Step::Begin,
+        (Found::Agreed, true) => Step::LetIn,
+        (Found::Unprepared, true) => Step::Prepare,
+        (Found::Unprepared, false) => Step::Wait,
+    }
 }
 
 /// Joins the workers on the lake at `out`, whose plan is `agreed`.
@@ -52,33 +76,28 @@ pub(super) fn join(
     loop {
         let assignment = Some(agreed.assignment());
         let run = Run::new(context, plan, &lake, run_options, assignment);
-        let found = run.find(agreed);
-        let prepared = found.and_then(|found| match found {
-            LakeState::Agreed | LakeState::Finished if !lake.is_alone() => Ok(true),
-            LakeState::Finished => Ok(true),
-            LakeState::Agreed => Ok(false),
-            LakeState::Unprepared(progress) if lake.is_alone() => {
+        let step = run.find(agreed).and_then(|(found, progress)| {
+            let step = decide(found, lake.is_alone());
+            if step == Step::Prepare {
                 run.prepare(agreed, &progress)?;
-                Ok(false)
             }
-            LakeState::Unprepared(_) => Ok(false),
+            Ok(step)
         });
-        match prepared {
+        match step {
             Err(error) => {
                 lake.abandon();
                 return Err(error);
             }
-            Ok(true) => return Ok(lake),
-            // Another process may take the lake in between, so the plan is looked at once more.
-            Ok(false) if lake.is_alone() => lake.share()?,
-            Ok(false) if begun.elapsed() > PREPARED_WITHIN => {
+            Ok(Step::Begin) => return Ok(lake),
+            Ok(Step::LetIn | Step::Prepare) => lake.share()?,
+            Ok(Step::Wait) if begun.elapsed() > PREPARED_WITHIN => {
                 return Err(
                     Error::new(ErrorKind::Refused, "another run has this lake to itself")
                         .at(out)
                         .hint("wait for it to end, or name another directory"),
                 );
             }
-            Ok(false) => {
+            Ok(Step::Wait) => {
                 drop(lake);
                 thread::sleep(POLL);
                 lake = Lake::join(out)?;
@@ -89,7 +108,7 @@ pub(super) fn join(
 
 impl Run<'_> {
     /// Looks at the lake, and refuses one that another plan works on.
-    fn find(&self, agreed: &PlanFile) -> Result<LakeState> {
+    fn find(&self, agreed: &PlanFile) -> Result<(Found, LakeProgress)> {
         let taken_over = self.run_options.take_over && self.lake.is_alone();
         let progress = match taken_over {
             true => self.lake.progress_to_take_over()?,
@@ -98,12 +117,14 @@ impl Run<'_> {
         self.refuse(&progress)?;
         if let Some(then) = progress.plan.as_ref().filter(|_| !taken_over) {
             same_plan(then, agreed).map_err(|error| error.at(self.lake.root()))?;
-            return Ok(LakeState::Agreed);
+            return Ok((Found::Agreed, progress));
         }
-        if progress.complete && self.has_all(agreed, &progress)? {
-            return Ok(LakeState::Finished);
-        }
-        Ok(LakeState::Unprepared(Box::new(progress)))
+        let has_all = progress.complete && self.has_all(agreed, &progress)?;
+        let found = match has_all {
+            true => Found::Finished,
+            false => Found::Unprepared,
+        };
+        Ok((found, progress))
     }
 
     /// Whether a finished lake has everything of the plan, made from files of these sizes.
@@ -136,5 +157,24 @@ impl Run<'_> {
             }
         }
         self.lake.put_plan(agreed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_workers() {
+        for (found, is_alone, step) in [
+            (Found::Agreed, false, Step::Begin),
+            (Found::Agreed, true, Step::LetIn),
+            (Found::Finished, false, Step::Begin),
+            (Found::Finished, true, Step::Begin),
+            (Found::Unprepared, false, Step::Wait),
+            (Found::Unprepared, true, Step::Prepare),
+        ] {
+            assert_eq!(decide(found, is_alone), step, "{found:?}, {is_alone}");
+        }
     }
 }

@@ -362,11 +362,15 @@ impl Lake {
         }
         let copy_start = format!("{HOME}/base-");
         let is_copy = |path: &String| path.starts_with(&copy_start);
-        let listed = self.backend.list(&[HOME.to_owned()])?;
-        let listed = listed.into_iter().map(|listed| listed.path);
-        let (mut copies, mut left): (Vec<String>, Vec<String>) = listed
-            .filter(|path| names.remove(path) || is_copy(path))
-            .partition(is_copy);
+        let mut unneeded = Vec::new();
+        self.backend.list(&[HOME.to_owned()], &mut |listed| {
+            if names.remove(&listed.path) || is_copy(&listed.path) {
+                unneeded.push(listed.path);
+            }
+            Ok(())
+        })?;
+        let (mut copies, mut left): (Vec<String>, Vec<String>) =
+            unneeded.into_iter().partition(is_copy);
         if !copies.is_empty() {
             // A run that adds to this manifest puts a copy of it before it puts its plan.
             let now = sha256(&manifest.to_json()?);

@@ -20,15 +20,20 @@ pub(super) const STRAYS: &str = "_tracelake/strays.txt";
 /// # Errors
 /// When the disk or the store fails; [`ErrorKind::Refused`] for a symbolic link.
 pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    files_in(&*backend(root), tables)
+    files_in(&*backend(root), tables, |_| true)
 }
 
-fn files_in(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+/// The files of these tables that are wanted, sorted.
+fn files_in(
+    backend: &dyn Backend,
+    tables: &BTreeSet<&str>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<String>> {
     let outputs = tables.iter().map(|&table| table.to_owned());
     let rejects = tables.iter().map(|table| format!("{REJECTS}/{table}"));
     let directories: Vec<String> = outputs.chain(rejects).collect();
     let mut files = Vec::new();
-    for listed in backend.list(&directories)? {
+    backend.list(&directories, &mut |listed| {
         let (directory, name) = listed.path.rsplit_once('/').unwrap_or_default();
         if name.starts_with(CELL) || name.starts_with(FILE_NUMBER) {
             // A link in the place of a directory.
@@ -38,10 +43,12 @@ fn files_in(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<String
             let is_part = name.starts_with("part-") && ends_in(name, place.suffixes);
             tables.contains(place.table) && is_part
         });
-        if is_here {
+        if is_here && is_wanted(&listed.path) {
             files.push(listed.path);
         }
-    }
+        Ok(())
+    })?;
+    files.sort_unstable();
     Ok(files)
 }
 
@@ -51,9 +58,15 @@ fn files_in(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<String
 /// When the disk or the store fails; [`ErrorKind::Refused`] for a symbolic link.
 pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
     let directories: Vec<String> = tables.iter().map(|&table| table.to_owned()).collect();
-    let listed = backend(root).list(&directories)?.into_iter();
-    let files = listed.map(|listed| listed.path);
-    Ok(files.filter(|file| !is_output(file)).collect())
+    let mut files = Vec::new();
+    backend(root).list(&directories, &mut |listed| {
+        if !is_output(&listed.path) {
+            files.push(listed.path);
+        }
+        Ok(())
+    })?;
+    files.sort_unstable();
+    Ok(files)
 }
 
 impl Lake {
@@ -64,9 +77,9 @@ impl Lake {
         tables: &BTreeSet<&str>,
     ) -> Result<Vec<String>> {
         let named = named(manifest);
-        let mut strays = files_in(&*self.backend, tables)?;
-        strays.retain(|file| !named.contains(file.as_str()) && is_output(file));
-        Ok(strays)
+        files_in(&*self.backend, tables, |file| {
+            !named.contains(file) && is_output(file)
+        })
     }
 
     /// Removes the outputs of `tables` that the manifest of a finished lake doesn't name, and returns them.

@@ -116,8 +116,12 @@ impl Backend for Bucket {
         Ok(read.map(|(bytes, _)| Box::new(Cursor::new(bytes)) as _))
     }
 
-    fn list(&self, directories: &[String]) -> Result<Vec<Listed>> {
-        let mut listed = match directories {
+    fn list(
+        &self,
+        directories: &[String],
+        show: &mut dyn FnMut(Listed) -> Result<()>,
+    ) -> Result<()> {
+        let listed = match directories {
             [one] => {
                 let mut listed = self.root.join(one).list_all()?;
                 for file in &mut listed {
@@ -132,8 +136,8 @@ impl Backend for Bucket {
             let rest = path.strip_prefix(directory);
             rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        listed.retain(|file| directories.iter().any(|one| is_below(&file.path, one)));
-        Ok(listed)
+        let is_wanted = |file: &Listed| directories.iter().any(|one| is_below(&file.path, one));
+        listed.into_iter().filter(is_wanted).try_for_each(show)
     }
 
     fn list_tagged(&self) -> Result<Vec<Listed>> {
@@ -184,8 +188,10 @@ impl Backend for Bucket {
     }
 
     fn journals(&self) -> Result<Vec<String>> {
-        let listed = self.list(&[FACTS.to_owned()])?.into_iter();
-        Ok(listed.map(|listed| listed.path).collect())
+        let listed = self.root.join(FACTS).list_all()?.into_iter();
+        Ok(listed
+            .map(|listed| format!("{FACTS}/{}", listed.path))
+            .collect())
     }
 
     fn append_to(&self, path: &str) -> Result<Box<dyn Notes>> {

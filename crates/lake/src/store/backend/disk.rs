@@ -232,25 +232,28 @@ impl Backend for Disk {
         Ok(Some(Box::new(open_small(&place, MOST_BYTES)?)))
     }
 
-    fn list(&self, directories: &[String]) -> Result<Vec<Listed>> {
-        let mut files = Vec::new();
-        let mut left = directories.to_vec();
-        while let Some(directory) = left.pop() {
-            let place = inside_directory(&self.root, &directory)?;
+    fn list(
+        &self,
+        directories: &[String],
+        show: &mut dyn FnMut(Listed) -> Result<()>,
+    ) -> Result<()> {
+        for directory in directories {
+            let place = inside_directory(&self.root, directory)?;
             for name in all_names(&place)? {
                 let path = format!("{directory}/{}", name.to_string_lossy());
                 match place.join(&name).symlink_metadata() {
-                    Ok(found) if found.is_dir() && name.to_str().is_some() => left.push(path),
-                    found => files.push(Listed {
+                    Ok(found) if found.is_dir() && name.to_str().is_some() => {
+                        self.list(&[path], show)?;
+                    }
+                    found => show(Listed {
                         path,
                         bytes: found.map_or(0, |found| found.len()),
                         etag: None,
-                    }),
+                    })?,
                 }
             }
         }
-        files.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(files)
+        Ok(())
     }
 
     fn list_tagged(&self) -> Result<Vec<Listed>> {

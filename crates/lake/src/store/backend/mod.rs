@@ -96,8 +96,12 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// Opens a small file to read it more than once; `None` if there is none.
     fn open(&self, path: &str) -> Result<Option<Box<dyn Content>>>;
 
-    /// The files below these directories, sorted, at any depth. Of a name that isn't UTF-8, the rest is returned.
-    fn list(&self, directories: &[String]) -> Result<Vec<Listed>>;
+    /// Shows each file below these directories, at any depth, in no order. Of a name that isn't UTF-8, the rest is shown.
+    fn list(
+        &self,
+        directories: &[String],
+        show: &mut dyn FnMut(Listed) -> Result<()>,
+    ) -> Result<()>;
 
     /// The files with tags, of all directories; none without a store that gives tags.
     fn list_tagged(&self) -> Result<Vec<Listed>>;
