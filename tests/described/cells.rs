@@ -86,7 +86,7 @@ fn a_cell_that_the_description_lacks_is_found() {
     scratch.convert_well(&["--trace", &trace]);
     let out = scratch.out();
     let verify = || run(["verify", out.to_str().unwrap()]);
-    // A directory that no run can have made is nobody's to remove.
+    // No run can have made this directory, so none removes it.
     let table = out.join("rain");
     tracelake_testkit::copy(&table.join("cell=roses"), &table.join("cell=weeds"));
     assert_eq!(verify().code, 5);

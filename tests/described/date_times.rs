@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_schema::{DataType, TimeUnit};
 
-use tracelake_testkit::{Scratch, convert, manifest, read_arrow, read_output, run};
+use tracelake_testkit::{Scratch, convert, manifest, read_arrow, read_output, verify_well};
 
 use super::describe;
 use super::language::{converted, first_output, misfit, one_table};
@@ -158,13 +158,6 @@ fn date_times_select_rows() {
             (&part["rows_in"], &part["rows_out"], &part["time_min"]),
             (&2.into(), &1.into(), &1_700_158_624_000_000_i64.into())
         );
-        let source = scratch.src();
-        let verified = run([
-            "verify",
-            out.to_str().unwrap(),
-            "--source",
-            source.to_str().unwrap(),
-        ]);
-        assert_eq!(verified.code, 0, "{}", verified.stderr);
+        verify_well(&out, &scratch.src());
     }
 }

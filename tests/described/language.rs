@@ -7,7 +7,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use tracelake_testkit::{Run, Scratch, convert, gzip, manifest, read_output, run, shared};
+use tracelake_testkit::{
+    Run, Scratch, convert, gzip, manifest, read_output, run, shared, verify_well,
+};
 
 use super::describe;
 
@@ -235,14 +237,7 @@ fn separators_comments_nulls_and_integers_as_floats() {
     let arguments = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
     let rejected = convert(&scratch.src(), &out, &arguments);
     assert_eq!(rejected.code, 3, "{}", rejected.stderr);
-    let source = scratch.src();
-    let verified = run([
-        "verify",
-        out.to_str().unwrap(),
-        "--source",
-        source.to_str().unwrap(),
-    ]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    verify_well(&out, &scratch.src());
     let entry = fs::read_dir(out.join("_tracelake/rejects/readings"))
         .unwrap()
         .next();

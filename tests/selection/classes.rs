@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use tracelake_core::selection::Sample;
 use tracelake_schema::Trace;
-use tracelake_testkit::{Scratch, convert, gzip, manifest, read_output, shared, trace};
+use tracelake_testkit::{
+    Scratch, convert, gzip, manifest, read_output, shared, trace, verify_well,
+};
 
-use super::{assert_law, assert_unite, parts, rows, verify_well};
+use super::{assert_law, assert_unite, parts, rows};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tracelake_testkit::{Scratch, convert, manifest, read_output, trace};
+use tracelake_testkit::{Scratch, convert, manifest, read_output, trace, verify_well};
 
-use super::{assert_law, parts, rows, verify_well};
+use super::{assert_law, parts, rows};
 
 fn names(out: &Path, table: &str) -> Vec<String> {
     let parts = parts(out);

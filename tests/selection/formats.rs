@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tracelake_schema::{Files, Syntax, TRACES, Trace};
-use tracelake_testkit::{convert, run};
+use tracelake_testkit::{convert, run, verify_well};
 
-use super::{assert_law, assert_unite, parts, rows, verify_well};
+use super::{assert_law, assert_unite, parts, rows};
 
 /// A synthetic trace of a kind, and its description.
 fn generated(is_wanted: impl Fn(&Trace) -> bool) -> (&'static Trace, tempfile::TempDir) {

@@ -12,7 +12,7 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
-use tracelake_testkit::{manifest, read_output, run};
+use tracelake_testkit::{manifest, read_output};
 
 /// The rows of a batch, as texts.
 fn texts(batch: &RecordBatch) -> Vec<String> {
@@ -85,11 +85,4 @@ fn assert_unite(whole: &Path, classes: &[&Path], sampled: impl Fn(&str) -> bool)
         }
         assert!(rest.iter_mut().all(|rows| rows.next().is_none()), "{path}");
     }
-}
-
-/// Verifies a lake against its source.
-#[track_caller]
-fn verify_well(out: &Path, source: &Path) {
-    let run = run(["verify".as_ref(), out, "--source".as_ref(), source]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use tracelake_schema::render::group_digits;
 use tracelake_testkit::requests::{CountedLake, Requests};
 
 const INPUT: &str = "xtask/scale.toml";
@@ -171,13 +172,13 @@ fn counts(counted: &[Counted]) -> Result<String> {
             requests.writes,
             requests.removals,
         ];
-        let [reads, lists, writes, removals] = numbers.map(grouped);
+        let [reads, lists, writes, removals] = numbers.map(group_digits);
         let [read, written] = [requests.bytes_read, requests.bytes_written]
-            .map(|bytes| grouped(bytes.div_ceil(1_000_000)));
+            .map(|bytes| group_digits(bytes.div_ceil(1_000_000)));
         writeln!(
             text,
             "| {} | {shards} | {step} | {reads} | {lists} | {writes} | {removals} | {read} | {written} |",
-            grouped(*parts),
+            group_digits(*parts),
         )?;
     }
     Ok(text)
@@ -358,19 +359,6 @@ fn thousands(requests: f64) -> String {
     format!("{:.0} thousand", requests / 1_000.0)
 }
 
-/// A number with its digits in groups, such as 13,000.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -399,7 +387,7 @@ mod tests {
             (row.requests.bytes_read, row.requests.bytes_written) = (0, 0);
         }
         assert_eq!(read_counts(&page).unwrap(), counted);
-        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(group_digits(1_234_567), "1,234,567");
     }
 
     /// The bound in object-stores.md, which the test `requests` of the crate testkit checks for few parts.

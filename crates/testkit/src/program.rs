@@ -84,6 +84,13 @@ pub fn convert(source: &Path, out: &Path, arguments: &[&str]) -> Run {
     run(fixed.into_iter().chain(arguments.iter().map(OsStr::new)))
 }
 
+/// Verifies a lake against its source, which must go well.
+#[track_caller]
+pub fn verify_well(out: &Path, source: &Path) {
+    let verified = run(["verify".as_ref(), out, "--source".as_ref(), source]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+}
+
 /// Variables that would lead a test away from its server.
 const ELSEWHERE: &[&str] = &[
     "HTTP_PROXY",
