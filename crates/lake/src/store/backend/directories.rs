@@ -1,6 +1,6 @@
 //! Directories, links, locks, removals and fsync.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind as Io};
 use std::path::{Component, Path, PathBuf};
@@ -172,21 +172,14 @@ fn fsync_directory(path: &Path) -> io::Result<()> {
 /// The place of a path of a lake; one that leads out of it, as a link may, is refused.
 pub(super) fn inside_directory(root: &Path, path: &str) -> Result<PathBuf> {
     let mut place = root.to_owned();
-    for name in relative_names(path)? {
+    for component in Path::new(path).components() {
+        let Component::Normal(name) = component else {
+            return Err(leads_out(path));
+        };
         place.push(name);
         refuse_symlink(&place)?;
     }
     Ok(place)
-}
-
-/// The names that a path of a lake consists of; one that leads out of the lake is refused.
-pub(super) fn relative_names(path: &str) -> Result<Vec<&OsStr>> {
-    let components = Path::new(path).components();
-    let names = components.map(|component| match component {
-        Component::Normal(name) => Ok(name),
-        _ => Err(leads_out(path)),
-    });
-    names.collect()
 }
 
 /// The names in a directory, sorted; none when it is not there or is a file. A name that is not

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracelake_core::error::{Error, Result};
 
-use super::directories::{make_directory, refuse_symlink, relative_names, sync_directory};
+use super::directories::{inside_directory, make_directory, sync_directory};
 use super::{NewNames, Notes, Unfinished};
 
 /// Each time a file has grown by this much, the system is asked to start writing it to the disk. Little is then
@@ -92,16 +92,14 @@ impl Unfinished for StagedFile {
 
     fn show(mut self: Box<Self>, names: &mut NewNames) -> Result<Option<String>> {
         self.close()?;
-        let mut target = self.root.clone();
-        let mut components = relative_names(&self.target)?.into_iter().peekable();
-        while let Some(name) = components.next() {
-            target.push(name);
-            if components.peek().is_none() {
-                refuse_symlink(&target)?;
-            } else if !self.synced.has(&target) && !names.directories.contains(&target) {
+        let target = inside_directory(&self.root, &self.target)?;
+        let above = target.ancestors().skip(1);
+        let above: Vec<&Path> = above.take_while(|&above| above != self.root).collect();
+        for directory in above.into_iter().rev() {
+            if !self.synced.has(directory) && !names.directories.contains(directory) {
                 // Another thread or process may have made it, and not synced its name yet.
-                make_directory(&target)?;
-                names.directories.insert(target.clone());
+                make_directory(directory)?;
+                names.directories.insert(directory.to_owned());
             }
         }
         self.staged.rename(&target)?;

@@ -130,6 +130,26 @@ fn nothing_leads_out() {
     });
 }
 
+#[cfg(unix)]
+#[test]
+fn on_a_disk_a_directory_that_became_a_link_is_refused() {
+    let [directory, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let backend = backend(&directory.path().into());
+    backend.prepare().unwrap();
+    let staged = |path| {
+        let mut file = backend.stage(path).unwrap();
+        file.write_all(b"whole").unwrap();
+        file
+    };
+    backend.show(staged("jobs/one")).unwrap();
+    let jobs = directory.path().join("jobs");
+    fs::remove_dir_all(&jobs).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), &jobs).unwrap();
+    let error = backend.show(staged("jobs/two")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn something_else_is_refused() {
     let directory = tempfile::tempdir().unwrap();
