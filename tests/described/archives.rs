@@ -93,7 +93,7 @@ fn an_archive_can_be_one_part() {
         (
             tar_gz(&[("a.csv", "x\n")]),
             4,
-            "calls_1.tar.gz:1:1: readings.time: ",
+            "calls_1.tar.gz/a.csv:1:1: readings.time: ",
         ),
         (b"1\n2\n".to_vec(), 5, "plain text, not gzip"),
     ] {

@@ -379,10 +379,11 @@ impl Producer {
         })
     }
 
-    /// Reads the text of the table; `path` is for messages.
+    /// Reads the text of the table; the last name of `path` has the captures.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
         let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let text_location = PathBuf::from(source.text_location());
         let mut text = TableText::new(source, &order, None);
         text.next_part()?;
         read_batches(
@@ -395,7 +396,7 @@ impl Producer {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(bad_row.clone().into_owned()))
                 } else {
-                    Err(bad_row.to_error(&PathBuf::from(path), &order))
+                    Err(bad_row.to_error(&text_location, &order))
                 }
             },
             &mut ReadProgress::new(&self.context),

@@ -93,13 +93,14 @@ impl Run<'_> {
         };
         let order = table.order.of_file(&part.source)?;
         enter_member(&mut source, order.table)?;
+        let text_location = PathBuf::from(source.text_location());
         let mut text = TableText::new(&mut source, &order, None);
         text.next_part()?;
         let mut progress = ReadProgress::new(&self.context);
         let written = self.stage(
             (table, &order),
             part,
-            &PathBuf::from(&path),
+            &text_location,
             &mut text,
             &mut progress,
         )?;

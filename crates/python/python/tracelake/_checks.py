@@ -1,4 +1,4 @@
-"""Checks of meaning: what the documents promise of the rows, compared with a lake."""
+"""Checks of meaning: the promises of a trace's documents, compared with the rows of a lake."""
 
 from __future__ import annotations
 

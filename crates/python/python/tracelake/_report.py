@@ -218,9 +218,9 @@ def _check_section(checks: _checks.CheckReport) -> str:
     counts = ", ".join(f"{len(checks.having(kind))} {kind}" for kind in kinds)
     text = (
         '<section id="all-checks"><h2>Checks</h2>'
-        f"<p>What the documents promise of the rows, compared with this lake: {counts}. "
-        "<em>Failed</em> checks found something that hasn't been published; what <em>known</em> ones "
-        "found is published; <em>skipped</em> ones lack tables or parts.</p>"
+        f"<p>Each check compares a promise of the trace's documents with the rows of this lake: {counts}. "
+        "<em>Failed</em> checks found a contradiction, and <em>known</em> ones found only what is published; "
+        "<em>skipped</em> ones lack tables or parts.</p>"
     )
     for kind in kinds:
         results = checks.having(kind)
