@@ -45,18 +45,6 @@ pub(super) fn try_plain_below_repeats<K: PhysicalKind>(is_id: bool) -> usize {
     }
 }
 
-/// How the values of a column chunk are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChunkEncoding {
-    /// Not decided: no page so far was large enough to choose by. The values of the page are indices.
-    Undecided,
-    /// Indices into a dictionary.
-    Dictionary(IndexWidth),
-    /// PLAIN, from now on. Pages before may be indices: then the dictionary grew too large, or PLAIN became the
-    /// smaller one.
-    Plain,
-}
-
 /// The width of the indices of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexWidth {
@@ -143,11 +131,11 @@ impl Body {
     }
 }
 
-/// A page in one of the encodings, with what its values add to the dictionary if it needs one.
+/// A page in one of the encodings.
 pub(super) struct Candidate {
-    pub(super) encoding: ChunkEncoding,
     pub(super) page: Body,
-    pub(super) dictionary: Option<Body>,
+    /// The width of its indices, and what its values add to the dictionary; `None` if it is PLAIN.
+    pub(super) dictionary: Option<(IndexWidth, Body)>,
 }
 
 impl Candidate {
@@ -157,7 +145,7 @@ impl Candidate {
     }
 
     fn sum(&self, bytes: impl Fn(&Body) -> usize) -> usize {
-        bytes(&self.page) + self.dictionary.as_ref().map_or(0, &bytes)
+        bytes(&self.page) + self.dictionary.as_ref().map_or(0, |(_, body)| bytes(body))
     }
 
     /// Whether its encoding is right for the whole column chunk.
@@ -209,15 +197,10 @@ pub(super) fn smallest<K: PhysicalKind>(
         }
     }
     let (width, page) = page.expect("there is at least one width");
+    let new_values = encode_dictionary::<K>(dictionary, known..values, None, codec)?;
     let best = Candidate {
-        encoding: ChunkEncoding::Dictionary(width),
         page,
-        dictionary: Some(encode_dictionary::<K>(
-            dictionary,
-            known..values,
-            None,
-            codec,
-        )?),
+        dictionary: Some((width, new_values)),
     };
     if (values - known) * try_plain_below_repeats::<K>(is_id) < indices.len() {
         return Ok(best);
@@ -233,7 +216,6 @@ pub(super) fn smallest<K: PhysicalKind>(
     let mut raw = levels.to_vec();
     K::finish_plain(&plain, &mut raw);
     let plain = Candidate {
-        encoding: ChunkEncoding::Plain,
         page: Body::new(raw, Redundancy::Matches, None, codec)?,
         dictionary: None,
     };

@@ -7,14 +7,14 @@ use tracelake_core::fault::Fault;
 use tracelake_core::options::Codec;
 use tracelake_schema::{Column, Kind};
 
-use super::choice::{self, Body, Candidate, ChunkEncoding};
+use super::choice::{self, Body, Candidate};
 use super::chunk::{ChunkBuilder, EncodedChunk, PageFacts};
 use super::compress::Redundancy;
 use super::dictionary::{Dictionary, ValueList};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
-use super::page::PageBuffer;
+use super::page::{PageBuffer, PageValues};
 use super::{
     CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id,
 };
@@ -55,7 +55,6 @@ pub(super) struct Encoder<K: PhysicalKind> {
     codec: Codec,
     pub(super) cache: K::Cache,
     pub(super) dictionary: Dictionary<K::Values>,
-    pub(super) encoding: ChunkEncoding,
     /// How many values of the dictionary, from the first one on, the finished pages may use.
     indexed_values: usize,
     pub(super) page: PageBuffer<K>,
@@ -86,7 +85,6 @@ impl<K: PhysicalKind> Encoder<K> {
             codec,
             cache: K::Cache::new(column),
             dictionary: Dictionary::new(),
-            encoding: Self::first_encoding(),
             indexed_values: 0,
             page: PageBuffer::new(MaxLevels::of(&descriptor)),
             descriptor,
@@ -98,14 +96,6 @@ impl<K: PhysicalKind> Encoder<K> {
             min_max: None,
             sentinels_mapped: 0,
             integral_floats: 0,
-        }
-    }
-
-    fn first_encoding() -> ChunkEncoding {
-        if K::HAS_DICTIONARY {
-            ChunkEncoding::Undecided
-        } else {
-            ChunkEncoding::Plain
         }
     }
 
@@ -134,15 +124,20 @@ impl<K: PhysicalKind> Encoder<K> {
 
     /// Writes all later values of the column chunk PLAIN.
     fn start_plain(&mut self) {
-        self.encoding = ChunkEncoding::Plain;
+        self.page.make_plain(self.dictionary.values());
         self.dictionary.release();
         self.cache.release();
     }
 
+    /// Whether values are in the dictionary, and no page was large enough to choose by.
+    fn is_undecided(&self) -> bool {
+        matches!(self.page.values(), PageValues::Indexed { width: None, .. })
+    }
+
     /// Whether hardly anything has repeated in enough rows of a measured integer.
     fn is_unrepeated(&self) -> bool {
-        let values = self.page.values();
-        self.encoding == ChunkEncoding::Undecided
+        let values = self.page.count();
+        self.is_undecided()
             && self.chunk.is_empty()
             && matches!(self.column.kind, Kind::Integer | Kind::DateTime(_))
             && !is_id(self.column)
@@ -157,7 +152,7 @@ impl<K: PhysicalKind> Encoder<K> {
             PAGE_ITEMS
         } else if is_id(self.column) || self.column.kind == Kind::Boolean {
             ID_PAGE_ROWS
-        } else if self.encoding == ChunkEncoding::Undecided {
+        } else if self.is_undecided() {
             CHOOSING_PAGE_ROWS
         } else {
             PAGE_ROWS
@@ -167,19 +162,17 @@ impl<K: PhysicalKind> Encoder<K> {
     /// Ends what is full after a chunk of text.
     pub(super) fn end_what_is_full(&mut self) -> Result<()> {
         if self.is_unrepeated() {
-            let values = self.dictionary.values();
-            self.page.make_plain(|index| values.get(index as usize));
             self.start_plain();
         }
         let is_dictionary_full = self.dictionary.plain_bytes() > DICTIONARY_BYTES;
         let is_page_full = self.page.entries() >= self.page_entries()
-            || self.page.plain_bytes() >= PLAIN_PAGE_BYTES;
+            || self.page.is_plain() && self.page.bytes() >= PLAIN_PAGE_BYTES;
         // NULLs alone take no room, and say nothing about how to encode what follows them.
-        if self.page.values() > 0 && (is_page_full || is_dictionary_full) {
+        if self.page.count() > 0 && (is_page_full || is_dictionary_full) {
             self.end_page()?;
         }
         // Unless the page chose PLAIN.
-        if is_dictionary_full && self.encoding != ChunkEncoding::Plain {
+        if is_dictionary_full && !self.page.is_plain() {
             self.end_dictionary(self.dictionary.len())?;
             self.start_plain();
         }
@@ -197,50 +190,52 @@ impl<K: PhysicalKind> Encoder<K> {
         self.page.encode_levels(&mut raw);
         let known =
             u32::try_from(self.dictionary.len()).expect("a row group has at most 2^20 rows");
-        let is_known = self
-            .page
-            .indices()
-            .iter()
-            .fold(true, |all, &index| all & (index < known));
-        assert!(is_known, "only what has an index was added to the page");
+        if let PageValues::Indexed { indices, .. } = self.page.values() {
+            let is_known = indices
+                .iter()
+                .fold(true, |all, &index| all & (index < known));
+            assert!(is_known, "only what has an index was added to the page");
+        }
         let min_max = self.page_min_max();
         let is_ascending = self.page_is_ascending();
         let mut encoding = Encoding::PLAIN;
-        let body = if self.page.values() == 0 {
-            self.body(raw, Redundancy::Matches)?
-        } else {
-            match self.encoding {
-                ChunkEncoding::Dictionary(width) if !self.is_mostly_new() => {
-                    encoding = Encoding::RLE_DICTIONARY;
-                    self.indexed_values = self.dictionary.len();
-                    let redundancy =
-                        width.encode(self.page.indices(), self.indexed_values, &mut raw);
-                    self.body(raw, redundancy)?
+        let mut starts_plain = false;
+        let body = match self.page.values() {
+            _ if self.page.count() == 0 => self.body(raw, Redundancy::Matches)?,
+            PageValues::Plain(plain) => {
+                plain.encode(&mut raw);
+                self.body(raw, Redundancy::Matches)?
+            }
+            PageValues::Indexed {
+                indices,
+                width: Some(width),
+            } if !self.is_mostly_new() => {
+                encoding = Encoding::RLE_DICTIONARY;
+                let redundancy = width.encode(indices, self.dictionary.len(), &mut raw);
+                self.indexed_values = self.dictionary.len();
+                self.body(raw, redundancy)?
+            }
+            PageValues::Indexed { indices, .. } => {
+                let chosen = self.smallest_page(&raw, indices)?;
+                if self.chunk.storage().is_none() {
+                    self.chunk.decide(chosen.storage());
                 }
-                ChunkEncoding::Undecided | ChunkEncoding::Dictionary(_) => {
-                    let chosen = self.smallest_page(&raw)?;
-                    if self.chunk.storage().is_none() {
-                        self.chunk.decide(chosen.storage());
-                    }
-                    if chosen.encoding == ChunkEncoding::Plain {
+                let is_telling = chosen.is_telling();
+                match chosen.dictionary {
+                    None => {
                         self.end_dictionary(self.indexed_values)?;
-                        self.start_plain();
-                    } else {
+                        starts_plain = true;
+                    }
+                    Some((width, new_values)) => {
                         encoding = Encoding::RLE_DICTIONARY;
-                        if chosen.is_telling() {
-                            self.encoding = chosen.encoding;
+                        if is_telling {
+                            self.page.decide(width);
                         }
-                        if self.indexed_values == 0 {
-                            dictionary = chosen.dictionary;
-                        }
+                        dictionary = Some(new_values).filter(|_| self.indexed_values == 0);
                         self.indexed_values = self.dictionary.len();
                     }
-                    chosen.page
                 }
-                ChunkEncoding::Plain => {
-                    self.page.encode_plain(&mut raw);
-                    self.body(raw, Redundancy::Matches)?
-                }
+                chosen.page
             }
         };
         let facts = PageFacts {
@@ -253,6 +248,9 @@ impl<K: PhysicalKind> Encoder<K> {
         };
         self.chunk.add_page(body, facts)?;
         self.page.clear();
+        if starts_plain {
+            self.start_plain();
+        }
         Ok(dictionary)
     }
 
@@ -260,18 +258,17 @@ impl<K: PhysicalKind> Encoder<K> {
     /// now on, as for the times after those of the rows that open a file.
     fn is_mostly_new(&self) -> bool {
         let new = self.dictionary.len() - self.indexed_values;
-        new * choice::try_plain_below_repeats::<K>(is_id(self.column)) >= self.page.values()
+        new * choice::try_plain_below_repeats::<K>(is_id(self.column)) >= self.page.count()
     }
 
     /// The page in the smallest encoding.
-    fn smallest_page(&self, levels: &[u8]) -> Result<Candidate> {
-        let (indices, id) = (self.page.indices(), is_id(self.column));
+    fn smallest_page(&self, levels: &[u8], indices: &[u32]) -> Result<Candidate> {
         Ok(choice::smallest::<K>(
             levels,
             indices,
             &self.dictionary,
             self.indexed_values,
-            id,
+            is_id(self.column),
             self.codec,
         )?)
     }
@@ -298,11 +295,12 @@ impl<K: PhysicalKind> Encoder<K> {
 
     /// The bounds of the page so far.
     fn page_min_max(&self) -> Option<MinMax<K::Value>> {
-        if self.encoding == ChunkEncoding::Plain || self.page.values() == 0 {
-            return self.page.plain_min_max().cloned();
-        }
+        let indices = match self.page.values() {
+            PageValues::Plain(plain) => return plain.min_max.clone(),
+            PageValues::Indexed { indices, .. } if indices.is_empty() => return None,
+            PageValues::Indexed { indices, .. } => indices,
+        };
         let value = |index: u32| self.dictionary.values().get(index as usize);
-        let indices = self.page.indices();
         let (low, high) = self.dictionary.bounds()?;
         // All values of the dictionary came with the first page, and most pages have its bounds.
         if self.chunk.is_empty() || indices.contains(&low) && indices.contains(&high) {
@@ -326,12 +324,13 @@ impl<K: PhysicalKind> Encoder<K> {
         if !is_kind || is_id(self.column) {
             return false;
         }
-        if self.encoding == ChunkEncoding::Plain {
-            return self.page.plain_is_ascending();
-        }
         let value = |index: &u32| self.dictionary.values().get(*index as usize);
-        let indices = self.page.indices();
-        indices.is_sorted_by(|one, next| value(one) <= value(next))
+        match self.page.values() {
+            PageValues::Plain(plain) => plain.is_ascending,
+            PageValues::Indexed { indices, .. } => {
+                indices.is_sorted_by(|one, next| value(one) <= value(next))
+            }
+        }
     }
 
     /// A bloom filter of an id, if all its values are in the dictionary and it repeats enough.
@@ -339,8 +338,7 @@ impl<K: PhysicalKind> Encoder<K> {
         let values = self.dictionary.len() as u64;
         let repeats = values > 0 && values * BLOOM_FILTER_REPEATS <= rows;
         let is_row = self.descriptor.max_rep_level() == 0;
-        let filter =
-            repeats && is_row && is_id(self.column) && self.encoding != ChunkEncoding::Plain;
+        let filter = repeats && is_row && is_id(self.column) && !self.page.is_plain();
         filter
             .then(|| K::bloom_filter(self.dictionary.values()))
             .flatten()
@@ -352,7 +350,7 @@ impl<K: PhysicalKind> Encoder<K> {
         match dictionary {
             // A column chunk of one page, as in every small part, compresses its dictionary once.
             Some(dictionary) => self.chunk.add_dictionary(dictionary, self.indexed_values)?,
-            None if self.encoding == ChunkEncoding::Plain => {}
+            None if self.page.is_plain() => {}
             None => self.end_dictionary(self.indexed_values)?,
         }
         let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
@@ -361,7 +359,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
         let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
         encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
-        self.encoding = Self::first_encoding();
+        self.page.start_over();
         (self.indexed_values, self.list_bytes) = (0, 0);
         self.cache.clear();
         self.dictionary.clear();
@@ -373,8 +371,7 @@ impl<K: PhysicalKind> Encoder<K> {
         self.list_bytes
             + self.chunk.uncompressed()
             + self.dictionary.plain_bytes()
-            + self.page.plain_bytes()
-            + size_of_val(self.page.indices())
+            + self.page.bytes()
     }
 
     /// The smallest and the largest integer of all finished column chunks.

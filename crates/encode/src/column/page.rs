@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::choice::IndexWidth;
+use super::dictionary::ValueList;
 use super::encode;
 use super::found::Found;
 use super::kind::PhysicalKind;
@@ -30,13 +32,68 @@ pub(super) struct PageBuffer<K: PhysicalKind> {
     definition_levels: Vec<u8>,
     /// The level of each entry, if the column is in a list.
     repetition_levels: Vec<u8>,
-    /// The index of each value, unless values are written PLAIN.
-    indices: Vec<u32>,
-    /// The values as [`PhysicalKind::encode_plain`] writes them, if they are written PLAIN.
-    plain: Vec<u8>,
-    plain_min_max: Option<MinMax<K::Value>>,
-    /// Whether each value that was added PLAIN is at least as large as those before it.
-    plain_is_ascending: bool,
+    values: PageValues<K>,
+}
+
+/// The values of a page, and how those of its column chunk are encoded from now on.
+pub(super) enum PageValues<K: PhysicalKind> {
+    /// In the dictionary. Pages before this one are the same.
+    Indexed {
+        /// The index of each value.
+        indices: Vec<u32>,
+        /// How indices are written; `None` as long as no page was large enough to choose by.
+        width: Option<IndexWidth>,
+    },
+    /// PLAIN. Pages before may be indices: then the dictionary grew too large, or PLAIN became the smaller one.
+    Plain(PlainValues<K>),
+}
+
+/// Values in PLAIN encoding.
+pub(super) struct PlainValues<K: PhysicalKind> {
+    /// As [`PhysicalKind::encode_plain`] writes them.
+    bytes: Vec<u8>,
+    pub(super) min_max: Option<MinMax<K::Value>>,
+    /// Whether each value is at least as large as those before it.
+    pub(super) is_ascending: bool,
+}
+
+impl<K: PhysicalKind> PlainValues<K> {
+    fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            min_max: None,
+            is_ascending: true,
+        }
+    }
+
+    /// Adds a value; its row is added by [`PageBuffer::add_rows`].
+    pub(super) fn add(&mut self, value: &K::Value) {
+        K::encode_plain(value, &mut self.bytes);
+        self.is_ascending &= MinMax::add(&mut self.min_max, value);
+    }
+
+    /// Appends the values to the body of the page.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        K::finish_plain(&self.bytes, out);
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        (self.min_max, self.is_ascending) = (None, true);
+    }
+}
+
+impl<K: PhysicalKind> PageValues<K> {
+    /// Those of the first page of a column chunk.
+    fn new() -> Self {
+        match K::HAS_DICTIONARY {
+            true => Self::Indexed {
+                indices: Vec::new(),
+                width: None,
+            },
+            false => Self::Plain(PlainValues::new()),
+        }
+    }
 }
 
 impl<K: PhysicalKind> PageBuffer<K> {
@@ -48,10 +105,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
             most,
             definition_levels: Vec::new(),
             repetition_levels: Vec::new(),
-            indices: Vec::new(),
-            plain: Vec::new(),
-            plain_min_max: None,
-            plain_is_ascending: true,
+            values: PageValues::new(),
         }
     }
 
@@ -68,33 +122,36 @@ impl<K: PhysicalKind> PageBuffer<K> {
         self.entries
     }
 
-    pub(super) fn values(&self) -> usize {
+    /// How many values there are.
+    pub(super) fn count(&self) -> usize {
         self.entries - self.nulls
     }
 
-    pub(super) fn indices(&self) -> &[u32] {
-        &self.indices
+    pub(super) fn values(&self) -> &PageValues<K> {
+        &self.values
     }
 
-    /// The size of the values in PLAIN encoding; of booleans, eight times that.
-    pub(super) fn plain_bytes(&self) -> usize {
-        self.plain.len()
+    /// Whether values are written PLAIN.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.values, PageValues::Plain(_))
     }
 
-    /// The smallest and the largest value that was added PLAIN.
-    pub(super) fn plain_min_max(&self) -> Option<&MinMax<K::Value>> {
-        self.plain_min_max.as_ref()
+    /// The values in PLAIN encoding, to add some; `None` if they are in the dictionary.
+    #[inline(always)]
+    pub(super) fn plain(&mut self) -> Option<&mut PlainValues<K>> {
+        match &mut self.values {
+            PageValues::Indexed { .. } => None,
+            PageValues::Plain(plain) => Some(plain),
+        }
     }
 
-    /// Adds a value in PLAIN encoding; its row is added by [`Self::add_rows`].
-    pub(super) fn add_plain(&mut self, value: &K::Value) {
-        K::encode_plain(value, &mut self.plain);
-        self.plain_is_ascending &= MinMax::add(&mut self.plain_min_max, value);
-    }
-
-    /// Whether each value that was added PLAIN is at least as large as those before it.
-    pub(super) fn plain_is_ascending(&self) -> bool {
-        self.plain_is_ascending
+    /// The size of the values as they are kept.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.values {
+            PageValues::Indexed { indices, .. } => size_of_val(&indices[..]),
+            PageValues::Plain(plain) => plain.bytes.len(),
+        }
     }
 
     /// Adds rows and the indices of their values. Of rows whose value is added PLAIN nothing is found.
@@ -115,11 +172,12 @@ impl<K: PhysicalKind> PageBuffer<K> {
         self.rows += found.len();
         self.entries += found.len();
         self.nulls += nulls;
-        // As in a column chunk whose values are PLAIN.
-        if found.iter().all(|found| found.index().is_none()) {
+        if nulls == found.len() {
             return;
         }
-        let indices = self.begun_indices();
+        let Some(indices) = self.begun_indices() else {
+            return;
+        };
         // Without a branch, because nothing predicts which rows are NULL.
         let mut end = indices.len();
         indices.resize(end + found.len(), 0);
@@ -142,7 +200,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
 
     /// Adds rows with levels of their own. The values have an index each, or were added PLAIN and nothing is found.
     pub(super) fn add_leaf(&mut self, found: &[Found], leaf: &LeafFields) {
-        if found.first().is_some_and(|first| first.index().is_some()) {
+        if !found.is_empty() {
             self.extend_indices(found);
         }
         let entries = leaf.entries();
@@ -160,8 +218,9 @@ impl<K: PhysicalKind> PageBuffer<K> {
     }
 
     fn extend_indices(&mut self, found: &[Found]) {
-        let indices = found.iter().map(|found| found.raw());
-        self.begun_indices().extend(indices);
+        if let Some(indices) = self.begun_indices() {
+            indices.extend(found.iter().map(|found| found.raw()));
+        }
     }
 
     /// Notes that all entries so far, whose levels weren't needed, have values.
@@ -170,24 +229,44 @@ impl<K: PhysicalKind> PageBuffer<K> {
             .resize(self.entries, self.most.definition);
     }
 
-    /// The indices so far; the first ones go into a spare buffer.
-    fn begun_indices(&mut self) -> &mut Vec<u32> {
-        if self.indices.capacity() == 0 {
-            self.indices = SPARE.take();
+    /// The indices so far, if there are any; the first ones go into a spare buffer.
+    fn begun_indices(&mut self) -> Option<&mut Vec<u32>> {
+        let PageValues::Indexed { indices, .. } = &mut self.values else {
+            return None;
+        };
+        if indices.capacity() == 0 {
+            *indices = SPARE.take();
         }
-        &mut self.indices
+        Some(indices)
     }
 
-    /// Turns the indices into values in PLAIN encoding.
-    pub(super) fn make_plain<'v>(&mut self, value: impl Fn(u32) -> &'v K::Value)
-    where
-        K::Value: 'v,
-    {
-        let indices = std::mem::take(&mut self.indices);
+    /// Decides how indices are written.
+    pub(super) fn decide(&mut self, decided: IndexWidth) {
+        if let PageValues::Indexed { width, .. } = &mut self.values {
+            *width = Some(decided);
+        }
+    }
+
+    /// Turns the indices into values in PLAIN encoding, as all later values of the column chunk are written.
+    pub(super) fn make_plain(&mut self, dictionary: &K::Values) {
+        let PageValues::Indexed { indices, .. } = &mut self.values else {
+            return;
+        };
+        let indices = std::mem::take(indices);
+        let mut plain = PlainValues::new();
         for &index in &indices {
-            self.add_plain(value(index));
+            plain.add(dictionary.get(index as usize));
         }
         SPARE.give(indices);
+        self.values = PageValues::Plain(plain);
+    }
+
+    /// Begins the next column chunk, after a page that was emptied.
+    pub(super) fn start_over(&mut self) {
+        match &mut self.values {
+            PageValues::Indexed { width, .. } => *width = None,
+            PageValues::Plain(_) => self.values = PageValues::new(),
+        }
     }
 
     /// Appends the levels to the body of the page, if it has any.
@@ -209,26 +288,23 @@ impl<K: PhysicalKind> PageBuffer<K> {
         encode::levels(&self.definition_levels, definition, out);
     }
 
-    /// Appends the values in PLAIN encoding to the body of the page.
-    pub(super) fn encode_plain(&self, out: &mut Vec<u8>) {
-        K::finish_plain(&self.plain, out);
-    }
-
     /// Empties the page and keeps its room.
     pub(super) fn clear(&mut self) {
         (self.rows, self.entries, self.nulls) = (0, 0, 0);
         self.definition_levels.clear();
         self.repetition_levels.clear();
-        self.indices.clear();
-        self.plain.clear();
-        self.plain_min_max = None;
-        self.plain_is_ascending = true;
+        match &mut self.values {
+            PageValues::Indexed { indices, .. } => indices.clear(),
+            PageValues::Plain(plain) => plain.clear(),
+        }
     }
 }
 
 impl<K: PhysicalKind> Drop for PageBuffer<K> {
     fn drop(&mut self) {
-        SPARE.give(std::mem::take(&mut self.indices));
+        if let PageValues::Indexed { indices, .. } = &mut self.values {
+            SPARE.give(std::mem::take(indices));
+        }
     }
 }
 

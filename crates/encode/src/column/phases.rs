@@ -5,7 +5,6 @@ use std::ops::Range;
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use super::choice::ChunkEncoding;
 use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
@@ -109,7 +108,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             }
         };
         let fields = self.fields.after(range.start);
-        if encoder.encoding != ChunkEncoding::Plain {
+        if !encoder.page.is_plain() {
             encoder
                 .cache
                 .find_all(self.text, fields, &encoder.dictionary, found);
@@ -207,19 +206,19 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
             encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
             let (text, span) = match &source {
-                Origin::Field(_) | Origin::Leaf => (text, None),
                 Origin::Name(value) => (&value[..], Some((0, value.len()))),
-                Origin::Nowhere => unreachable!("only a field or a name can be unknown"),
+                Origin::Field(_) | Origin::Leaf | Origin::Nowhere => (text, None),
             };
             let field = || span.unwrap_or_else(|| fields.get(unknown.record));
-            if encoder.encoding == ChunkEncoding::Plain {
-                let bytes = || {
-                    let (start, end) = field();
-                    &text[start..end]
-                };
-                encoder.page.add_plain(K::value(&unknown.parsed, bytes));
-            } else {
-                encoder.found[unknown.record] = encoder.intern(unknown, text, field());
+            match encoder.page.plain() {
+                Some(plain) => {
+                    let bytes = || {
+                        let (start, end) = field();
+                        &text[start..end]
+                    };
+                    plain.add(K::value(&unknown.parsed, bytes));
+                }
+                None => encoder.found[unknown.record] = encoder.intern(unknown, text, field()),
             }
         }
         encoder.unknown = unknown;
