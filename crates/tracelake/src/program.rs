@@ -49,6 +49,8 @@ const DONE: u8 = 0;
 /// signal handlers and a panic hook, so call it from nothing but a front end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    limit_arenas();
     panics::keep();
     // A panic is a mistake of ours, and ends the command. It is caught only to be reported like any other error: with an
     // exit code that is documented, and as JSON where that was asked for. Nothing that the command used is used again.
@@ -61,6 +63,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
         exit_code(error.kind())
     })
+}
+
+/// Gives the allocator as many arenas as there are processors, instead of eight times as many. Otherwise each thread
+/// that waits for the disk has its own, and the facts of finished parts keep its free memory from all others: 100,000
+/// small parts took 499 MB, and take 154 MB on two processors.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn limit_arenas() {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let arenas = processors.try_into().unwrap_or(libc::c_int::MAX);
+    // SAFETY: this changes a setting of the allocator, before the program starts a thread.
+    #[expect(unsafe_code, reason = "measured above")]
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, arenas);
+    }
 }
 
 fn run_command(arguments: &[OsString]) -> u8 {
