@@ -187,6 +187,8 @@ const LINKS: &[(&str, &str)] = &[
     ("_tracelake/journal-1.ndjson", "_tracelake/manifest.json"),
     ("_tracelake/plan.json", "_tracelake/manifest.json"),
     ("_tracelake/plan.json", "nothing"),
+    ("_tracelake/asked.json", "_tracelake/manifest.json"),
+    ("_tracelake/asked.json", "nothing"),
 ];
 
 #[test]

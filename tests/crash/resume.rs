@@ -15,6 +15,7 @@ use tracelake_testkit::{
 
 const MANIFEST: &str = "_tracelake/manifest.json";
 const JOURNAL: &str = "_tracelake/journal.ndjson";
+const ASKED: &str = "_tracelake/asked.json";
 
 /// The smallest lakes that have two finished parts: a source, its lake, and what a run that failed
 /// at its last part left.
@@ -54,8 +55,8 @@ fn made_right(small: &Scratch, out: &Path) -> Result<(), String> {
 fn a_journal_that_is_torn_at_any_byte_is_believed_up_to_there() {
     let Small { scratch, left } = small();
     let journal = fs::read(left.join(JOURNAL)).unwrap();
-    // The origin, what was asked for, and two parts.
-    assert_eq!(journal.iter().filter(|&&byte| byte == b'\n').count(), 4);
+    // The origin and two parts.
+    assert_eq!(journal.iter().filter(|&&byte| byte == b'\n').count(), 3);
     let before = scratch.path().join("before");
     copy(&left, &before);
     let mut score = Score::new("journals torn at every byte");
@@ -64,6 +65,36 @@ fn a_journal_that_is_torn_at_any_byte_is_believed_up_to_there() {
         copy(&before, &left);
         fs::write(left.join(JOURNAL), &journal[..length]).unwrap();
         score.count(&format!("{length} bytes"), made_right(&scratch, &left));
+    }
+    score.close();
+}
+
+/// The parts left can't be told then, but the finished ones can.
+#[test]
+fn a_request_with_a_changed_byte_is_not_believed() {
+    let small = small();
+    let left = &small.left;
+    let path = left.join(ASKED);
+    let asked = fs::read(&path).unwrap();
+    let inspected = || {
+        let run = run([Path::new("inspect"), Path::new("--json"), left]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    let with = inspected();
+    fs::remove_file(&path).unwrap();
+    let without = inspected();
+    assert_ne!(with, without);
+    let mut score = Score::new("requests with a changed byte");
+    for at in (0..asked.len()).step_by(17) {
+        let mut changed = asked.clone();
+        changed[at] ^= 1;
+        fs::write(&path, changed).unwrap();
+        let same = inspected() == without;
+        score.count(
+            &format!("byte {at}"),
+            ensure(same, || "believed".to_owned()),
+        );
     }
     score.close();
 }

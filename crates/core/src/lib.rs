@@ -11,6 +11,7 @@
 //! ```
 
 pub mod context;
+pub mod digest;
 pub mod error;
 pub mod event;
 pub mod fault;

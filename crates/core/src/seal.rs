@@ -4,8 +4,9 @@
 //! brace: `head -n -2 manifest.json | sha256sum` checks it by hand. A line of a journal ends in the digest
 //! of what is before it in the line.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 pub use tracelake_schema::digest::hex;
 
@@ -32,20 +33,7 @@ pub fn document(mut body: Vec<u8>) -> Vec<u8> {
 }
 
 /// Turns a JSON object as serde_json prints it, over several lines, into a document while it is written.
-///
-/// ```
-/// use std::io::Write;
-///
-/// use tracelake_core::seal::{self, DocumentWriter};
-/// let mut document = Vec::new();
-/// let mut writer = DocumentWriter::new(&mut document);
-/// writer.write_all(b"{\n  \"rows\": 1\n}")?;
-/// writer.finish()?;
-/// assert_eq!(document, seal::document(b"{\n  \"rows\": 1,\n".to_vec()));
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct DocumentWriter<W> {
+struct DocumentWriter<W> {
     out: W,
     digest: Sha256,
     /// The last bytes, which may be the end of the object.
@@ -57,8 +45,7 @@ pub struct DocumentWriter<W> {
 const OBJECT_END: &[u8] = b"\n}";
 
 impl<W: Write> DocumentWriter<W> {
-    /// Begins a document.
-    pub fn new(out: W) -> Self {
+    fn new(out: W) -> Self {
         Self {
             out,
             digest: Sha256::new(),
@@ -73,11 +60,8 @@ impl<W: Write> DocumentWriter<W> {
         self.out.write_all(bytes)
     }
 
-    /// Ends the document with its digest; returns its length in bytes.
-    ///
-    /// # Errors
-    /// If it can't be written, or isn't an object over several lines.
-    pub fn finish(mut self) -> io::Result<u64> {
+    /// Ends the document with its digest; returns its length in bytes. An error if it isn't an object over several lines.
+    fn finish(mut self) -> io::Result<u64> {
         if self.held != OBJECT_END {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -104,16 +88,18 @@ impl<W: Write> Write for DocumentWriter<W> {
     }
 }
 
-/// Turns a JSON object as serde_json prints it, over several lines, into a document.
+/// Writes an object as a document; returns its length in bytes.
 ///
-/// # Panics
-/// If `json` doesn't end in a line with a closing brace.
-#[must_use]
-pub fn pretty(mut json: Vec<u8>) -> Vec<u8> {
-    assert!(json.ends_with(OBJECT_END), "an object over several lines");
-    json.truncate(json.len() - OBJECT_END.len());
-    json.extend(b",\n");
-    document(json)
+/// # Errors
+/// If it can't be written, or isn't an object.
+///
+/// # Memory
+/// A buffer, whatever the length.
+pub fn write_document(out: impl Write, object: &impl Serialize) -> io::Result<u64> {
+    let mut document = BufWriter::new(DocumentWriter::new(out));
+    serde_json::to_writer_pretty(&mut document, object)?;
+    let document = document.into_inner();
+    document.map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 /// Whether a document has the digest of its content.
@@ -191,7 +177,9 @@ mod tests {
 
     #[test]
     fn every_flip_of_a_document_is_found() {
-        let sealed = pretty(b"{\n  \"rows\": 17\n}".to_vec());
+        let mut sealed = Vec::new();
+        write_document(&mut sealed, &serde_json::json!({"rows": 17})).unwrap();
+        assert_eq!(sealed, document(b"{\n  \"rows\": 17,\n".to_vec()));
         assert!(is_whole(&sealed));
         for at in 0..sealed.len() {
             let mut flipped = sealed.clone();

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use std::fmt;
+use std::io::{self, Write};
 use std::iter;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -212,12 +214,20 @@ impl PlanFile {
         }
     }
 
+    /// Writes `plan.json`, its digest included.
+    ///
+    /// # Errors
+    /// If `file` can't be written to.
+    pub fn write(&self, file: impl Write) -> io::Result<()> {
+        seal::write_document(file, self).map(drop)
+    }
+
     /// The bytes of `plan.json`.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        seal::pretty(
-            serde_json::to_vec_pretty(self).expect("strings, integers and vectors are always JSON"),
-        )
+        let mut json = Vec::new();
+        self.write(&mut json).expect("memory takes any bytes");
+        json
     }
 
     /// How many files a shard reads, and their size in bytes.
@@ -251,7 +261,7 @@ impl PlanFile {
 
     /// A planned file that has another size than the one from which a part was made, with its table.
     #[must_use]
-    pub fn changed_source(&self, made: &[(String, PartFacts)]) -> Option<(&str, &str)> {
+    pub fn changed_source(&self, made: &[(Arc<str>, PartFacts)]) -> Option<(&str, &str)> {
         let made = made.iter();
         let made: BTreeMap<(&str, PartKey), &PartFacts> = made
             .map(|(table, facts)| ((&table[..], facts.key()), facts))

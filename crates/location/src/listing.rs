@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::entry::{Entry, LocationKind, SUMS};
@@ -126,16 +127,13 @@ fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<En
 /// The digest and the path of a line as `sha256sum` writes it: 64 hexadecimal digits, two spaces (or a
 /// space and `*`), and a path.
 #[must_use]
-pub fn checksum_line(line: &str) -> Option<(String, &str)> {
+pub fn checksum_line(line: &str) -> Option<(Digest, &str)> {
     let (digest, path) = line.split_at_checked(64)?;
-    if !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
     let path = path
         .strip_prefix("  ")
         .or_else(|| path.strip_prefix(" *"))?;
     Some((
-        digest.to_ascii_lowercase(),
+        digest.to_ascii_lowercase().parse().ok()?,
         path.strip_prefix("./").unwrap_or(path),
     ))
 }

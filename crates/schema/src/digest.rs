@@ -7,5 +7,7 @@
 /// ```
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]));
+    digits.collect()
 }

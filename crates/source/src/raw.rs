@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::Result;
-use tracelake_core::seal::hex;
 use tracelake_location::{Location, Reader};
 
 use super::at;
@@ -19,8 +19,8 @@ pub(super) const READ: usize = 128 << 10;
 pub struct Fingerprint {
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// The SHA-256 of these bytes, in lower-case hexadecimal.
-    pub sha256: String,
+    /// The SHA-256 of these bytes.
+    pub sha256: Digest,
 }
 
 /// The bytes of a file as it was published, counted and digested as they are read.
@@ -76,7 +76,7 @@ impl Raw {
     pub(super) fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
             bytes: self.bytes,
-            sha256: hex(&self.digest.clone().finalize()),
+            sha256: self.digest.clone().into(),
         }
     }
 }

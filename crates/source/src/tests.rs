@@ -34,7 +34,10 @@ fn lines_cross_members_and_chunks() {
     let (text, fingerprint) = chunks("a.csv.gz", &members).unwrap();
     assert!(text == line);
     assert_eq!(fingerprint.bytes, members.len() as u64);
-    assert_eq!(fingerprint.sha256, tracelake_core::seal::sha256(&members));
+    assert_eq!(
+        fingerprint.sha256,
+        tracelake_core::digest::Digest::of(&members)
+    );
     assert!(chunks("a.csv", &line).unwrap().0 == line);
 }
 

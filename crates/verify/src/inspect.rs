@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan};
@@ -11,7 +12,7 @@ use tracelake_core::error::Result;
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
 use tracelake_lake::plan_file::PlanFile;
-use tracelake_lake::store::{HOME, progress, read_manifest};
+use tracelake_lake::store::{HOME, asked, progress, read_manifest};
 use tracelake_location::{Listing, Location};
 use tracelake_schema::{Kind, Table, Trace};
 
@@ -158,13 +159,16 @@ pub fn inspect_as(
     let path = &location;
     let mut progress = progress(path)?;
     let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
+        drop(progress);
         return Ok(inspect_lake(read_manifest(path)?, true));
     };
     let tables = tables_of(&progress.parts);
     let known = origin.find_trace();
     let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
-    let json = progress.asked.as_ref().filter(|_| progress.plan.is_none());
-    let asked = json.and_then(|json| PlanFile::from_json(json.as_bytes()).ok());
+    let asked = match progress.plan {
+        Some(_) => None,
+        None => asked(path)?,
+    };
     let plan = progress.plan.as_ref();
     if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(known) {
         let remaining = remaining(trace, plan, &progress);
@@ -262,7 +266,7 @@ fn add_remaining(
 
 /// The tables of a journal, in which a part that was converted again is listed again: its last line
 /// counts.
-fn tables_of(parts: &[(String, PartFacts)]) -> Vec<TableFacts> {
+fn tables_of(parts: &[(Arc<str>, PartFacts)]) -> Vec<TableFacts> {
     let mut tables: BTreeMap<&str, BTreeMap<PartKey, &PartFacts>> = BTreeMap::new();
     for (table, facts) in parts {
         let parts = tables.entry(table).or_default();
@@ -428,6 +432,7 @@ fn inspect_source(
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::digest::Digest;
     use tracelake_core::origin::Origin;
     use tracelake_core::settings::Settings;
     use tracelake_lake::manifest::FileFacts;
@@ -444,7 +449,7 @@ mod tests {
         let file = |path: String| FileFacts {
             path,
             bytes: 10,
-            sha256: String::new(),
+            sha256: Digest::of(b""),
         };
         let output = file(format!("part-{file_number}"));
         let key = PartKey { cell, file_number };
@@ -458,7 +463,7 @@ mod tests {
         let name = trace().tables[0].name;
         let lines = [(0, 5), (1, 7), (0, 6)].map(|(number, rows)| {
             let facts = part(number, None, rows);
-            (name.to_owned(), facts)
+            (name.into(), facts)
         });
         let tables = tables_of(&lines);
         assert_eq!(tables.len(), 1);

@@ -56,7 +56,7 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
     let verdict = verify_lake(context, root, manifest, trace, None)?;
     if verdict.findings.is_empty() {
         let release = release_files(trace, &verdict.manifest, &manifest_file)?;
-        lake.put_release(&release.sums, &release.files, &manifest_file.sha256)?;
+        lake.put_release(&release.sums, &release.files, manifest_file.sha256)?;
     }
     Ok(verdict)
 }

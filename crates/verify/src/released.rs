@@ -1,9 +1,8 @@
 //! The files of a release against what would be written again.
 
-use sha2::{Digest, Sha256};
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::seal::hex;
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::store::{CROISSANT, RELEASE, SUMS, file_facts, manifest_facts, release_sums};
 use tracelake_location::Location;
@@ -58,12 +57,12 @@ pub(super) fn verify_release(
         };
         let files = again.iter().flat_map(|release| &release.files);
         let mut expected = files.filter(|(other, _)| *other == name);
-        if expected.any(|(_, bytes)| hex(&Sha256::digest(bytes)) != file.sha256) {
+        if expected.any(|(_, bytes)| Digest::of(bytes) != file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
             let finding = finding.at(root.join(name));
             findings.push(finding.hint("move it away, and run release again"));
         }
-        written.push((name, file.sha256));
+        written.push((name, file.sha256.to_string()));
     }
     if findings.is_empty() && found != sums(manifest, &manifest_file, written.into_iter()) {
         let finding = corrupt("does not name the files of this lake with their digests");

@@ -173,11 +173,11 @@ pub(super) fn verify_values(
     rejects: Option<&Location>,
 ) -> Result<u64> {
     let length = part.digested(file.is_cut);
-    let now = file.fingerprints.get(&length).map(|now| &now.sha256);
-    if now != Some(&part.source.sha256) {
+    let now = file.fingerprints.get(&length).map(|now| now.sha256);
+    if now != Some(part.source.sha256) {
         let reason = format!(
             "has SHA-256 {}, but the lake was made from {}",
-            now.map_or("", |now| now),
+            now.map_or_else(String::new, |now| now.to_string()),
             part.source.sha256
         );
         return Err(corrupt(reason).at(&file.path).field(table.name));
@@ -476,6 +476,7 @@ fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, r
 #[cfg(test)]
 mod tests {
     use tracelake_convert::part::{ReadProgress, TableText, convert_part};
+    use tracelake_core::digest::Digest;
     use tracelake_core::options::Format;
     use tracelake_encode::cell::Cell;
     use tracelake_encode::cell::tests::{TABLE, json_object, mutations, quoted_line};
@@ -565,7 +566,7 @@ mod tests {
             let none = || FileFacts {
                 path: String::new(),
                 bytes: 0,
-                sha256: String::new(),
+                sha256: Digest::of(b""),
             };
             let key = PartKey {
                 cell: None,
@@ -588,7 +589,7 @@ mod tests {
             let path = |name: &str| self.directory.path().join(name);
             std::fs::write(path("source"), text).unwrap();
             let fingerprint = source::fingerprint(&Context::new(), path("source")).unwrap();
-            self.part.source.sha256.clone_from(&fingerprint.sha256);
+            self.part.source.sha256 = fingerprint.sha256;
             let mut file = SourceFile {
                 context: Context::new(),
                 is_cut: false,

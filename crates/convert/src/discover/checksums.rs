@@ -1,6 +1,7 @@
 //! The publisher's checksums: `SHA256SUM`, as `sha256sum` writes it.
 
 use std::collections::BTreeMap;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Location, SUMS_LIMIT, checksum_line};
 use tracelake_source::Magic;
@@ -8,7 +9,7 @@ use tracelake_source::Magic;
 /// SHA-256 digests by path.
 #[derive(Debug, Default)]
 pub struct Checksums {
-    by_path: BTreeMap<String, String>,
+    by_path: BTreeMap<String, Digest>,
 }
 
 impl Checksums {
@@ -45,7 +46,7 @@ impl Checksums {
                 );
             };
             let name = format!("{directory}{name}");
-            let other = self.by_path.insert(name, digest.clone());
+            let other = self.by_path.insert(name, digest);
             if other.is_some_and(|other| other != digest) {
                 return Err(
                     Error::new(ErrorKind::Corrupt, "a second digest of one file")
@@ -60,14 +61,14 @@ impl Checksums {
 
     /// The digest of a file, which may be listed under a longer path that ends in this one.
     #[must_use]
-    pub fn of(&self, table: &str, path: &str) -> Option<&str> {
+    pub fn of(&self, table: &str, path: &str) -> Option<Digest> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let published = format!("{table}/{name}");
         let listed = self
             .by_path
             .get(path)
             .or_else(|| self.by_path.get(&published));
-        listed.map(String::as_str)
+        listed.copied()
     }
 }
 
@@ -84,11 +85,11 @@ mod tests {
         let name = "job_events/part-00000-of-00500.csv.gz";
         fs::write(&path, format!("{digest}  ./{name}\r\n{digest} *b\n\n")).unwrap();
         let checksums = Checksums::read(&(&path).into()).unwrap();
-        let expected = "ab".repeat(32);
-        assert_eq!(checksums.of("job_events", name), Some(&*expected));
+        let expected = "ab".repeat(32).parse().ok();
+        assert_eq!(checksums.of("job_events", name), expected);
         assert_eq!(
             checksums.of("job_events", "part-00000-of-00500.csv.gz"),
-            Some(&*expected)
+            expected
         );
         assert_eq!(
             checksums.of("task_events", "part-00000-of-00500.csv.gz"),

@@ -1,5 +1,6 @@
 //! Parses the names of files and directories: the table, the file number, the cell.
 
+use tracelake_core::digest::Digest;
 use tracelake_core::part_key::CellName;
 use tracelake_location::Location;
 use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
@@ -96,12 +97,12 @@ pub(crate) fn archive_of(trace: &'static Trace, name: &str) -> Option<&'static A
 
 /// The SHA-256 that a description gives for a file of this name; `None` for a built-in trace, whose archives are also
 /// made anew, by `generate` and by users.
-pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<&'static str> {
+pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<Digest> {
     trace.description?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut archives = trace.archives.iter();
     let archive = archives.find(|archive| archive.names.contains(&name))?;
-    Some(archive.sha256)
+    archive.sha256.parse().ok()
 }
 
 /// Whether an archive of one text has this ending after the name of its table: `.tar.gz`, or `.csv.zip`.

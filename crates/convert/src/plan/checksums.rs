@@ -1,6 +1,7 @@
 //! The digests that publishers name for their files.
 
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
@@ -38,7 +39,7 @@ pub(super) fn read_checksums(
         check_sha256(
             &schema_csv,
             expected,
-            &source::fingerprint(context, &schema_csv)?.sha256,
+            source::fingerprint(context, &schema_csv)?.sha256,
         )?;
     }
     Ok(Some(checksums))
@@ -48,7 +49,7 @@ pub(super) fn read_checksums(
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when they differ.
-pub fn check_sha256(path: &Location, expected: &str, found: &str) -> Result<()> {
+pub fn check_sha256(path: &Location, expected: Digest, found: Digest) -> Result<()> {
     if expected == found {
         return Ok(());
     }
@@ -65,7 +66,7 @@ pub(super) fn described_sha256(
     request: &Request,
     trace: &'static Trace,
     path: &str,
-) -> Option<&'static str> {
+) -> Option<Digest> {
     let is_wanted = !matches!(request.checksums, ChecksumSource::None);
     let known = || discover::described_sha256(trace, path);
     is_wanted.then(known).flatten()

@@ -151,7 +151,7 @@ fn stream(
         source: file.path.clone(),
         bytes: file.bytes,
         etag: file.etag.clone(),
-        sha256: listed.map(str::to_owned),
+        sha256: listed,
         tables,
         part_rows: part_rows(request),
     }

@@ -18,9 +18,10 @@ use std::collections::BTreeSet;
 
 use arrow_schema::SchemaRef;
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::options::Layout;
+use tracelake_core::options::{Format, Layout};
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::{PART_ROWS, Settings};
@@ -104,7 +105,7 @@ pub struct StreamPlan {
     /// The ETag of the input in its store, if it has one.
     pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
-    pub sha256: Option<String>,
+    pub sha256: Option<Digest>,
     /// The tables it holds, in order. For an archive of all tables, those it may hold.
     pub tables: Vec<TableIndex>,
     /// Lines of a table in a part, the last one of which has the rest.
@@ -126,9 +127,13 @@ pub struct PartPlan {
     /// The ETag of the input in its store, if it has one.
     pub etag: Option<String>,
     /// The SHA-256 that the publisher names for it.
-    pub sha256: Option<String>,
-    /// The output, relative to the lake.
-    pub output: String,
+    pub sha256: Option<Digest>,
+    /// How many parts there are, if the name of the input says it.
+    pub(crate) total: Option<u32>,
+    /// The table that it's of.
+    pub(crate) table: &'static str,
+    pub(crate) layout: Layout,
+    pub(crate) format: Format,
 }
 
 impl PartPlan {
@@ -139,15 +144,28 @@ impl PartPlan {
         self.source.get(self.recorded_from..).unwrap_or_default()
     }
 
+    /// The output, relative to the lake.
+    #[must_use]
+    pub fn output(&self) -> String {
+        let folder = self.key.folder(self.table, self.layout);
+        format!("{folder}/{}.{}", self.stem(), self.format)
+    }
+
     /// The file of its rejects, relative to the lake.
     #[must_use]
     pub fn rejects(&self) -> String {
-        let (table, path) = self.output.split_once('/').unwrap_or_default();
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let stem = name.split('.').next().unwrap_or_default();
-        let rejects = format!("{REJECTS}/{table}");
+        let rejects = format!("{REJECTS}/{}", self.table);
         let folder = self.key.folder(&rejects, Layout::Flat);
-        format!("{folder}/{stem}.ndjson")
+        format!("{folder}/{}.ndjson", self.stem())
+    }
+
+    /// The name of its files without their extension.
+    fn stem(&self) -> String {
+        let number = self.key.file_number;
+        match self.total {
+            Some(total) => format!("part-{number:05}-of-{total:05}"),
+            None => format!("part-{number:05}"),
+        }
     }
 }
 
@@ -216,7 +234,7 @@ impl Plan {
             total: None,
         };
         let place = (self.origin.options.layout, self.encoding.format());
-        part_plan(place, table.order.table, &part, 0, None)
+        part_plan(place, table.order.table.name, &part, 0, None)
     }
 }
 
@@ -239,7 +257,7 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
 /// # let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
 /// let plan = plan(&Context::new(), &Request::new(Path::new(sample)))?;
 /// for (table, part) in plan.parts() {
-///     println!("{}: {} to {}", table.order.table.name, part.source, part.output);
+///     println!("{}: {} to {}", table.order.table.name, part.source, part.output());
 /// }
 /// assert!(plan.bytes() > 0);
 /// # Ok::<(), tracelake_core::Error>(())

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
@@ -67,7 +68,7 @@ pub(super) fn plan_table(
             let listed = checksums.and_then(|sums| sums.of(directory, path));
             let listed = listed.or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
-            part_plan(place, table, part, recorded_from, listed)
+            part_plan(place, table.name, part, recorded_from, listed)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -82,23 +83,23 @@ pub(super) fn plan_table(
 
 /// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
 pub(super) fn part_plan(
-    place: (Layout, Format),
-    table: &Table,
+    (layout, format): (Layout, Format),
+    table: &'static str,
     part: &FoundPart,
     recorded_from: usize,
-    sha256: Option<&str>,
+    sha256: Option<Digest>,
 ) -> PartPlan {
-    let stem = output_stem(part);
-    let (layout, format) = place;
-    let folder = part.key.folder(table.name, layout);
     PartPlan {
         key: part.key,
         source: part.file.path.clone(),
         recorded_from,
         bytes: part.file.bytes,
         etag: part.file.etag.clone(),
-        sha256: sha256.map(str::to_owned),
-        output: format!("{folder}/{stem}.{format}"),
+        sha256,
+        total: part.total,
+        table,
+        layout,
+        format,
     }
 }
 
@@ -171,14 +172,6 @@ fn check_numbers(
         }
     }
     Ok(())
-}
-
-fn output_stem(part: &FoundPart) -> String {
-    let number = part.key.file_number;
-    match part.total {
-        Some(total) => format!("part-{number:05}-of-{total:05}"),
-        None => format!("part-{number:05}"),
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
@@ -276,7 +277,7 @@ struct TableFile {
     plan: Plan,
     path: Location,
     /// The published SHA-256 of the file.
-    sha256: Option<String>,
+    sha256: Option<Digest>,
 }
 
 impl TableFile {
@@ -291,16 +292,16 @@ impl TableFile {
                 .at(&request.source)
                 .hint("name one of them"));
         }
-        let parts = plan.parts().map(|(_, part)| (&part.source, &part.sha256));
+        let parts = plan.parts().map(|(_, part)| (&part.source, part.sha256));
         let streams = plan.streams.iter();
-        let streams = streams.map(|stream| (&stream.source, &stream.sha256));
+        let streams = streams.map(|stream| (&stream.source, stream.sha256));
         let (source, sha256) = parts
             .chain(streams)
             .next()
             .expect("a table of a plan is in a part or a stream");
         Ok(Self {
             path: plan.source.join(source),
-            sha256: sha256.clone(),
+            sha256,
             plan,
         })
     }
@@ -344,8 +345,8 @@ impl Producer {
                 counts
             }
         };
-        if let Some(expected) = &self.input.sha256 {
-            check_sha256(path, expected, &source.fingerprint().sha256)?;
+        if let Some(expected) = self.input.sha256 {
+            check_sha256(path, expected, source.fingerprint().sha256)?;
         }
         Ok(counts)
     }

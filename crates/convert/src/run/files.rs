@@ -106,8 +106,8 @@ impl Run<'_> {
         )?;
         leave_member(&mut source, order.table)?;
         let fingerprint = source.fingerprint();
-        if let Some(expected) = &part.sha256 {
-            check_sha256(&path, expected, &fingerprint.sha256)?;
+        if let Some(expected) = part.sha256 {
+            check_sha256(&path, expected, fingerprint.sha256)?;
         }
         progress.report(fingerprint.bytes);
         Ok(StagedPart {
@@ -140,7 +140,7 @@ impl Run<'_> {
             order,
             schema,
             self.plan.encoding,
-            self.lake.stage(&part.output)?,
+            self.lake.stage(&part.output())?,
             &mut |bad_row| match self.plan.origin.options.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
@@ -159,7 +159,7 @@ impl Run<'_> {
             progress,
         )
         .map_err(|error| match error.kind() {
-            ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output)),
+            ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output())),
             _ => error,
         })?;
         let rejects = match rejects.map(BufWriter::into_inner) {
@@ -259,7 +259,7 @@ impl Run<'_> {
         facts.integral_floats_accepted = converted.integral_floats_accepted;
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
-        facts.rejects = files.next();
+        facts.rejects = files.next().map(Box::new);
         self.finish(shared, part.table, &facts, etags)?;
         Ok(facts)
     }
@@ -297,12 +297,10 @@ impl Run<'_> {
         if !shared.continues {
             self.lake.remove_plan()?;
         }
-        let kept = shared.kept.iter().map(|((index, _), facts)| {
-            let table = index.table(self.plan.trace);
-            (table.name.to_owned(), facts.clone())
-        });
+        let kept = shared.kept.iter();
+        let kept = kept.map(|((index, _), facts)| (index.table(self.plan.trace).name, facts));
         let asked = self.plan.to_file(1, self.run_options.max_rejects);
-        self.lake.begin(origin, Some(asked), kept)
+        self.lake.begin(origin, Some(&asked), kept)
     }
 
     /// Does something with the journal, which is begun when it is first needed.

@@ -1,6 +1,7 @@
 //! The parts that an earlier run finished: checked against the disk and the source, and kept or made again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -50,8 +51,13 @@ impl Run<'_> {
                 Some((key, (&stream.source[..], facts.digested(true))))
             })
             .collect();
-        let planned_outputs = self.plan.parts().map(|(_, part)| &part.output[..]);
-        let planned_outputs: BTreeSet<&str> = planned_outputs.collect();
+        // Only a part that isn't planned asks for them.
+        let planned_outputs = LazyLock::new(|| {
+            let parts = self.plan.parts();
+            parts
+                .map(|(_, part)| part.output())
+                .collect::<BTreeSet<_>>()
+        });
         let now = self.fingerprints(sources.values().copied())?;
         let format = self.plan.encoding.format();
         let hints = match self.run_options.shard {
@@ -76,7 +82,7 @@ impl Run<'_> {
                 Some(source) if is_same(now.get(source), &facts) => Role::SameSource,
                 Some(_) => Role::ChangedSource,
                 None if self.is_derived(key) => Role::Derived,
-                None if planned_outputs.contains(&facts.output.path[..]) => Role::FileOfAnother,
+                None if planned_outputs.contains(&facts.output.path) => Role::FileOfAnother,
                 None => Role::NotSelected,
             };
             let (table, path) = (table.name, &facts.output.path);
@@ -135,14 +141,14 @@ impl Run<'_> {
         facts: &PartFacts,
     ) -> bool {
         if let Some(part) = planned.get(&key) {
-            return part.output != facts.output.path;
+            return part.output() != facts.output.path;
         }
         let (index, number) = (key.0, key.1.file_number);
         let mut tables = self.plan.tables.iter();
         let table = tables.find(|table| table.index == index);
         let cut = table.zip(self.plan.stream_of(index));
         cut.is_some_and(|(table, stream)| {
-            self.plan.cut(stream, table, number).output != facts.output.path
+            self.plan.cut(stream, table, number).output() != facts.output.path
         })
     }
 
@@ -164,19 +170,19 @@ impl Run<'_> {
         &self,
         sources: impl Iterator<Item = (&'a str, u64)>,
     ) -> Result<BTreeMap<(&'a str, u64), Fingerprint>> {
-        let mut lengths: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-        for (source, length) in sources {
-            lengths.entry(source).or_default().insert(length);
-        }
-        let fingerprints = lengths.into_par_iter().map(|(source, lengths)| {
+        let mut sources: Vec<(&str, u64)> = sources.collect();
+        sources.sort_unstable();
+        sources.dedup();
+        let of_one_file = sources.par_chunk_by(|one, next| one.0 == next.0);
+        let fingerprints = of_one_file.map(|sources| {
             self.context.check()?;
-            let path = self.plan.source.join(source);
-            let now = source::fingerprints(&self.context, &path, &lengths)?;
-            let keys = lengths.into_iter().map(move |length| (source, length));
-            Ok(keys.zip(now).collect::<Vec<_>>())
+            let path = self.plan.source.join(sources[0].0);
+            let lengths = sources.iter().map(|(_, length)| *length).collect();
+            source::fingerprints(&self.context, &path, &lengths)
         });
         let fingerprints = fingerprints.collect::<Result<Vec<_>>>()?;
-        Ok(fingerprints.into_iter().flatten().collect())
+        let fingerprints = fingerprints.into_iter().flatten();
+        Ok(sources.iter().copied().zip(fingerprints).collect())
     }
 
     /// The error for a part whose source has changed.
@@ -192,6 +198,6 @@ impl Run<'_> {
 
 /// Whether a source is still what a part was made from.
 fn is_same(now: Option<&Fingerprint>, facts: &PartFacts) -> bool {
-    let then = (facts.source.bytes, &facts.source.sha256);
-    now.is_some_and(|now| (now.bytes, &now.sha256) == then)
+    let then = (facts.source.bytes, facts.source.sha256);
+    now.is_some_and(|now| (now.bytes, now.sha256) == then)
 }

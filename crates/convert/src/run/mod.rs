@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_core::words::several;
@@ -320,7 +321,6 @@ impl<'a> Run<'a> {
             journal: Mutex::new(None),
         };
         let mut parts = kept;
-        // Ascending insertions would leave the map half empty.
         parts.append(&mut self.convert_all(todo, &shared)?);
         parts.append(&mut self.derive_all(&shared, &parts)?);
         Ok(parts)
@@ -346,7 +346,7 @@ impl<'a> Run<'a> {
             !kept.contains_key(&key)
         });
         let planned = planned.map(|(_, part)| {
-            manifest::most_bytes([part.recorded(), &part.output, &part.rejects()])
+            manifest::most_bytes([part.recorded(), &part.output(), &part.rejects()])
         });
         let known = self.manifest_bytes.load(Ordering::Relaxed);
         let bytes = planned.fold(known, u64::saturating_add);
@@ -379,7 +379,7 @@ impl<'a> Run<'a> {
     }
 
     /// The SHA-256 of a file.
-    fn digest(&self, path: &Location) -> Result<String> {
+    fn digest(&self, path: &Location) -> Result<Digest> {
         digest(&self.context, path)
     }
 }
@@ -408,7 +408,7 @@ fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
 }
 
 /// The SHA-256 of a file; a signal ends it.
-fn digest(context: &Context, path: &Location) -> Result<String> {
+fn digest(context: &Context, path: &Location) -> Result<Digest> {
     let whole = BTreeSet::from([u64::MAX]);
     let found = source::fingerprints(context, path, &whole)?;
     let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");

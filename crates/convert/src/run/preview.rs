@@ -22,7 +22,7 @@ impl FinishedParts {
     /// The parts that facts or a manifest name.
     pub(super) fn of(progress: &LakeProgress) -> Self {
         let finished = progress.parts.iter();
-        let finished = finished.map(|(table, facts)| (table.clone(), facts.key()));
+        let finished = finished.map(|(table, facts)| (table.to_string(), facts.key()));
         Self {
             finished: finished.collect(),
         }
@@ -88,7 +88,7 @@ fn check_derived(plan: &Plan, progress: &LakeProgress) -> Result<()> {
             .iter()
             .any(|table| table.order.table.name == derived.from);
         let mut finished = progress.parts.iter();
-        let is_finished = finished.any(|(table, _)| table == derived.from);
+        let is_finished = finished.any(|(table, _)| **table == *derived.from);
         if !is_planned && !is_finished {
             let reason = format!(
                 "{} is derived from {}, which is neither selected nor in the lake",

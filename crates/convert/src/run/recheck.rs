@@ -50,7 +50,7 @@ impl<'a> Outputs<'a> {
 
     /// Whether all files of a part exist with the bytes that were committed.
     pub(super) fn are_whole(&self, facts: &PartFacts) -> Result<bool> {
-        for file in files_of(facts) {
+        for file in facts.files() {
             if !self.is_untouched(file) && !steady(|| is_whole(self.context, self.root, file))? {
                 return Ok(false);
             }
@@ -65,7 +65,7 @@ impl<'a> Outputs<'a> {
         facts: &PartFacts,
     ) -> Result<Option<&'static str>> {
         // The worker that noted the tag has compared them.
-        if files_of(facts).all(|file| self.is_untouched(file)) {
+        if facts.files().all(|file| self.is_untouched(file)) {
             return Ok(None);
         }
         let contents = steady(|| Contents::read(self.root, self.format, table, facts))?;
@@ -75,11 +75,6 @@ impl<'a> Outputs<'a> {
     fn is_untouched(&self, file: &FileFacts) -> bool {
         self.untouched.get(&file.path) == Some(&file.bytes)
     }
-}
-
-/// The output of a part and its rejects.
-fn files_of(facts: &PartFacts) -> impl Iterator<Item = &FileFacts> {
-    std::iter::once(&facts.output).chain(&facts.rejects)
 }
 
 /// Reads an output, and again if another worker has replaced it by equal bytes while it was read.
@@ -216,7 +211,7 @@ fn has_its_number(facts: &PartFacts) -> bool {
 /// Refuses parts of which two name the same file: one of them has lost its rows.
 pub(super) fn no_file_twice(root: &Location, parts: &Parts) -> Result<()> {
     let mut seen = BTreeSet::new();
-    let mut files = parts.values().flat_map(files_of);
+    let mut files = parts.values().flat_map(PartFacts::files);
     match files.find(|file| !seen.insert(&file.path)) {
         None => Ok(()),
         Some(file) => Err(Error::new(ErrorKind::Refused, "is listed by two parts")
@@ -227,6 +222,7 @@ pub(super) fn no_file_twice(root: &Location, parts: &Parts) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::digest::Digest;
     use tracelake_schema::TRACES;
 
     use super::*;
@@ -241,7 +237,7 @@ mod tests {
         let file = |path: &str| FileFacts {
             path: path.to_owned(),
             bytes: 100,
-            sha256: String::new(),
+            sha256: Digest::of(b""),
         };
         let rows: &[(Change, Option<&str>)] = &[
             (|_, _| {}, None),

@@ -1,6 +1,5 @@
 //! Refuses changes to a lake before a run makes any.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -102,8 +101,8 @@ impl Run<'_> {
             return Ok(());
         }
         let parts = self.plan.parts();
-        let planned = parts.flat_map(|(_, part)| [Cow::from(&part.output), part.rejects().into()]);
-        let planned: BTreeSet<Cow<'_, str>> = planned.collect();
+        let planned = parts.flat_map(|(_, part)| [part.output(), part.rejects()]);
+        let planned: BTreeSet<String> = planned.collect();
         // The parts of a stream are known by their table alone, and so are derived parts.
         let streams = self.plan.streams.iter();
         let streams = streams.flat_map(|stream| self.plan.tables_of(stream));
@@ -114,7 +113,7 @@ impl Run<'_> {
             .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
             .collect();
         let is_planned = |file: &String| {
-            planned.contains(file.as_str()) || streams.iter().any(|table| file.starts_with(table))
+            planned.contains(file) || streams.iter().any(|table| file.starts_with(table))
         };
         match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),
@@ -130,7 +129,7 @@ impl Run<'_> {
     /// Refuses a link in the way of an output now, while the lake is still as it was.
     fn nothing_leads_out(&self) -> Result<()> {
         for (_, part) in self.plan.parts() {
-            inside(self.lake.root(), &part.output)?;
+            inside(self.lake.root(), &part.output())?;
             inside(self.lake.root(), &part.rejects())?;
         }
         Ok(())

@@ -147,7 +147,7 @@ impl Run<'_> {
 /// The bytes of existing outputs that some work replaces.
 fn replaced(plan: &Plan, work: &Work<'_>, lake: &Path) -> u64 {
     match work {
-        Work::Part(_, part) => size(lake, &part.output).unwrap_or_default(),
+        Work::Part(_, part) => size(lake, &part.output()).unwrap_or_default(),
         Work::Stream(stream) => {
             let tables = plan.tables_of(stream);
             let sizes = tables.map(|table| replaced_by_parts(plan, stream, table, lake));
@@ -158,7 +158,7 @@ fn replaced(plan: &Plan, work: &Work<'_>, lake: &Path) -> u64 {
 
 /// The bytes of the first parts of a table that exist, up to one that doesn't.
 fn replaced_by_parts(plan: &Plan, stream: &StreamPlan, table: &TablePlan, lake: &Path) -> u64 {
-    let outputs = (0..).map(|number| plan.cut(stream, table, number).output);
+    let outputs = (0..).map(|number| plan.cut(stream, table, number).output());
     let sizes = outputs.map_while(|output| size(lake, &output));
     sizes.fold(0, u64::saturating_add)
 }
@@ -236,7 +236,7 @@ mod tests {
         });
         assert_eq!(shares, [bytes - bytes / 3, bytes / 3]);
         let (table, part) = plan.parts().next().unwrap();
-        let place = lake.path().join(&part.output);
+        let place = lake.path().join(part.output());
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::write(place, [0; 100]).unwrap();
         assert_eq!(

@@ -8,11 +8,12 @@ use std::thread;
 
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_lake::manifest::PartFacts;
 use tracelake_source::Source;
 
 use super::files::StagedPart;
 use super::run_options::FILES_AHEAD;
-use super::{Parts, Run, Shared, no_threads};
+use super::{Parts, Run, Shared, TablePart, no_threads};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// A file to convert.
@@ -48,8 +49,7 @@ struct Queue {
 /// The results of one thread.
 #[derive(Default)]
 struct Finished {
-    /// In one map, because a separate map would take 6 KB for each small file.
-    parts: Parts,
+    parts: Vec<(TablePart, PartFacts)>,
     /// By the index of the file.
     failures: Vec<(usize, Error)>,
 }
@@ -115,7 +115,7 @@ impl Run<'_> {
         }
         // A thread that is stopped between two files has no failure to report, but files may be left.
         self.context.check()?;
-        Ok(all.parts)
+        Ok(all.parts.into_iter().collect())
     }
 
     /// The next file, whose bytes may already be on their way. `None` if there is none.
@@ -201,7 +201,7 @@ impl Run<'_> {
             };
             for ((index, key), committed) in indices.into_iter().zip(keys).zip(committed) {
                 match committed {
-                    Ok(facts) => drop(finished.parts.insert(key, facts)),
+                    Ok(facts) => finished.parts.push((key, facts)),
                     Err(error) => finished.failures.push((index, self.failing(error))),
                 }
             }

@@ -42,9 +42,9 @@ impl Run<'_> {
     pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<Parts> {
         let path = self.plan.source.join(&stream.source);
         self.context.check()?;
-        if let Some(expected) = &stream.sha256 {
+        if let Some(expected) = stream.sha256 {
             // Its first parts are committed before its last byte is read.
-            check_sha256(&path, expected, &self.digest(&path)?)?;
+            check_sha256(&path, expected, self.digest(&path)?)?;
         }
         let mut source = self.open(&path)?;
         let path = PathBuf::from(path);
@@ -109,7 +109,7 @@ impl Run<'_> {
             progress.report(whole.bytes);
             for ((table, _), facts) in &mut parts {
                 facts.source.bytes = whole.bytes;
-                facts.source.sha256.clone_from(&whole.sha256);
+                facts.source.sha256 = whole.sha256;
                 facts.of = Some(counts[table]);
             }
         }

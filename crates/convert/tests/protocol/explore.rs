@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use tracelake_core::digest::Digest;
 use tracelake_core::error::ErrorKind;
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::store::progress;
@@ -30,7 +31,7 @@ pub(crate) struct Scenario {
 }
 
 /// What a worker that ended with exit code 0 has made: each part with the digest of its output.
-type Made = BTreeSet<(String, u32, String)>;
+type Made = BTreeSet<(String, u32, Digest)>;
 
 /// How a worker ended: with what it has made, or with the kind and the text of an error.
 type Ended = Result<Made, (ErrorKind, String)>;
@@ -44,10 +45,7 @@ fn run(command: &Command, lake: &Location) -> Ended {
     let outcome = command.run(lake);
     let outcome = outcome.map_err(|error| (error.kind(), error.to_string()))?;
     let parts = outcome.manifest.parts();
-    let made = parts.map(|(table, part)| {
-        let sha256 = part.output.sha256.clone();
-        (table.to_owned(), part.file_number, sha256)
-    });
+    let made = parts.map(|(table, part)| (table.to_owned(), part.file_number, part.output.sha256));
     Ok(made.collect())
 }
 
@@ -71,16 +69,13 @@ fn finished(objects: &Tree) -> Result<Made, String> {
         .iter()
         .filter(|(path, _)| path.starts_with("_tracelake/base-"));
     let copies = copies.filter_map(|(_, json)| Manifest::read(Cursor::new(json)).ok());
-    let copied = copies.flat_map(|manifest| {
-        let parts = manifest.parts();
-        let parts = parts.map(|(table, part)| (table.to_owned(), part.clone()));
-        parts.collect::<Vec<_>>()
-    });
+    let copied = copies.flat_map(|manifest| manifest.into_parts());
     let parts = found.parts.into_iter().chain(copied).filter(|(_, part)| {
         let output = objects.get(&part.output.path);
-        output.is_some_and(|bytes| tracelake_core::seal::sha256(bytes) == part.output.sha256)
+        output.is_some_and(|bytes| Digest::of(bytes) == part.output.sha256)
     });
-    let parts = parts.map(|(table, part)| (table, part.file_number, part.output.sha256.clone()));
+    let parts =
+        parts.map(|(table, part)| (table.to_string(), part.file_number, part.output.sha256));
     Ok(parts.collect())
 }
 

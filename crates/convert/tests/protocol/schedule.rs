@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::plan_file::PlanFile;
@@ -440,12 +441,12 @@ fn wrong_manifest(objects: &Tree) -> Option<String> {
         Ok(manifest) => manifest,
         Err(error) => return Some(error.to_string()),
     };
-    let is_whole = |path: &str, sha256: &str| {
+    let is_whole = |path: &str, sha256: Digest| {
         let found = objects.get(path);
-        found.is_some_and(|bytes| tracelake_core::seal::sha256(bytes) == sha256)
+        found.is_some_and(|bytes| Digest::of(bytes) == sha256)
     };
     let mut files = manifest.files();
-    let wrong = files.find(|file| !is_whole(&file.path, &file.sha256))?;
+    let wrong = files.find(|file| !is_whole(&file.path, file.sha256))?;
     Some(format!(
         "the manifest names {}, which isn't there",
         wrong.path

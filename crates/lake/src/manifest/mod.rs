@@ -6,17 +6,18 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::ops::{Deref, DerefMut};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
-use tracelake_core::seal::{self, DocumentWriter};
+use tracelake_core::seal;
 use tracelake_core::with_origin;
 use tracelake_schema::Table;
 
@@ -219,7 +220,7 @@ pub struct PartFields {
     pub output: FileFacts,
     /// The rejects file, if any row was rejected; the path is relative to OUT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rejects: Option<FileFacts>,
+    pub rejects: Option<Box<FileFacts>>,
 }
 
 impl PartFacts {
@@ -255,6 +256,11 @@ impl PartFacts {
         }
     }
 
+    /// Its files in the lake: the output, and the rejects file if it has one.
+    pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
+        std::iter::once(&self.output).chain(self.rejects.as_deref())
+    }
+
     /// Whether the part keeps the counting law, `rows_in = rows_out + rows_rejected + rows_not_selected`.
     #[must_use]
     pub fn counts_add_up(&self) -> bool {
@@ -287,8 +293,8 @@ pub struct FileFacts {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// The SHA-256 of its bytes, in lower-case hexadecimal.
-    pub sha256: String,
+    /// The SHA-256 of its bytes.
+    pub sha256: Digest,
 }
 
 /// Whether a path names a file below a directory: relative, without `..` and without control characters.
@@ -441,10 +447,20 @@ impl Manifest {
         })
     }
 
+    /// All parts with the names of their tables.
+    #[must_use]
+    pub fn into_parts(self) -> Vec<(Arc<str>, PartFacts)> {
+        let parts = self.tables.into_iter().flat_map(|table| {
+            let name: Arc<str> = table.name.into();
+            let parts = table.parts.into_iter();
+            parts.map(move |facts| (Arc::clone(&name), facts))
+        });
+        parts.collect()
+    }
+
     /// All files of the lake except the manifest.
     pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
-        self.parts()
-            .flat_map(|(_, part)| std::iter::once(&part.output).chain(&part.rejects))
+        self.parts().flat_map(|(_, part)| part.files())
     }
 
     /// Writes `manifest.json`, its digest included.
@@ -455,11 +471,8 @@ impl Manifest {
     /// # Memory
     /// A buffer, whatever the number of parts.
     pub fn write(&self, file: impl Write) -> io::Result<()> {
-        let mut document = BufWriter::new(DocumentWriter::new(file));
-        serde_json::to_writer_pretty(&mut document, self)?;
-        let document = document.into_inner();
-        let document = document.map_err(io::IntoInnerError::into_error)?;
-        check_bytes(document.finish()?).map_err(io::Error::other)
+        let bytes = seal::write_document(file, self)?;
+        check_bytes(bytes).map_err(io::Error::other)
     }
 
     /// The bytes of `manifest.json`, its digest included.

@@ -13,7 +13,7 @@ fn file(path: &str) -> FileFacts {
     FileFacts {
         path: path.into(),
         bytes: 1,
-        sha256: "00".into(),
+        sha256: Digest::of(b""),
     }
 }
 
@@ -198,7 +198,7 @@ fn the_bound_of_a_part_holds_for_the_longest_facts() {
     let file = FileFacts {
         path: path.clone(),
         bytes: u64::MAX,
-        sha256: "0".repeat(64),
+        sha256: Digest::of(b""),
     };
     let part = PartFields {
         cell: Some("a"),
@@ -216,7 +216,7 @@ fn the_bound_of_a_part_holds_for_the_longest_facts() {
         time_max: Some(i64::MIN),
         rows_not_derived: Some(u64::MAX),
         output: file.clone(),
-        rejects: Some(file),
+        rejects: Some(Box::new(file)),
     };
     manifest.tables[0].parts.push(PartFacts(Arc::new(part)));
     let more = manifest.to_json().unwrap().len() as u64 - empty;

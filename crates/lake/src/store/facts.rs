@@ -6,7 +6,8 @@
 //! of its content, and the output has the digest that it names.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -15,10 +16,10 @@ use tracelake_core::seal;
 use tracelake_location::Location;
 use tracelake_source::Fingerprint;
 
-use super::backend::{Agreement, Backend, Notes, backend};
+use super::backend::{Agreement, Backend, Notes, Show, backend};
 use super::description::know_description;
 use super::planned::{LakeState, base_parts, cut_name, facts_name, journals_of};
-use super::{JOURNAL, Lake, MANIFEST, PLAN, manifest_of};
+use super::{ASKED, JOURNAL, Lake, MANIFEST, PLAN, manifest_of};
 use crate::manifest::{Manifest, PartFacts};
 use crate::plan_file::{self, PlanFile};
 
@@ -29,14 +30,11 @@ pub struct LakeProgress {
     pub origin: Option<Origin>,
     /// The finished parts, each with its table. A part that was done twice is listed twice; the later
     /// entry counts.
-    pub parts: Vec<(String, PartFacts)>,
+    pub parts: Vec<(Arc<str>, PartFacts)>,
     /// Files that were cut into parts, as far as that was wanted. In a finished lake there are none.
     pub cut: Vec<CutFacts>,
     /// The ETags that a store gave to outputs when they were made, by their paths.
     pub etags: BTreeMap<String, String>,
-    /// The request of a run on a disk that had the lake alone: the text of a plan with one shard, which only
-    /// `inspect` reads.
-    pub asked: Option<String>,
     /// The plan that an unfinished lake's shards have agreed on.
     pub plan: Option<PlanFile>,
     /// The SHA-256 of the plan, in a bucket.
@@ -68,7 +66,7 @@ pub struct CutFacts {
 
 /// Gives the parts of files that were cut the size and the digest of the whole, and their number. Of several
 /// facts about one file, the first ones count.
-fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
+fn complete(cut: &[CutFacts], parts: &mut [(Arc<str>, PartFacts)]) {
     let mut known = BTreeMap::new();
     for cut in cut {
         let Some(whole) = &cut.whole else { continue };
@@ -93,8 +91,6 @@ fn complete(cut: &[CutFacts], parts: &mut [(String, PartFacts)]) {
 #[serde(rename_all = "snake_case")]
 enum JournalLine {
     Origin(Origin),
-    /// The request of the run: the text of a plan with one shard.
-    Asked(String),
     Part {
         table: String,
         facts: PartFacts,
@@ -124,7 +120,8 @@ impl Lake {
         match self.agreement() {
             Agreement::Lock => self.progress(),
             Agreement::Plan => {
-                let journals = |base: &[_]| journals_of(backend, plan, shard, base);
+                let journals =
+                    |base: &[_], show: Show<'_>| journals_of(backend, plan, shard, base, show);
                 completed(backend, progress_by_plan(backend, Err, journals)?)
             }
         }
@@ -138,38 +135,35 @@ impl Lake {
         progress_in(&*self.backend, |_| Ok(None))
     }
 
-    /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes, and
-    /// starts a journal with what is asked for and the parts that stay. A release goes first: it describes a lake that
+    /// Takes the manifest of a lake on disk away, so that the lake counts as not finished while it changes. Writes what
+    /// is `asked` for, and starts a journal with the parts that stay. A release goes first: it describes a lake that
     /// will not be there any more. Only for a process that has the lake alone.
     ///
     /// # Errors
     /// As [`Lake::check_release`]; when the disk fails.
-    pub fn begin(
+    pub fn begin<'a>(
         &self,
         origin: &Origin,
-        asked: Option<PlanFile>,
-        kept: impl Iterator<Item = (String, PartFacts)>,
+        asked: Option<&PlanFile>,
+        kept: impl Iterator<Item = (&'a str, &'a PartFacts)>,
     ) -> Result<Journal> {
         self.withdraw_release()?;
-        // It is only for `inspect`, so one that is too large to be read back isn't written.
-        let asked = asked.map(|asked| asked.to_json());
-        let asked = asked.filter(|asked| plan_file::check_bytes(asked.len() as u64).is_ok());
-        let asked = asked.and_then(|asked| String::from_utf8(asked).ok());
-        let first = [
-            Some(JournalLine::Origin(origin.clone())),
-            asked.map(JournalLine::Asked),
-        ];
+        if let Some(asked) = asked {
+            self.write_in_pieces(ASKED, |file| asked.write(file))?;
+        }
+        let first = JournalLine::Origin(origin.clone());
         let kept = kept.map(|(table, facts)| JournalLine::Part {
-            table,
-            facts,
+            table: table.to_owned(),
+            facts: facts.clone(),
             etags: BTreeMap::new(),
         });
         self.write_in_pieces(JOURNAL, |file| {
-            let mut lines = first.into_iter().flatten().chain(kept);
+            let mut lines = std::iter::once(first).chain(kept);
             lines.try_for_each(|one| file.write_all(&json_line(&one)?))
         })?;
         let mut replaced = self.backend.journals()?;
         replaced.retain(|journal| journal != JOURNAL);
+        replaced.extend(asked.is_none().then(|| ASKED.to_owned()));
         self.backend.remove(&replaced)?;
         self.backend.remove(&[MANIFEST.to_owned()])?;
         self.put_description(origin)?;
@@ -222,6 +216,16 @@ pub fn progress(root: &Location) -> Result<LakeProgress> {
     progress_in(&*backend(root), Err)
 }
 
+/// The request of a run on a disk that had the lake at `root` alone and hasn't finished it, as a plan with one shard;
+/// `None` if there is none that can be read.
+///
+/// # Errors
+/// When the disk fails.
+pub fn asked(root: &Location) -> Result<Option<PlanFile>> {
+    let read = backend(root).read(ASKED)?;
+    Ok(read.and_then(|(json, _)| PlanFile::from_json(&json).ok()))
+}
+
 /// Returns the replacement for a plan that can't be read.
 type DamagedPlan = fn(Error) -> Result<Option<PlanFile>>;
 
@@ -229,9 +233,9 @@ type DamagedPlan = fn(Error) -> Result<Option<PlanFile>>;
 fn progress_in(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeProgress> {
     let progress = match backend.agreement() {
         Agreement::Lock => progress_by_lock(backend, damaged),
-        Agreement::Plan => {
-            progress_by_plan(backend, damaged, |_| backend.read_all(backend.journals()?))
-        }
+        Agreement::Plan => progress_by_plan(backend, damaged, |_, show| {
+            backend.read_each(backend.journals()?, show)
+        }),
     };
     completed(backend, progress?)
 }
@@ -262,10 +266,10 @@ fn progress_by_lock(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeP
         let elsewhere = backend.elsewhere();
         format!("use the version of tracelake that began it, or {elsewhere}")
     };
-    for journal in backend.read_all(backend.journals()?)? {
-        let read = read_journal(&journal, &mut progress);
-        read.map_err(|error| error.at(backend.root()).hint(hint()))?;
-    }
+    backend.read_each(backend.journals()?, &mut |journal| {
+        let read = read_journal(journal, &mut progress);
+        read.map_err(|error| error.at(backend.root()).hint(hint()))
+    })?;
     Ok(progress)
 }
 
@@ -274,7 +278,7 @@ fn progress_by_lock(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeP
 fn progress_by_plan(
     backend: &dyn Backend,
     damaged: DamagedPlan,
-    journals: impl Fn(&[(String, PartFacts)]) -> Result<Vec<Vec<u8>>>,
+    journals: impl FnOnce(&[(Arc<str>, PartFacts)], Show<'_>) -> Result<()>,
 ) -> Result<LakeProgress> {
     let state = LakeState::of(backend)?;
     let mut progress = LakeProgress::default();
@@ -295,10 +299,11 @@ fn progress_by_plan(
         progress.origin = Some(plan.origin.clone());
         progress.parts = base_parts(backend, plan)?;
     }
-    for journal in journals(&progress.parts)? {
-        let read = read_journal(&journal, &mut progress);
-        read.map_err(|error| error.at(backend.root()))?;
-    }
+    let base = progress.parts.clone();
+    journals(&base, &mut |journal| {
+        let read = read_journal(journal, &mut progress);
+        read.map_err(|error| error.at(backend.root()))
+    })?;
     Ok(progress)
 }
 
@@ -306,13 +311,9 @@ impl LakeProgress {
     /// A lake with this manifest.
     #[must_use]
     pub fn finished(manifest: Manifest) -> Self {
-        let parts = manifest.tables.into_iter().flat_map(|table| {
-            let named = move |facts| (table.name.clone(), facts);
-            table.parts.into_iter().map(named)
-        });
         Self {
-            parts: parts.collect(),
-            origin: Some(manifest.origin),
+            origin: Some(manifest.origin.clone()),
+            parts: manifest.into_parts(),
             complete: true,
             ..Self::default()
         }
@@ -326,12 +327,18 @@ impl LakeProgress {
 /// # Errors
 /// [`ErrorKind::Refused`] if nothing is known of the lake but an origin that can't be read, as another version
 /// may write it.
-fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
-    let mut lines = journal
-        .split_inclusive(|&byte| byte == b'\n')
-        .map(seal::content);
-    let Some(Some(first)) = lines.next() else {
-        progress.damaged_lines += lines.count() as u64;
+fn read_journal(journal: &mut dyn BufRead, progress: &mut LakeProgress) -> Result<()> {
+    let mut line = Vec::new();
+    let mut next_line = || {
+        line.clear();
+        let read = journal.read_until(b'\n', &mut line);
+        let read = read.map_err(|error| Error::disk("read", error))?;
+        Ok::<_, Error>((read > 0).then(|| seal::content(&line)))
+    };
+    let Some(Some(first)) = next_line()? else {
+        while next_line()?.is_some() {
+            progress.damaged_lines += 1;
+        }
         return Ok(());
     };
     let origin = match serde_json::from_slice(&first) {
@@ -350,18 +357,22 @@ fn read_journal(journal: &[u8], progress: &mut LakeProgress) -> Result<()> {
         Some(known) if known.difference_but_policy(&origin).is_some() => return Ok(()),
         Some(_) => {}
     }
-    for line in lines {
+    while let Some(line) = next_line()? {
         match line.as_deref().map(serde_json::from_slice) {
             Some(Ok(JournalLine::Part {
                 table,
                 facts,
                 etags,
             })) => {
+                let before = progress.parts.last().map(|(before, _)| before);
+                let table = match before.filter(|before| ***before == *table) {
+                    Some(before) => Arc::clone(before),
+                    None => table.into(),
+                };
                 progress.parts.push((table, facts));
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
-            Some(Ok(JournalLine::Asked(asked))) => progress.asked = Some(asked),
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
@@ -417,6 +428,7 @@ fn json_line(line: &JournalLine) -> io::Result<Vec<u8>> {
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
+    use tracelake_core::digest::Digest;
 
     use super::*;
 
@@ -427,23 +439,23 @@ mod tests {
             source,
             whole: whole.map(|bytes| Fingerprint {
                 bytes,
-                sha256: format!("of {bytes}"),
+                sha256: Digest::of(&bytes.to_le_bytes()),
             }),
             selected: None,
             tables,
         })
     }
 
-    fn part() -> impl Strategy<Value = (String, PartFacts)> {
+    fn part() -> impl Strategy<Value = (Arc<str>, PartFacts)> {
         let of = proptest::option::of(0..9_u32);
         ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
-            let file = |path| json!({"path": path, "bytes": 100, "sha256": ""});
+            let file = |path| json!({"path": path, "bytes": 100, "sha256": Digest::of(b"")});
             let facts = json!({
                 "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
                 "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
             });
             let facts = serde_json::from_value(facts).unwrap();
-            (table, facts)
+            (table.into(), facts)
         })
     }
 
@@ -457,7 +469,7 @@ mod tests {
             complete(&cuts, &mut completed);
             for ((table, before), (_, after)) in parts.iter().zip(&completed) {
                 let mut known = cuts.iter().filter(|cut| cut.source == before.source.path);
-                let known = known.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(table)?)));
+                let known = known.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
                 let mut expected = before.clone();
                 if let (None, Some((whole, count))) = (before.of, known) {
                     expected.source.bytes = whole.bytes;

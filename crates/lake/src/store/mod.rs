@@ -5,6 +5,7 @@
 //! OUT/_tracelake/manifest.json                              written last; without it: not finished
 //! OUT/_tracelake/trace.toml                                 the description of a trace that isn't built in
 //! OUT/_tracelake/plan.json                                  what the shards of an unfinished lake share
+//! OUT/_tracelake/asked.json                                 the request of a run that has an unfinished lake alone
 //! OUT/_tracelake/journal.ndjson                             finished parts of an unfinished lake
 //! OUT/_tracelake/journal-1.ndjson                           the same of one worker among several
 //! OUT/_tracelake/staging/0/                                 files that one process is writing
@@ -38,7 +39,7 @@ use strays::unnamed_outputs;
 
 pub use backend::{Agreement, Commits, WRITE_BEHIND};
 pub use description::DESCRIPTION_PATH;
-pub use facts::{CutFacts, Journal, LakeProgress, plan_bytes, progress};
+pub use facts::{CutFacts, Journal, LakeProgress, asked, plan_bytes, progress};
 pub use outputs::is_skipped;
 pub use planned::{Found, LakeState, Withdrawal, finished_by_another};
 pub use release::{
@@ -54,6 +55,8 @@ const MANIFEST: &str = "_tracelake/manifest.json";
 const PLAN: &str = "_tracelake/plan.json";
 /// The journal of a run that has the lake alone.
 const JOURNAL: &str = "_tracelake/journal.ndjson";
+/// The request of such a run, which only `inspect` reads.
+const ASKED: &str = "_tracelake/asked.json";
 /// In a bucket, the directory of the facts of parts.
 const FACTS: &str = "_tracelake/facts";
 
@@ -335,7 +338,7 @@ impl Lake {
             return self.remove_facts_beside_others(manifest);
         }
         let mut paths = self.backend.journals()?;
-        paths.extend([PLAN, strays::STRAYS].map(str::to_owned));
+        paths.extend([PLAN, ASKED, strays::STRAYS].map(str::to_owned));
         self.backend.remove(&paths)?;
         self.backend.clear_staging().map(drop)
     }

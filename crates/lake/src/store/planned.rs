@@ -9,14 +9,14 @@
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_core::seal::sha256;
 use tracelake_location::{Location, Tagged};
 
-use super::backend::Backend;
+use super::backend::{Backend, Show};
 use super::{DESCRIPTION_PATH, FACTS, HOME, Lake, MANIFEST, PLAN, manifest_in};
 use crate::manifest::{Manifest, PartFacts};
 use crate::plan_file::PlanFile;
@@ -115,7 +115,7 @@ fn base_name(digest: &str) -> String {
 pub(super) fn base_parts(
     backend: &dyn Backend,
     plan: &PlanFile,
-) -> Result<Vec<(String, PartFacts)>> {
+) -> Result<Vec<(Arc<str>, PartFacts)>> {
     let Some(digest) = &plan.base else {
         return Ok(Vec::new());
     };
@@ -130,9 +130,7 @@ pub(super) fn base_parts(
     let Ok(manifest) = manifest_in(backend, Cursor::new(&bytes), &path)? else {
         return Ok(Vec::new());
     };
-    let parts = manifest.parts();
-    let parts = parts.map(|(table, facts)| (table.to_owned(), facts.clone()));
-    Ok(parts.collect())
+    Ok(manifest.into_parts())
 }
 
 /// The plan that a process works by.
@@ -423,14 +421,15 @@ pub(super) fn cut_name(source: &str) -> String {
     format!("cut-{}.ndjson", &sha256(source.as_bytes())[..16])
 }
 
-/// The journals of one shard's parts, by their names: with many shards, each of them would otherwise read
+/// Shows the journals of one shard's parts, found by their names: with many shards, each of them would otherwise read
 /// what all others have noted. `base` are the parts of the lake that the plan adds to.
 pub(super) fn journals_of(
     backend: &dyn Backend,
     plan: &PlanFile,
     shard: u32,
-    base: &[(String, PartFacts)],
-) -> Result<Vec<Vec<u8>>> {
+    base: &[(Arc<str>, PartFacts)],
+    show: Show<'_>,
+) -> Result<()> {
     let assignment = plan.assignment();
     let planned = plan.parts.iter().map(|part| (&part.table[..], part.key()));
     let earlier = base.iter().map(|(table, facts)| (&table[..], facts.key()));
@@ -442,38 +441,40 @@ pub(super) fn journals_of(
     let mut names: BTreeSet<String> = mine.map(|(table, key)| facts_name(table, key)).collect();
     let streams = plan.streams.iter().filter(|stream| stream.shard == shard);
     names.extend(streams.clone().map(|stream| cut_name(&stream.source.path)));
-    let mut journals = backend.read_all(names.iter().map(|name| facts_path(name)).collect())?;
+    backend.read_each(names.iter().map(|name| facts_path(name)).collect(), show)?;
     for stream in streams {
         let tables = stream.tables.iter();
         for table in tables.flat_map(|table| plan.with_derived(table)) {
             let keys = stream.selected_below(u32::MAX);
             let paths = keys.map(|key| facts_path(&facts_name(table, key)));
-            journals.extend(read_in_order(backend, paths)?);
+            read_in_order(backend, paths, show)?;
         }
     }
-    Ok(journals)
+    Ok(())
 }
 
 fn facts_path(name: &str) -> String {
     format!("{FACTS}/{name}")
 }
 
-/// The journals of the parts that a file is cut into, which are made one after the other, up to the first
+/// Shows the journals of the parts that a file is cut into, which are made one after the other, up to the first
 /// ones that aren't all there.
 fn read_in_order(
     backend: &dyn Backend,
     mut paths: impl Iterator<Item = String>,
-) -> Result<Vec<Vec<u8>>> {
-    let mut journals = Vec::new();
+    show: Show<'_>,
+) -> Result<()> {
     let mut ahead = 1;
     loop {
         let next: Vec<String> = paths.by_ref().take(ahead).collect();
         let wanted = next.len();
-        let found = backend.read_all(next)?;
-        let is_end = found.len() < wanted || wanted == 0;
-        journals.extend(found);
-        if is_end {
-            return Ok(journals);
+        let mut found = 0;
+        backend.read_each(next, &mut |journal| {
+            found += 1;
+            show(journal)
+        })?;
+        if found < wanted || wanted == 0 {
+            return Ok(());
         }
         ahead = (2 * ahead).min(MOST_AHEAD);
     }

@@ -4,9 +4,11 @@
 //! files are written or removed, a copy of it is in the lake's home, so whatever is there of a release is named in
 //! one of the two with its digest: a file of this name that isn't of a release is known as such and never touched.
 
+use std::fmt::Display;
+
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::seal::sha256;
 use tracelake_location::Location;
 use tracelake_source::fingerprint;
 
@@ -31,7 +33,7 @@ pub const RELEASE: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
 
 /// A line of [`SUMS`]. Paths of a lake have no letter that `sha256sum` would escape.
 #[must_use]
-pub fn sums_line(sha256: &str, path: &str) -> String {
+pub fn sums_line(sha256: impl Display, path: &str) -> String {
     format!("{sha256}  {path}")
 }
 
@@ -93,7 +95,12 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or, in a bucket, when the lake changes
     /// at the same time; when the disk fails.
-    pub fn put_release(&self, sums: &str, files: &[(&str, Vec<u8>)], manifest: &str) -> Result<()> {
+    pub fn put_release(
+        &self,
+        sums: &str,
+        files: &[(&str, Vec<u8>)],
+        manifest: Digest,
+    ) -> Result<()> {
         self.withdraw_release()?;
         let all = || {
             std::iter::once((SUMS, sums.as_bytes()))
@@ -113,7 +120,7 @@ impl Lake {
         }
         self.write_whole(SUMS, sums.as_bytes())?;
         let now = self.read_file(MANIFEST)?;
-        if now.is_none_or(|bytes| sha256(&bytes) != manifest) {
+        if now.is_none_or(|bytes| Digest::of(&bytes) != manifest) {
             // A run has added to the lake, and has missed this release.
             self.withdraw_release()?;
             let reason = "the lake changed while it was released";
@@ -177,7 +184,7 @@ impl Lake {
             let Some(bytes) = self.read_file(name)? else {
                 continue;
             };
-            let line = sums_line(&sha256(&bytes), name);
+            let line = sums_line(Digest::of(&bytes), name);
             let mut named = sums.iter().flatten().flat_map(|sums| sums.lines());
             if !named.any(|one| one == line) {
                 return Err(

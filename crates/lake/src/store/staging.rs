@@ -2,9 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use tracelake_core::error::{Error, Result};
-use tracelake_core::seal::hex;
 
 use super::Lake;
 use super::backend::{NewNames, Unfinished};
@@ -90,11 +89,10 @@ impl Staging {
     /// When the disk or the store fails; a failed fsync is final, the file is given up.
     pub fn close(mut self) -> Result<Staged> {
         self.file.close()?;
-        let sha256 = hex(&self.digest.finalize());
         let facts = FileFacts {
             path: self.target,
             bytes: self.bytes,
-            sha256,
+            sha256: self.digest.into(),
         };
         Ok(Staged {
             facts,

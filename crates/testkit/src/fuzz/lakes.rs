@@ -8,11 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
-use tracelake_core::seal::hex;
+use tracelake_core::digest::Digest;
 use tracelake_lake::store::read_manifest;
 use tracelake_schema::Syntax;
 use tracelake_verify::verify;
@@ -38,7 +37,7 @@ pub fn run(data: &[u8]) {
     let mut bytes = fs::read(root.join(&output.path)).unwrap();
     change(&mut bytes, changes);
     output.bytes = bytes.len() as u64;
-    output.sha256 = hex(&Sha256::digest(&bytes));
+    output.sha256 = Digest::of(&bytes);
     fs::write(root.join(&output.path), &bytes).unwrap();
     fs::write(
         root.join("_tracelake/manifest.json"),

@@ -9,10 +9,9 @@ use std::io::{Read, Write};
 use super::{directory, options};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
-use sha2::{Digest, Sha256};
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind};
-use tracelake_core::seal::hex;
 use tracelake_source::{Chunk, Fingerprint, LINE_LIMIT, Source};
 
 /// How much the plain reader reads at once, in bytes.
@@ -63,7 +62,7 @@ pub fn run(data: &[u8]) {
                 text.len()
             );
             assert_eq!(fingerprint.bytes, bytes.len() as u64);
-            assert_eq!(fingerprint.sha256, hex(&Sha256::digest(&bytes)));
+            assert_eq!(fingerprint.sha256, Digest::of(&bytes));
         }
         Err(error) => {
             match error.kind() {

@@ -149,7 +149,7 @@ pub(crate) fn plan_text(
             text += &format!(
                 "  {} -> {}{shard}{state}\n",
                 shown(&part.source),
-                part.output
+                part.output()
             );
         }
     }
@@ -220,7 +220,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> Strin
             0 => String::new(),
             done => format!("  ({} done)", several(done, "part")),
         };
-        let [first, second] = [0, 1].map(|number| plan.cut(stream, table, number).output);
+        let [first, second] = [0, 1].map(|number| plan.cut(stream, table, number).output());
         text += &format!("  {name} -> {first}, {second}, …{done}\n");
     }
     text

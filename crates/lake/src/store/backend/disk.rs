@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind as Io, Write};
+use std::io::{BufReader, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use super::directories::{
 };
 use super::disk_file::{Lines, StagedFile, SyncedNames, TempPathGuard};
 use super::{
-    Access, Agreement, Backend, Commits, Content, NewNames, Notes, Unfinished, something_else,
+    Access, Agreement, Backend, Commits, Content, NewNames, Notes, Show, Unfinished, something_else,
 };
 use crate::manifest::MOST_BYTES;
 
@@ -220,9 +220,13 @@ impl Backend for Disk {
         Ok(Some((read_small(&place, MOST_BYTES)?, None)))
     }
 
-    fn read_all(&self, paths: Vec<String>) -> Result<Vec<Vec<u8>>> {
-        let read = paths.iter().filter_map(|path| self.read(path).transpose());
-        read.map(|read| Ok(read?.0)).collect()
+    fn read_each(&self, paths: Vec<String>, show: Show<'_>) -> Result<()> {
+        for path in paths {
+            if let Some(file) = self.open(&path)? {
+                show(&mut BufReader::new(file))?;
+            }
+        }
+        Ok(())
     }
 
     fn open(&self, path: &str) -> Result<Option<Box<dyn Content>>> {

@@ -1,6 +1,7 @@
 //! Files on a disk that are being written: staged, synced and renamed; and journals, which aren't synced.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 #[cfg(target_os = "linux")]
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracelake_core::error::{Error, Result};
+use tracelake_core::part_key::FILE_NUMBER;
 
 use super::directories::{inside_directory, make_directory, sync_directory};
 use super::{NewNames, Notes, Unfinished};
@@ -19,7 +21,8 @@ use super::{NewNames, Notes, Unfinished};
 /// 3 % less time.
 pub const WRITE_BEHIND: u64 = 4 << 20;
 
-/// The directories of a lake of whose names this process knows that they are on the disk.
+/// The directories of a lake of whose names this process knows that they are on the disk. Those of single parts aren't
+/// kept: nothing else comes into them, and a lake has as many as parts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SyncedNames(Arc<Mutex<BTreeSet<PathBuf>>>);
 
@@ -34,7 +37,12 @@ impl SyncedNames {
         let all = names.directories.iter().chain(&names.files);
         let parents: BTreeSet<&Path> = all.filter_map(|name| name.parent()).collect();
         parents.into_iter().try_for_each(sync_directory)?;
-        self.lock().extend(names.directories.iter().cloned());
+        let is_of_part = |directory: &Path| {
+            let name = directory.file_name().and_then(OsStr::to_str);
+            name.is_some_and(|name| name.starts_with(FILE_NUMBER))
+        };
+        let shared = names.directories.iter().filter(|name| !is_of_part(name));
+        self.lock().extend(shared.cloned());
         Ok(())
     }
 

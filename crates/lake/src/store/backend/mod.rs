@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{Read, Seek, Write};
+use std::io::{BufRead, Read, Seek, Write};
 use std::path::PathBuf;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -90,8 +90,8 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// Reads a small file, with the tag that the store gives to its bytes; `None` if there is none.
     fn read(&self, path: &str) -> Result<Option<Tagged>>;
 
-    /// Reads small files in this order; those that are gone are left out.
-    fn read_all(&self, paths: Vec<String>) -> Result<Vec<Vec<u8>>>;
+    /// Shows small files in this order; those that are gone are left out.
+    fn read_each(&self, paths: Vec<String>, show: Show<'_>) -> Result<()>;
 
     /// Opens a small file to read it more than once; `None` if there is none.
     fn open(&self, path: &str) -> Result<Option<Box<dyn Content>>>;
@@ -153,6 +153,9 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// Starts a journal beside those of other workers, whose first line is `head`.
     fn join_in(&self, head: Vec<u8>) -> Result<Box<dyn Notes>>;
 }
+
+/// Reads a file that is shown to it.
+pub(super) type Show<'a> = &'a mut dyn FnMut(&mut dyn BufRead) -> Result<()>;
 
 /// The bytes of a small file.
 pub(super) trait Content: Read + Seek {}
