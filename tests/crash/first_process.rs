@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::crash::child::{AT_ONCE, HANGS, Working, busy};
 use tracelake_testkit::{Run, Scratch, assert_same_tree, convert, run, tree};
 
-/// A command whose program becomes process 1 of a namespace of its own.
+/// A command whose program becomes process 1 of a new namespace.
 fn container() -> Command {
     let mut unshare = Command::new("unshare");
     unshare.args([

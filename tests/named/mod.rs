@@ -1,4 +1,4 @@
-//! Traces whose files have names of their own: rows in the published form, converted, verified and read back.
+//! Traces that have their own patterns for file names: rows in the published form, converted, verified and read back.
 
 mod published;
 mod recognised;

@@ -73,7 +73,7 @@ fn buckets_of_vms() {
     assert!(refused.message().contains(">24"), "{}", refused.message());
 }
 
-/// Integers that are written with a fraction of zero; tables in archives of their own.
+/// Integers that are written with a fraction of zero; a separate archive for each table.
 #[test]
 fn jobs_on_gpus() {
     let trace = trace_with("pai_job_table");

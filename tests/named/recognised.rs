@@ -1,4 +1,4 @@
-//! Which trace files with names of their own are taken for.
+//! How the trace of files is recognised by their names.
 
 use tracelake_schema::{Files, TRACES};
 use tracelake_testkit::{Scratch, gzip, run};

@@ -115,7 +115,7 @@ fn a_submission_to_slurm_makes_the_lake() {
     );
 }
 
-/// The arguments of the program in a job description, which are an array on one line or lines of their own.
+/// The arguments of the program in a job description, which are an array on one line or one argument per line.
 fn arguments(name: &str) -> Vec<String> {
     let text = fs::read_to_string(recipe(name)).unwrap();
     let (_, rest) = text.split_once("\n          args:").unwrap();

@@ -203,8 +203,9 @@ fn formats(root: &Path, program: &Path, page: Page, rows: u64) -> Result<Vec<Str
     };
     let made = || TRACES.iter().filter(|trace| can_be_made(&trace));
     let json = made().find(is_json).context("a trace of JSON lines")?;
-    let in_one_file = made().find(|trace| !trace.archives.is_empty());
-    let in_one_file = in_one_file.context("a trace in archives")?;
+    let in_one_file = made()
+        .find(|trace| !trace.archives.is_empty())
+        .context("a trace in archives")?;
     let traces = [json, in_one_file].into_iter().map(|trace| {
         let source = generated(root, program, trace, rows / 4)?;
         let tables = trace
@@ -257,8 +258,9 @@ fn real_parts(root: &Path, family: &str) -> Result<Vec<String>> {
             println!("no real parts of {table}: {folder} is not there");
             continue;
         };
-        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-        let mut paths = paths.collect::<Result<Vec<_>, _>>()?;
+        let mut paths = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<Vec<_>, _>>()?;
         paths.sort();
         tables.push(format!("{table:?}: {paths:?}"));
     }
@@ -270,8 +272,8 @@ fn processor() -> Result<String> {
     let text = fs::read_to_string("/proc/cpuinfo").context("needs Linux to know the processor")?;
     let model = text
         .lines()
-        .find_map(|line| line.strip_prefix("model name"));
-    let model = model.unwrap_or("model unknown");
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or("model unknown");
     Ok(model.trim_start_matches([' ', '\t', ':']).to_owned())
 }
 

@@ -91,8 +91,8 @@ mod tests {
             if path.is_dir() {
                 pages(root, &path, into);
             } else if path.extension().is_some_and(|extension| extension == "md") {
-                let path = path.strip_prefix(root).unwrap();
-                into.push(path.display().to_string());
+                let below_root = path.strip_prefix(root).unwrap();
+                into.push(below_root.display().to_string());
             }
         }
     }

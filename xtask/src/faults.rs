@@ -86,11 +86,11 @@ fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Re
     if injected {
         // strace counts per thread, so the error may come about and its message then fail as well.
         let silenced = |line: &str| line.contains(" write(2,") && line.contains("(INJECTED)");
-        let outcome = match log.lines().any(silenced) {
+        let end = match log.lines().any(silenced) {
             true => rig.check_code(&ended),
             false => rig.check_end(&ended),
         };
-        let outcome = outcome
+        let outcome = end
             .and_then(|()| rig.check_left(&out))
             .and_then(|()| rig.check_resumed(&out));
         score.count(&format!("{call} {error} at call {nth}"), outcome);

@@ -44,9 +44,9 @@ fn compare_builds(root: &Path) -> Result<()> {
     copy_workspace(root, &copy)?;
     // The build of the copy is kept, so that a second run is quick.
     let elsewhere = target(root).join("elsewhere");
-    let elsewhere = elsewhere.to_str().context("the path is not UTF-8")?;
+    let target_dir = elsewhere.to_str().context("the path is not UTF-8")?;
     let tested = build_with(root, &["--locked"], "--bin", "tracelake")?;
-    let options = ["--locked", "--release", "--target-dir", elsewhere];
+    let options = ["--locked", "--release", "--target-dir", target_dir];
     let released = build_with(&copy, &options, "--bin", "tracelake")?;
     ensure!(
         fs::read(&tested)? != fs::read(&released)?,

@@ -132,12 +132,12 @@ fn timed(commands: Vec<Command>) -> Result<Duration> {
 fn kill_at(mut commands: Vec<(Command, Duration)>) -> Result<u32> {
     commands.sort_by_key(|(_, delay)| *delay);
     let begun = Instant::now();
-    let started = commands
+    let started: Vec<_> = commands
         .into_iter()
-        .map(|(command, delay)| Ok((start(command)?, delay)));
-    let started: std::io::Result<Vec<_>> = started.collect();
+        .map(|(command, delay)| Ok((start(command)?, delay)))
+        .collect::<std::io::Result<_>>()?;
     let mut finished = 0;
-    for (mut child, delay) in started? {
+    for (mut child, delay) in started {
         sleep(delay.saturating_sub(begun.elapsed()));
         finished += u32::from(child.try_wait()?.is_some());
         child.kill()?;

@@ -74,9 +74,9 @@ impl Races {
     fn run(&self, schedule: &Schedule, said: &mut String, ends: &mut Ends) -> Result<()> {
         self.moto.reset(&self.begun(schedule.start)?)?;
         self.proxy.begin(schedule);
-        let ended = self.writers(schedule);
+        let outcome = self.writers(schedule);
         self.proxy.end();
-        let ended = ended?;
+        let ended = outcome?;
         let mut done = BTreeSet::new();
         if let Start::Finished(selection) | Start::Released(selection) = schedule.start {
             done.insert(selection);

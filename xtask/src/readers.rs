@@ -91,8 +91,8 @@ pub(crate) fn matrix(root: &Path) -> Result<()> {
             answers.push(answer);
         }
     }
-    let writer = writer.context("there is no environment")?;
-    run(Command::new(writer)
+    let python = writer.context("there is no environment")?;
+    run(Command::new(python)
         .arg(&script)
         .arg("write")
         .args([&plan, &root.join(PAGE)])

@@ -227,7 +227,7 @@ impl<'a> Release<'a> {
         Ok(fs::write(self.files.join("SHA256SUMS"), lines)?)
     }
 
-    /// A build directory of its own: its flags differ from those of other builds.
+    /// A separate build directory, because its flags differ from those of other builds.
     fn builds(&self) -> PathBuf {
         target(self.root).join("release-builds")
     }

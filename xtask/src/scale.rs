@@ -214,12 +214,12 @@ fn read_counts(page: &str) -> Result<Vec<Counted>> {
 impl Place {
     /// The page before this place, the text there, and the page after it.
     fn split<'a>(&self, page: &'a str) -> Result<(&'a str, &'a str, &'a str)> {
-        let around = page.split_once(self.begin);
-        let around = around.and_then(|(head, rest)| {
+        let around = || {
+            let (head, rest) = page.split_once(self.begin)?;
             let (text, tail) = rest.split_once(self.end)?;
             Some((head, text, tail))
-        });
-        around.with_context(|| format!("{PAGE} has no place for the tables"))
+        };
+        around().with_context(|| format!("{PAGE} has no place for the tables"))
     }
 
     /// The page with this text here.
@@ -243,8 +243,11 @@ fn seconds_per_million_rows(growth: &str) -> Result<f64> {
     let (_, section) = growth
         .split_once("## As a file grows")
         .with_context(|| format!("{RATES} doesn't say how long files take"))?;
-    let rows = section.lines().skip_while(|line| !line.starts_with('|'));
-    let rows = rows.take_while(|line| line.starts_with('|'));
+    let is_row = |line: &&str| line.starts_with('|');
+    let rows = section
+        .lines()
+        .skip_while(|line| !is_row(line))
+        .take_while(is_row);
     let cell = rows.last().and_then(|row| row.split('|').nth(2));
     let word = cell.and_then(|cell| cell.split_whitespace().next());
     let median = word.with_context(|| format!("{RATES} has no rate on one thread"))?;
@@ -376,11 +379,11 @@ mod tests {
 
     #[test]
     fn counts_are_read_back() {
-        let counted = count(&Lake {
+        let mut counted = count(&Lake {
             parts: 8,
             shards: 2,
-        });
-        let mut counted = counted.unwrap();
+        })
+        .unwrap();
         let Place { begin, end } = COUNTS;
         let page = format!("{begin}{}{end}", counts(&counted).unwrap());
         for row in &mut counted {

@@ -339,14 +339,14 @@ impl BadRow<'_> {
         let Fault::FieldCount { found, .. } = self.fault else {
             return None;
         };
-        let others: BTreeSet<&str> = TRACES
+        let tables: BTreeSet<&str> = TRACES
             .iter()
             .filter(|trace| trace.tables.iter().any(|other| other == order.table))
             .flat_map(|trace| trace.tables)
             .filter(|table| table.fields.len() == found as usize)
             .map(|table| table.name)
             .collect();
-        let others: Vec<&str> = others.into_iter().collect();
+        let others: Vec<&str> = tables.into_iter().collect();
         (!others.is_empty()).then(|| {
             format!(
                 "{} has {}: is this file in the right place?",

@@ -60,10 +60,10 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
     for batch in open(derived, input, encoding.format())? {
         context.check()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
-        let made = match derived.rule {
+        let rows = match derived.rule {
             Rule::Dag => edges(derived, &batch, &mut rows_not_derived),
         };
-        let made = made.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
+        let made = rows.ok_or_else(|| unreadable(input, "not the columns of its table"))?;
         while builder.is_full(made.len())
             && let Some(full) = builder.finish()?
         {
@@ -86,8 +86,8 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
 
 /// Reads the columns of a file that the derived table also has.
 fn open(derived: &Derived, input: &Location, format: Format) -> Result<BatchIterator> {
-    let columns = derived.table.columns.iter().map(|column| column.name);
-    let columns: Vec<&str> = columns.collect();
+    let of_table = derived.table.columns.iter();
+    let columns: Vec<&str> = of_table.map(|column| column.name).collect();
     LakeFile::open(input, format)?
         .batches(Some(&columns))
         .map_err(|error| unreadable(input, &error.to_string()))

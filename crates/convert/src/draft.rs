@@ -41,8 +41,8 @@ pub fn draft(context: &Context, sample: &Location) -> Result<String> {
         return Err(misfit("not UTF-8").hint("convert it to UTF-8"));
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = text.lines().filter(|line| !line.is_empty()).take(MOST_ROWS);
-    let lines: Vec<&str> = lines.collect();
+    let rows = text.lines().filter(|line| !line.is_empty());
+    let lines: Vec<&str> = rows.take(MOST_ROWS).collect();
     if lines.iter().any(|line| line.contains('"')) {
         return Err(misfit("has quotes").hint(
             "a table with quoted fields has syntax = \"quoted-csv\"; write its description by hand",
@@ -153,16 +153,14 @@ impl<'a> Sample<'a> {
                 let _ = writeln!(text, "null = [{}]  # guess", spelled.join(", "));
             }
         }
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let columns = columns.max(self.header.as_ref().map_or(0, Vec::len));
+        let widths = self.header.iter().chain(&self.rows).map(Vec::len);
+        let columns = widths.max().unwrap_or(0);
         let mut names: Vec<String> = Vec::new();
         for at in 0..columns {
-            let content = self
-                .header
-                .as_ref()
-                .and_then(|header| header.get(at))
-                .copied();
-            let content = content.map_or_else(|| format!("column {}", at + 1), str::to_owned);
+            let content = match self.header.as_ref().and_then(|header| header.get(at)) {
+                Some(name) => (*name).to_owned(),
+                None => format!("column {}", at + 1),
+            };
             let mut name = identifier(&content, &format!("column_{}", at + 1));
             while names.contains(&name) || ADDED_COLUMNS.contains(&&name[..]) {
                 name += "_2";
@@ -196,14 +194,13 @@ impl<'a> Sample<'a> {
         } else {
             ""
         };
-        let kind = kind.replacen('\n', &format!("  # guess{doubt}\n"), 1);
-        let marked = if kind.contains("# guess") {
-            ""
-        } else {
-            &format!("  # guess{doubt}")
+        let mark = format!("  # guess{doubt}");
+        let marked_kind = match kind.split_once('\n') {
+            Some((first, second)) => format!("{first}{mark}\n{second}"),
+            None => format!("{kind}{mark}"),
         };
         format!(
-            "\n[[table.column]]\nname = \"{name}\"\ncontent = {}{guessed}\n{kind}{marked}\nformat = \"{format}\"\n\
+            "\n[[table.column]]\nname = \"{name}\"\ncontent = {}{guessed}\n{marked_kind}\nformat = \"{format}\"\n\
              obfuscation = \"unchanged\"  # guess\ndoc = {}  # guess: its meaning; add `unit` if it has one\n",
             quoted(content),
             quoted(&format!("{content}.")),

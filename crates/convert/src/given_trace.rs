@@ -59,10 +59,10 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
                 .hint(format!("name one of them: {file}#{}", first.name)))
         }
         (version, traces) => {
-            let version = version.unwrap_or_default();
-            let found = traces.iter().find(|trace| trace.name == version);
+            let name = version.unwrap_or_default();
+            let found = traces.iter().find(|trace| trace.name == name);
             found.ok_or_else(|| {
-                let reason = format!("describes no trace '{}'", escape(version.as_bytes(), 80));
+                let reason = format!("describes no trace '{}'", escape(name.as_bytes(), 80));
                 Error::new(ErrorKind::Usage, reason)
                     .at(&place)
                     .hint(format!("it has {}", names()))
@@ -76,7 +76,7 @@ fn text_of(place: &Location) -> Result<String> {
     let usage =
         |reason: String, hint: &str| Error::new(ErrorKind::Usage, reason).at(place).hint(hint);
     let limit = MAX_BYTES as u64;
-    let bytes = match place {
+    let read = match place {
         Location::Url(url) => url.read_if_there(limit)?,
         Location::Disk(path) => match File::open(path) {
             Err(error) if error.kind() == Io::NotFound => None,
@@ -89,7 +89,7 @@ fn text_of(place: &Location) -> Result<String> {
             }
         },
     };
-    let bytes = bytes.ok_or_else(|| {
+    let bytes = read.ok_or_else(|| {
         usage(
             "there is no such description of a trace".to_owned(),
             "name a TOML file; tracelake schema lists the built-in traces",

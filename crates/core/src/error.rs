@@ -133,8 +133,8 @@ impl Error {
             }
             _ => None,
         };
-        let error = Self::new(ErrorKind::Failed, format!("cannot {doing}: {source}"));
-        let error = error.because(source);
+        let reason = format!("cannot {doing}: {source}");
+        let error = Self::new(ErrorKind::Failed, reason).because(source);
         match hint {
             Some(hint) => error.hint(hint),
             None => error,

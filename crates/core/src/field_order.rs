@@ -149,13 +149,14 @@ impl FieldOrder {
         }
         let name = path.rsplit('/').next().unwrap_or(path);
         let columns = self.table.columns.iter().enumerate();
-        let captured = columns.filter_map(|(index, column)| {
-            let capture = column.spelling.capture?;
-            let value = self.table.captured(name, capture);
-            Some(value.map(|value| (index, value)).ok_or(capture))
-        });
-        let captured = captured.collect::<std::result::Result<Vec<_>, _>>();
-        let captured = captured.map_err(|capture| {
+        let found: std::result::Result<Vec<_>, _> = columns
+            .filter_map(|(index, column)| {
+                let capture = column.spelling.capture?;
+                let value = self.table.captured(name, capture);
+                Some(value.map(|value| (index, value)).ok_or(capture))
+            })
+            .collect();
+        let captured = found.map_err(|capture| {
             let patterns = self.table.naming.patterns.iter();
             let names: Vec<&str> = patterns.map(|pattern| pattern.text).collect();
             let reason = format!("its name doesn't say {{{capture}}}, which is a column");

@@ -237,8 +237,10 @@ impl Origin {
         let mut fields = identity
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec();
-        let description = description.clone();
-        fields.extend(description.map(|sha256| ("description".to_owned(), sha256)));
+        let of_description = description
+            .clone()
+            .map(|sha256| ("description".to_owned(), sha256));
+        fields.extend(of_description);
         fields.extend(options.named());
         fields
     }

@@ -59,9 +59,13 @@ impl<W: Write> ArrowFile<W> {
     /// # Errors
     /// When the output fails.
     pub fn finish(self) -> Result<W> {
-        let out = self.writer.into_inner();
-        let out = out.map_err(|error| wrap(error, "finish"))?.into_inner();
-        out.map_err(|error| Error::disk("finish an Arrow file", error.into_error()))
+        let buffered = self
+            .writer
+            .into_inner()
+            .map_err(|error| wrap(error, "finish"))?;
+        buffered
+            .into_inner()
+            .map_err(|error| Error::disk("finish an Arrow file", error.into_error()))
     }
 }
 

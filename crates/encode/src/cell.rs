@@ -279,11 +279,11 @@ pub mod tests {
                 format!("{{{}}}", named.collect::<Vec<_>>().join(", "))
             }
             Cell::List(items) => {
-                let items = items
+                let written: Vec<String> = items
                     .iter()
-                    .map(|item| python(item, &column.fields[0], numpy));
-                let items: Vec<String> = items.collect();
-                format!("[{}]", items.join(if numpy { "\n " } else { ", " }))
+                    .map(|item| python(item, &column.fields[0], numpy))
+                    .collect();
+                format!("[{}]", written.join(if numpy { "\n " } else { ", " }))
             }
         }
     }
@@ -307,9 +307,11 @@ pub mod tests {
 
     /// The values of a struct or a row as a JSON object.
     pub fn json_object(cells: &[Cell], columns: &[Column]) -> serde_json::Value {
-        let named = cells.iter().zip(columns);
-        let named = named.map(|(cell, column)| (column.content.to_owned(), json(cell, column)));
-        named.collect()
+        cells
+            .iter()
+            .zip(columns)
+            .map(|(cell, column)| (column.content.to_owned(), json(cell, column)))
+            .collect()
     }
 
     fn json(cell: &Cell, column: &Column) -> serde_json::Value {
@@ -332,9 +334,9 @@ pub mod tests {
     /// All cells that differ from this one in a single value, by as little as possible.
     pub fn mutations(cell: &Cell, column: &'static Column) -> Vec<Cell> {
         let one = |inner: &[Cell], at: usize, other: Cell| {
-            let mut inner = inner.to_vec();
-            inner[at] = other;
-            inner
+            let mut changed = inner.to_vec();
+            changed[at] = other;
+            changed
         };
         let mut others = match cell {
             Cell::Null => {

@@ -59,9 +59,11 @@ pub(crate) fn read(
         return Ok(ReadRows::Faulty(faulty));
     }
     let mapped: u64 = columns.iter().map(|(_, mapped, _)| mapped).sum();
-    let columns = columns.into_par_iter().zip(schema.fields().par_iter());
-    let arrays = columns.map(|((values, ..), field)| values.into_array(field.data_type()));
-    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+    let arrays = columns
+        .into_par_iter()
+        .zip(schema.fields().par_iter())
+        .map(|((values, ..), field)| values.into_array(field.data_type()))
+        .collect::<Result<Vec<_>, _>>()?;
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ReadRows::Batch(batch, rows.mapped() + mapped))
 }
@@ -83,9 +85,10 @@ impl LeafReader<'_> {
         let is_slot = |(definition, repetition): (u8, u8)| {
             definition >= around.definition && repetition <= around.repetition
         };
-        let slots = levels(first).filter(|entry| is_slot(*entry));
-        let is_valid = slots.map(|(definition, _)| definition >= node.levels.definition);
-        let is_valid = is_valid.collect();
+        let is_valid = levels(first)
+            .filter(|entry| is_slot(*entry))
+            .map(|(definition, _)| definition >= node.levels.definition)
+            .collect();
         let values = match node.column.kind {
             Kind::Struct => {
                 let fields = node.fields.iter().map(|field| self.column(field, around));
@@ -248,16 +251,22 @@ impl ColumnValues {
                 Arc::new(StringArray::try_new(offsets, bytes.into(), nulls)?)
             }
             (Values::Structs(columns), DataType::Struct(fields)) => {
-                let columns = columns.into_iter().zip(fields.iter());
                 let arrays = columns
-                    .map(|(column, field): (_, &FieldRef)| column.into_array(field.data_type()));
-                let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+                    .into_iter()
+                    .zip(fields.iter())
+                    .map(|(column, field): (_, &FieldRef)| column.into_array(field.data_type()))
+                    .collect::<Result<Vec<_>, _>>()?;
                 Arc::new(StructArray::try_new(fields.clone(), arrays, nulls)?)
             }
             (Values::Lists(items, ends), DataType::List(item)) => {
-                let items = items.into_array(item.data_type())?;
+                let values = items.into_array(item.data_type())?;
                 let offsets = offsets(&ends)?;
-                Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+                Arc::new(ListArray::try_new(
+                    Arc::clone(item),
+                    offsets,
+                    values,
+                    nulls,
+                )?)
             }
             _ => unreachable!("the schema is that of the table"),
         })

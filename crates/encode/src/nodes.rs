@@ -59,7 +59,7 @@ impl Node {
 
     fn within(columns: &'static [Column], first: usize, around: MaxLevels) -> Vec<Self> {
         let mut next = first;
-        let columns = columns.iter().map(|column| {
+        let nodes = columns.iter().map(|column| {
             let mut levels = around;
             levels.definition += u8::from(!column.mandatory);
             let start = next;
@@ -85,7 +85,7 @@ impl Node {
                 keys: keys(column.fields),
             }
         });
-        columns.collect()
+        nodes.collect()
     }
 
     /// The level of NULL in its place.

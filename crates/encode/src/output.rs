@@ -56,12 +56,14 @@ impl Encoding {
     /// Those of [`Settings::check`].
     pub fn of(settings: &Settings) -> Result<Self> {
         settings.check()?;
-        let rows = settings.row_group_rows;
-        let rows = rows.and_then(|rows| usize::try_from(rows).ok());
+        let row_group_rows = settings
+            .row_group_rows
+            .and_then(|rows| usize::try_from(rows).ok())
+            .unwrap_or(ROW_GROUP_ROWS);
         Ok(Self {
             format: settings.format,
             codec: settings.compression,
-            row_group_rows: rows.unwrap_or(ROW_GROUP_ROWS),
+            row_group_rows,
         })
     }
 

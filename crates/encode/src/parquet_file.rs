@@ -87,9 +87,11 @@ impl<W: Write + Send> ParquetFile<W> {
     /// When the output fails.
     pub(crate) fn finish(mut self) -> Result<W> {
         self.writer.inner_mut().end = Some(Vec::new());
-        let out = self.writer.into_inner();
-        let HeldEnd { mut out, end } = out.map_err(|error| wrap(error, "finish"))?;
-        let mut end = end.expect("the end is held");
+        let HeldEnd { mut out, end: held } = self
+            .writer
+            .into_inner()
+            .map_err(|error| wrap(error, "finish"))?;
+        let mut end = held.expect("the end is held");
         amend(&mut end, &self.is_sorted).expect("the crate writes a footer that can be read");
         let failed = |error| Error::disk("finish a Parquet file", error);
         out.write_all(&end).map_err(failed)?;
@@ -194,8 +196,10 @@ mod tests {
         let bytes = Bytes::from(file.finish().unwrap());
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
         assert_eq!(reader.schema().fields(), schema().fields());
-        let groups = reader.metadata().row_groups().iter();
-        let groups: Vec<(i64, bool)> = groups
+        let groups: Vec<(i64, bool)> = reader
+            .metadata()
+            .row_groups()
+            .iter()
             .map(|group| (group.num_rows(), group.sorting_columns().is_some()))
             .collect();
         assert_eq!(groups, [(3, true), (2, false)]);

@@ -157,10 +157,13 @@ mod tests {
                 .zip(now.metadata().row_groups());
             for ((before, now), is_sorted) in groups.zip(is_sorted) {
                 assert_eq!(now.sorting_columns().is_some(), is_sorted);
-                let now = now.clone().into_builder();
-                let now = now.set_sorting_columns(before.sorting_columns().cloned());
+                let without_change = now
+                    .clone()
+                    .into_builder()
+                    .set_sorting_columns(before.sorting_columns().cloned())
+                    .build();
                 // All else is as it was.
-                assert_eq!(&now.build().unwrap(), before);
+                assert_eq!(&without_change.unwrap(), before);
             }
             assert_eq!(now.get_row_iter(None).unwrap().count(), 6);
         }

@@ -64,8 +64,8 @@ impl RowGroupBuilder {
         most_rows: usize,
     ) -> Self {
         let nodes = Node::of(table.columns);
-        let columns = leaves(&nodes).into_iter().zip(schema.columns());
-        let columns = columns.map(|(leaf, descriptor)| {
+        let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
+        let columns = with_descriptors.map(|(leaf, descriptor)| {
             column::encoder(leaf.column, Origin::Leaf, descriptor.clone(), codec)
         });
         Self {
@@ -132,8 +132,11 @@ impl RowGroupBuilder {
         chunk: &'a [u8],
         records: &'a Records,
     ) -> Result<Vec<Reject>, ParquetError> {
-        let groups = self.columns.par_chunks_mut(GROUP);
-        let groups: Vec<_> = groups.map(|group| look_up(group, chunk, records)).collect();
+        let groups: Vec<_> = self
+            .columns
+            .par_chunks_mut(GROUP)
+            .map(|group| look_up(group, chunk, records))
+            .collect();
         let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
         let (rejects, faulty) = rejects(&self.fields, faults_of, records);
         groups.into_par_iter().try_for_each(|group| {
@@ -154,17 +157,17 @@ impl RowGroupBuilder {
         text: &[u8],
         rows: &RowFields,
     ) -> Result<Vec<usize>, ParquetError> {
-        let groups = self.columns.par_chunks_mut(GROUP);
-        let groups = groups.zip(rows.leaves.par_chunks(GROUP));
-        let groups: Vec<Vec<_>> = groups
+        let groups: Vec<Vec<_>> = self
+            .columns
+            .par_chunks_mut(GROUP)
+            .zip(rows.leaves.par_chunks(GROUP))
             .map(|(columns, leaves)| {
-                let columns = columns.iter_mut().zip(leaves);
-                let columns = columns.map(|(column, leaf)| {
-                    let mut column = column.start_leaf(text, leaf);
-                    column.look_up(0..leaf.values());
-                    column.parse()
+                let parsed = columns.iter_mut().zip(leaves).map(|(column, leaf)| {
+                    let mut started = column.start_leaf(text, leaf);
+                    started.look_up(0..leaf.values());
+                    started.parse()
                 });
-                columns.collect()
+                parsed.collect()
             })
             .collect();
         let columns = groups.iter().flatten().zip(&rows.leaves);
@@ -234,15 +237,17 @@ fn look_up<'a>(
     chunk: &'a [u8],
     records: &'a Records,
 ) -> Vec<Box<dyn Append + 'a>> {
-    let columns = columns.iter_mut();
-    let mut columns: Vec<_> = columns.map(|column| column.start(chunk, records)).collect();
+    let mut started: Vec<_> = columns
+        .iter_mut()
+        .map(|column| column.start(chunk, records))
+        .collect();
     for start in (0..records.len()).step_by(TILE) {
         let tile = start..records.len().min(start + TILE);
-        for column in &mut columns {
+        for column in &mut started {
             column.look_up(tile.clone());
         }
     }
-    columns.into_iter().map(|column| column.parse()).collect()
+    started.into_iter().map(|column| column.parse()).collect()
 }
 
 /// Lists the rejects of a chunk in order, and the numbers of the well-formed records among them.

@@ -208,12 +208,17 @@ mod tests {
     use crate::samples::{FIELDS, order};
 
     /// Rules by the machine or the platform, and by time, which every row of the table has.
-    fn rules(order: &FieldOrder, key: Option<&str>, of: u32, time: Option<(i64, i64)>) -> RowRules {
+    fn rules(
+        order: &FieldOrder,
+        key: Option<&str>,
+        of: u32,
+        range: Option<(i64, i64)>,
+    ) -> RowRules {
         let sample = key.map(|key| SampleRule {
             sample: Sample { class: of / 2, of },
             field: order.rule_field(key).unwrap(),
         });
-        let time = time.map(|(from, to)| TimeRule {
+        let time = range.map(|(from, to)| TimeRule {
             from,
             to,
             field: order.rule_field("time").unwrap(),
@@ -277,9 +282,12 @@ mod tests {
                     .collect();
                 prop_assert_eq!(found, kept);
                 prop_assert_eq!(records.not_selected(), left);
-                let found = records.faults().iter();
-                let found: Vec<(usize, Fault)> = found.map(|&(record, _, fault)| (record, fault)).collect();
-                prop_assert_eq!(found, faults);
+                let found_faults: Vec<(usize, Fault)> = records
+                    .faults()
+                    .iter()
+                    .map(|&(record, _, fault)| (record, fault))
+                    .collect();
+                prop_assert_eq!(found_faults, faults);
             }
         }
     }

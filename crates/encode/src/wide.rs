@@ -291,9 +291,11 @@ impl<'a> EightFields<'a> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(crate) fn look_up(table: &[u16], slots: __m512i) -> ([u32; 8], u8) {
-    let last = table.len().checked_sub(1);
-    let last = last.and_then(|last| i64::try_from(last).ok());
-    let last = last.expect("a table has at least one number");
+    let last = table
+        .len()
+        .checked_sub(1)
+        .and_then(|last| i64::try_from(last).ok())
+        .expect("a table has at least one number");
     let is_far = x86::_mm512_cmpge_epu64_mask(slots, x86::_mm512_set1_epi64(last)) != 0;
     assert!(!is_far, "each slot is followed by another one");
     // SAFETY: two numbers are in the table from each slot on, see above.

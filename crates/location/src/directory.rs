@@ -9,8 +9,9 @@ use std::path::Path;
 /// # Errors
 /// When the directory cannot be opened or read; the path is not in the error.
 pub fn names(directory: &Path) -> io::Result<Vec<OsString>> {
-    let names = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name()));
-    let mut names = names.collect::<io::Result<Vec<OsString>>>()?;
+    let mut names = std::fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<Vec<OsString>>>()?;
     names.sort();
     Ok(names)
 }

@@ -221,8 +221,8 @@ impl Location {
         match self {
             Self::Disk(path) => match open_file(path) {
                 Err(error) if fs::symlink_metadata(path).is_err() => {
-                    let pieces = Pieces::open(path);
-                    let pieces = pieces.map_err(|error| Error::io("open", path, error))?;
+                    let pieces =
+                        Pieces::open(path).map_err(|error| Error::io("open", path, error))?;
                     pieces
                         .map(|pieces| Reader(Bytes::Pieces(pieces)))
                         .ok_or(error)

@@ -50,9 +50,9 @@ impl Listing {
         };
         let mut entries = match (&here, &self.files) {
             (Location::Disk(directory), _) => {
-                let names = directory::names(directory);
-                let names = names.map_err(|error| Error::io("list", directory, error))?;
-                let names = names.into_iter().filter_map(|name| name.into_string().ok());
+                let names = directory::names(directory)
+                    .map_err(|error| Error::io("list", directory, error))?;
+                let texts = names.into_iter().filter_map(|name| name.into_string().ok());
                 let entry = |name: String| {
                     let kind = match fs::metadata(directory.join(&name)) {
                         Ok(found) if found.is_dir() => LocationKind::Directory,
@@ -62,7 +62,7 @@ impl Listing {
                     let etag = None;
                     Entry { name, kind, etag }
                 };
-                names.map(entry).collect()
+                texts.map(entry).collect()
             }
             (Location::Url(url), None) => objects::list(url)?,
             (Location::Url(url), Some(files)) => web_entries(url, files, path)?,
@@ -87,9 +87,9 @@ fn files_on_web(root: &Location) -> Result<BTreeSet<String>> {
     let paths = text.lines().filter_map(checksum_line).map(|(_, path)| path);
     // A list comes from strangers: what leads out of the directory isn't in it.
     let is_inside = |path: &&str| !path.split('/').any(|name| matches!(name, "" | "." | ".."));
-    let paths = paths.filter(is_inside).map(str::to_owned);
-    let own = [SUMS, "schema.csv"].map(str::to_owned);
-    Ok(paths.chain(own).collect())
+    let own = [SUMS, "schema.csv"].into_iter();
+    let all = paths.filter(is_inside).chain(own);
+    Ok(all.map(str::to_owned).collect())
 }
 
 /// Lists a web server's directory: listed files that exist, and the directories of listed files.

@@ -135,8 +135,8 @@ pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
     match each(&urls, |own, path| own.read(path)) {
         None => remote::read_all(urls, limit),
         Some(read) => {
-            let read = read?.into_iter().flatten();
-            Ok(read
+            let found = read?.into_iter().flatten();
+            Ok(found
                 .map(|(bytes, etag)| (bytes.into(), Some(etag)))
                 .collect())
         }

@@ -117,10 +117,10 @@ pub fn type_name(data_type: &DataType) -> String {
     };
     match data_type {
         DataType::Struct(fields) => {
-            let fields = fields
+            let named = fields
                 .iter()
                 .map(|field| format!("{}: {}", field.name(), name(field)));
-            format!("Struct<{}>", fields.collect::<Vec<_>>().join(", "))
+            format!("Struct<{}>", named.collect::<Vec<_>>().join(", "))
         }
         DataType::List(item) => format!("List<{}>", name(item)),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => match zone {

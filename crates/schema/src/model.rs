@@ -402,7 +402,7 @@ pub enum Syntax {
 pub struct Csv {
     /// Whether the first line has the published names of the columns.
     pub header: bool,
-    /// What is between two fields.
+    /// The separator between two fields.
     pub separator: Separator,
     /// The first byte of lines that are no rows.
     pub comment: Option<u8>,
@@ -452,14 +452,15 @@ impl Trace {
         self.sample_keys.iter().find(|key| key.name == name)
     }
 
-    /// The column that a table is sampled by: that of the key `by`, or of its own one. `None` if the table stays
+    /// The column that a table is sampled by: that of the key `by`, or the table's default. `None` if the table stays
     /// whole.
     #[must_use]
     pub fn sampled_column(&self, table: &str, by: Option<&str>) -> Option<&'static KeyColumn> {
-        let keys = self.sample_keys.iter();
-        let keys = keys.filter(|key| by.is_none_or(|by| key.name == by));
-        let mut columns = keys.flat_map(|key| key.columns);
-        columns.find(|column| column.table == table && (by.is_some() || column.is_default))
+        self.sample_keys
+            .iter()
+            .filter(|key| by.is_none_or(|by| key.name == by))
+            .flat_map(|key| key.columns)
+            .find(|column| column.table == table && (by.is_some() || column.is_default))
     }
 
     /// The published tables, followed by the derived ones.

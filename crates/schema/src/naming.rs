@@ -68,7 +68,7 @@ pub struct Claim {
 /// The most digits of a number in a name.
 const MOST_DIGITS: usize = 9;
 
-/// What was found of a name so far.
+/// The number, the total and the captures found in a name so far.
 #[derive(Clone, Default)]
 struct Reading {
     number: Option<u32>,
@@ -178,9 +178,9 @@ impl Naming {
                 if digits > MOST_DIGITS || digits == 0 {
                     return;
                 }
-                let (number, rest) = text.split_at(digits);
+                let (written, rest) = text.split_at(digits);
+                let number = written.parse().ok();
                 let mut reading = reading;
-                let number = number.parse().ok();
                 match piece {
                     Piece::Total => reading.total = number,
                     _ => reading.number = number,
@@ -192,9 +192,9 @@ impl Naming {
                 let values = capture.map_or(&[][..], |capture| capture.values);
                 for (place, value) in values.iter().enumerate() {
                     if let Some(rest) = text.strip_prefix(value) {
-                        let mut reading = reading.clone();
-                        reading.values.push((index, place));
-                        self.read(pieces, rest, reading, found);
+                        let mut with_value = reading.clone();
+                        with_value.values.push((index, place));
+                        self.read(pieces, rest, with_value, found);
                     }
                 }
             }

@@ -15,7 +15,7 @@ impl Trace {
     /// The trace with these columns of these tables; tables that aren't named keep all columns. The columns stay in
     /// the order of their table, and names that the trace doesn't have are ignored: they may be those of any manifest.
     ///
-    /// What needs a column that is gone goes with it: keys, references, and the time of a row.
+    /// Keys, references and the time of a row go with the columns that they need.
     ///
     /// # Memory
     /// A copy of the tables, once for each selection of a process.
@@ -35,14 +35,14 @@ impl Trace {
         columns: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> &'static Self {
         let whole = self.whole.unwrap_or(self);
-        let known = whole.all_tables().flat_map(|table| {
+        let all = whole.all_tables().flat_map(|table| {
             let names = table.columns.iter().map(|column| column.name);
             names.map(|name| ((table.name, name), (table.name, name)))
         });
-        let known: BTreeMap<(&str, &str), (&'static str, &'static str)> = known.collect();
+        let by_name: BTreeMap<(&str, &str), (&'static str, &'static str)> = all.collect();
         let mut selected = Selected::new();
         for pair in columns {
-            if let Some((table, column)) = known.get(&pair) {
+            if let Some((table, column)) = by_name.get(&pair) {
                 selected.entry(table).or_default().insert(column);
             }
         }
@@ -50,9 +50,9 @@ impl Trace {
             return whole;
         }
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = made.iter();
-        let known =
-            known.find(|(trace, columns, _)| std::ptr::eq(*trace, whole) && *columns == selected);
+        let known = made
+            .iter()
+            .find(|(trace, columns, _)| std::ptr::eq(*trace, whole) && *columns == selected);
         if let Some((_, _, trace)) = known {
             return trace;
         }
@@ -90,16 +90,19 @@ fn project(table: &Table, names: &BTreeSet<&str>) -> Table {
             &[]
         }
     };
-    let columns = table.columns.iter().filter(|column| is_kept(column.name));
-    let columns: &'static [Column] = columns.copied().collect::<Vec<_>>().leak();
+    let kept_columns = table.columns.iter().filter(|column| is_kept(column.name));
+    let columns: &'static [Column] = kept_columns.copied().collect::<Vec<_>>().leak();
     let index = |old: usize| {
         let name = table.columns[old].name;
         columns.iter().position(|column| column.name == name)
     };
     let fields = table.fields.iter().filter_map(|&field| index(field));
-    let references = table.references.iter();
-    let references = references.filter(|one| one.columns.iter().all(|name| is_kept(name)));
-    let references: Vec<Reference> = references.copied().collect();
+    let references: Vec<Reference> = table
+        .references
+        .iter()
+        .filter(|one| one.columns.iter().all(|name| is_kept(name)))
+        .copied()
+        .collect();
     Table {
         columns,
         fields: fields.collect::<Vec<_>>().leak(),

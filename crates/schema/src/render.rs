@@ -110,13 +110,12 @@ fn published(table: &Table) -> String {
 fn shards(table: &Table) -> Vec<String> {
     let sentences = table.shards.iter().map(|one| {
         let plural = if one.count == 1 { "" } else { "s" };
-        let rows = one.rows.map(|rows| {
+        let end = one.rows.map_or(".".to_owned(), |rows| {
             let (count, confidence) = (group_digits(rows.rows), rows.confidence.name());
             format!(", {count} rows ({confidence}). {}", rows.source)
         });
-        let rows = rows.unwrap_or_else(|| ".".to_owned());
         format!(
-            "Cell {}: {} shard{plural}{rows}",
+            "Cell {}: {} shard{plural}{end}",
             one.cell,
             group_digits(u64::from(one.count))
         )
@@ -169,8 +168,8 @@ pub fn remark(column: &Column) -> String {
         ));
     }
     if !column.ranges.is_empty() {
-        let ranges = spans(column);
-        let ranges = ranges
+        let spans = spans(column);
+        let ranges = spans
             .iter()
             .map(|(span, one)| format!("{span} {}", one.name));
         remark.push_str(&format!(

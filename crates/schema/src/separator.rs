@@ -1,8 +1,8 @@
-//! What is between the fields of a line.
+//! The separator between the fields of a line.
 
 use std::ops::Range;
 
-/// What is between two fields of [`crate::Syntax::Csv`].
+/// The separator between two fields of [`crate::Syntax::Csv`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Separator {
     /// One byte.

@@ -215,8 +215,8 @@ mod tests {
     #[test]
     fn every_embedded_description_is_right_and_named_after_its_family() {
         for embedded in &EMBEDDED {
-            let traces = description::parse(embedded.text);
-            let traces = traces.unwrap_or_else(|error| panic!("{}.toml: {error}", embedded.family));
+            let traces = description::parse(embedded.text)
+                .unwrap_or_else(|error| panic!("{}.toml: {error}", embedded.family));
             assert!(traces.iter().all(|trace| trace.family == embedded.family));
         }
         let names: BTreeSet<&str> = TRACES.iter().map(|trace| trace.name).collect();
@@ -235,11 +235,11 @@ mod tests {
             };
             let tables = &mut traces.iter().flat_map(Trace::all_tables).map(|it| it.name);
             assert_eq!(sorted(&mut names.tables.iter().copied()), sorted(tables));
-            let cells = &mut traces.iter().filter_map(|trace| trace.cells);
-            let cells = &mut cells.flat_map(|cells| cells.names).copied();
-            assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cells));
-            let urls = &mut traces.iter().flat_map(|trace| trace.locations);
-            let urls = &mut urls.map(|location| location.url);
+            let cells = traces.iter().filter_map(|trace| trace.cells);
+            let cell_names = &mut cells.flat_map(|cells| cells.names).copied();
+            assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cell_names));
+            let locations = traces.iter().flat_map(|trace| trace.locations);
+            let urls = &mut locations.map(|location| location.url);
             assert_eq!(sorted(&mut names.urls.iter().copied()), sorted(urls));
             for trace in traces {
                 let archives = trace.archives.iter().flat_map(|archive| archive.names);

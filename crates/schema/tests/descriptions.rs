@@ -1,4 +1,4 @@
-//! The limits of what a process interns, in a process of their own.
+//! The limits of what a process interns, in a separate process.
 
 use tracelake_schema::description::{MAX_BYTES, MAX_DESCRIPTIONS, intern};
 

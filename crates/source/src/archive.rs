@@ -69,8 +69,8 @@ enum Type {
 
 impl Type {
     fn of(header: &Header) -> Self {
-        let name = &header.as_old().name;
-        let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let field = &header.as_old().name;
+        let name = field.split(|&byte| byte == 0).next().unwrap_or_default();
         match header.entry_type() {
             // Solaris has its own letter for the same header.
             EntryType::XHeader => Self::Pax,
@@ -103,8 +103,8 @@ impl Type {
 impl TarReader {
     /// Reads some bytes of the current member; 0 at its end.
     pub(super) fn read(&mut self, decoder: &mut Decoder, into: &mut [u8]) -> Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let most = most.min(into.len());
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let most = left.min(into.len());
         if most == 0 {
             return Ok(0);
         }
@@ -160,11 +160,11 @@ impl TarReader {
                 self.skip_sparse_map(decoder)?;
             }
             let is_sparse = extension.pax.as_ref().is_some_and(|pax| pax.is_sparse);
-            let path = match extension.path() {
+            let field = match extension.path() {
                 Some(path) => path,
                 None => header.path_bytes().into_owned(),
             };
-            let path = path.split(|&byte| byte == 0).next().unwrap_or_default();
+            let path = field.split(|&byte| byte == 0).next().unwrap_or_default();
             return Ok(Some(Member {
                 path: String::from_utf8_lossy(path).into_owned(),
                 is_file: kind == Type::File && !path.ends_with(b"/") && !is_sparse,

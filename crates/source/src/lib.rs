@@ -348,13 +348,13 @@ impl Source {
     /// # Errors
     /// [`ErrorKind::Corrupt`] when the archive is broken.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
-        let member = match (&mut self.tar, &mut self.decoder) {
+        let read = match (&mut self.tar, &mut self.decoder) {
             (Some(archive), decoder) => archive.next_member(decoder),
             (None, Decoder::Zip(unzip)) => unzip.next_member(),
             (None, _) => return Ok(None),
         };
         self.text = TextState::default();
-        let member = member.map_err(|error| at(error, &self.location))?;
+        let member = read.map_err(|error| at(error, &self.location))?;
         self.member = member.as_ref().map(|member| member.path.clone());
         Ok(member)
     }
@@ -387,8 +387,9 @@ pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// [`ErrorKind::Corrupt`] if it is larger; if it can't be opened.
 pub fn open_small(path: &Path, limit: u64) -> Result<File> {
     let file = open_file(path)?;
-    let metadata = file.metadata();
-    let metadata = metadata.map_err(|error| Error::io("read", path, error))?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| Error::io("read", path, error))?;
     if metadata.len() > limit {
         let reason = format!("is larger than {limit} bytes; such a file never is");
         return Err(Error::new(ErrorKind::Corrupt, reason)

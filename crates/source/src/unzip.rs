@@ -18,7 +18,7 @@ mod directory;
 #[cfg(test)]
 mod tests;
 
-/// What records of an archive begin with.
+/// The bytes that each record of a zip archive begins with.
 mod signature {
     pub(super) const MEMBER: u32 = 0x0403_4b50;
     pub(super) const DESCRIPTOR: u32 = 0x0807_4b50;
@@ -251,8 +251,8 @@ impl Unzip {
         let mut crc = self.u32()?;
         if crc == signature::DESCRIPTOR {
             self.input.look_ahead()?;
-            let next = self.input.ahead().first_chunk().copied();
-            let next = next.map(u32::from_le_bytes);
+            let bytes = self.input.ahead().first_chunk().copied();
+            let next = bytes.map(u32::from_le_bytes);
             // The checksum may be equal to the signature, by accident.
             if next == Some(found.crc) || crc != found.crc {
                 crc = self.u32()?;
@@ -404,13 +404,13 @@ fn method_name(method: u16) -> String {
 
 /// Digests what a header and the directory both say of a member.
 fn digest(offset: u64, method: u16, sizes: Sizes, name: &[u8]) -> u128 {
-    let mut digest = Sha256::new();
-    digest.update(offset.to_le_bytes());
-    digest.update(method.to_le_bytes());
-    digest.update(sizes.crc.to_le_bytes());
-    digest.update(sizes.packed.to_le_bytes());
-    digest.update(sizes.text.to_le_bytes());
-    digest.update(name);
-    let digest = digest.finalize();
+    let mut hasher = Sha256::new();
+    hasher.update(offset.to_le_bytes());
+    hasher.update(method.to_le_bytes());
+    hasher.update(sizes.crc.to_le_bytes());
+    hasher.update(sizes.packed.to_le_bytes());
+    hasher.update(sizes.text.to_le_bytes());
+    hasher.update(name);
+    let digest = hasher.finalize();
     u128::from_le_bytes(digest.first_chunk().copied().unwrap_or_default())
 }

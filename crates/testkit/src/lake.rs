@@ -122,8 +122,7 @@ pub fn seal(json: &str) -> String {
     if lines.last().unwrap().starts_with("  \"sha256\": ") {
         lines.pop();
     }
-    let body = lines.join("\n");
-    let body = body.trim_end_matches(',').to_owned() + ",\n";
+    let body = lines.join("\n").trim_end_matches(',').to_owned() + ",\n";
     format!("{body}  \"sha256\": \"{}\"\n}}\n", sha256(body.as_bytes()))
 }
 

@@ -42,8 +42,10 @@ impl Process {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let address = address.to_string();
-        let process = Self { address, child };
+        let process = Self {
+            address: address.to_string(),
+            child,
+        };
         let begun = Instant::now();
         while TcpStream::connect(&process.address).is_err() {
             if begun.elapsed() > STARTS {

@@ -107,11 +107,11 @@ const ELSEWHERE: &[&str] = &[
 /// The program in an environment that says nothing of stores.
 pub fn plain() -> Command {
     let mut command = program();
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        let is_store = ["AWS_", "GOOGLE_", "AZURE_"];
-        if is_store.iter().any(|start| name.starts_with(start)) {
-            command.env_remove(name);
+    for (variable, _) in std::env::vars_os() {
+        let name = variable.to_string_lossy();
+        let of_stores = ["AWS_", "GOOGLE_", "AZURE_"];
+        if of_stores.iter().any(|start| name.starts_with(start)) {
+            command.env_remove(&variable);
         }
     }
     for name in ELSEWHERE {

@@ -21,7 +21,7 @@ pub const PAGE: u64 = 1_000;
 /// The table that is converted.
 const TABLE: &str = "job_events";
 
-/// What a bucket was asked.
+/// The requests that a bucket got, by kind.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Requests {
     /// Reads of objects, and of their sizes.
@@ -64,7 +64,7 @@ pub struct CountedBucket {
 }
 
 impl CountedBucket {
-    /// What it was asked since this was called last.
+    /// The requests since the last call.
     pub fn take(&self) -> Requests {
         mem::take(&mut *self.asked())
     }

@@ -275,8 +275,8 @@ impl Shared {
             return Ok(false);
         }
         if let Answer::Status(status, headers, body) = answer {
-            let headers = headers.into_iter();
             let headers: Vec<_> = headers
+                .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect();
             respond(writer, status, &headers, body.len(), body.as_bytes())?;
@@ -337,8 +337,8 @@ impl Shared {
         let (status, body) = match asked.range().filter(|_| has_ranges) {
             None => (200, &bytes[..]),
             Some((start, _)) if start >= bytes.len() => (416, &[][..]),
-            Some((start, end)) => {
-                let end = end.min(bytes.len());
+            Some((start, asked_end)) => {
+                let end = asked_end.min(bytes.len());
                 let range = format!("bytes {start}-{}/{}", end - 1, bytes.len());
                 headers.push(("Content-Range".to_owned(), range));
                 (206, &bytes[start..end])
@@ -361,10 +361,10 @@ impl Shared {
                 return Ok(false);
             }
             Answer::Off(by) => {
-                let length = length.saturating_add_signed(by);
-                let mut body = body.to_vec();
-                body.resize(length, b'x');
-                respond(writer, status, &headers, length, &body)?;
+                let wrong_length = length.saturating_add_signed(by);
+                let mut wrong_body = body.to_vec();
+                wrong_body.resize(wrong_length, b'x');
+                respond(writer, status, &headers, wrong_length, &wrong_body)?;
             }
             _ => respond(writer, status, &headers, length, body)?,
         }

@@ -31,8 +31,10 @@ pub struct OpenLake {
 /// The manifest, about 1 KB a part.
 pub fn open(context: &Context, root: &Location) -> Result<OpenLake> {
     let manifest = read_manifest(&root.within(context))?;
-    let root = root.clone();
-    Ok(OpenLake { root, manifest })
+    Ok(OpenLake {
+        root: root.clone(),
+        manifest,
+    })
 }
 
 impl OpenLake {

@@ -19,8 +19,8 @@ pub fn keep() {
 #[must_use]
 pub fn error() -> Error {
     let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let last = last.unwrap_or_else(|| "a panic without a message".to_owned());
-    Error::new(ErrorKind::Failed, format!("internal error: {last}"))
+    let message = last.unwrap_or_else(|| "a panic without a message".to_owned());
+    Error::new(ErrorKind::Failed, format!("internal error: {message}"))
         .hint("please report it, with what you ran")
 }
 

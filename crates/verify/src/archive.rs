@@ -201,9 +201,9 @@ fn of_zip(file: RandomAccess, wanted: Wanted<'_>, number: u32) -> io::Result<Opt
         let path = name.into_owned();
         let member = zip.by_index_raw(index)?;
         let (size, method) = (member.compressed_size(), member.compression());
-        let start = member.data_start();
+        let data_start = member.data_start();
         drop(member);
-        let start = start.ok_or_else(|| io::Error::other("the zip crate finds no data"))?;
+        let start = data_start.ok_or_else(|| io::Error::other("the zip crate finds no data"))?;
         let mut file = zip.into_inner();
         file.seek(SeekFrom::Start(start))?;
         let packed = file.take(size);
@@ -349,9 +349,12 @@ mod tests {
             .unwrap();
         let mut read = |number: u32| {
             let mut text = String::new();
-            let found = tar.member(number).unwrap().unwrap();
-            let found = found.map(|mut member| member.text.read_to_string(&mut text).unwrap());
-            (found.map(|_| text), Arc::clone(tar.bytes.as_ref().unwrap()))
+            let member = tar.member(number).unwrap().unwrap();
+            let length = member.map(|mut member| member.text.read_to_string(&mut text).unwrap());
+            (
+                length.map(|_| text),
+                Arc::clone(tar.bytes.as_ref().unwrap()),
+            )
         };
         let (two, bytes) = read(2);
         assert_eq!(two.as_deref(), Some("2.csv"));

@@ -350,10 +350,10 @@ fn absent(
 
 /// The file numbers of a table that keep the lake from being the whole trace.
 fn missing(gaps: &[TableGap], table: &str, cell: Option<CellName>) -> Vec<u32> {
-    let gaps = gaps
+    let of_table = gaps
         .iter()
         .filter(|gap| (gap.table, gap.cell) == (table, cell));
-    let runs = gaps.flat_map(|gap| match &gap.gap {
+    let runs = of_table.flat_map(|gap| match &gap.gap {
         Gap::Parts { missing, .. } => &missing[..],
         Gap::Absent | Gap::Rows { .. } => &[],
     });
@@ -477,8 +477,8 @@ mod tests {
         let table = trace()
             .tables
             .iter()
-            .find(|table| table.parts > 3 && table.time.is_some());
-        let table = table.unwrap();
+            .find(|table| table.parts > 3 && table.time.is_some())
+            .unwrap();
         let mut facts = TableFacts::new(table.name, String::new());
         for (number, times) in [(0, (7, 90)), (2, (3, 40))] {
             let mut part = part(number, None, 100);
@@ -500,8 +500,8 @@ mod tests {
             .tables
             .iter()
             .filter(|other| other.name != table.name);
-        let others: Vec<&str> = others.map(|other| other.name).collect();
-        assert_eq!(inventory.absent, others);
+        let names: Vec<&str> = others.map(|other| other.name).collect();
+        assert_eq!(inventory.absent, names);
     }
 
     #[test]

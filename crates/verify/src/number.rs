@@ -73,7 +73,7 @@ fn offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60)
 }
 
-/// Numbers of so many digits each.
+/// The numbers of a text, each with exactly as many digits as `lengths` says.
 fn exact<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> Option<[i64; N]> {
     let mut pieces = text.split(separator);
     let mut numbers = [0; N];

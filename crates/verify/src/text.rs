@@ -67,9 +67,10 @@ impl SourceText {
         order: &FieldOrder,
         found: io::Result<Option<Member>>,
     ) -> Result<Self> {
-        let found = found.map_err(|error| failed(path, error))?;
-        let reason = || corrupt(format!("has no text of {}", order.table.name)).at(path);
-        let Member { path: member, text } = found.ok_or_else(reason)?;
+        let no_text = || corrupt(format!("has no text of {}", order.table.name)).at(path);
+        let Member { path: member, text } = found
+            .map_err(|error| failed(path, error))?
+            .ok_or_else(no_text)?;
         Ok(Self {
             member: Some(member),
             ..Self::new(path, order, text)?

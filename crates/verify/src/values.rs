@@ -336,8 +336,8 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
 /// How many fields of a row use another spelling of a sentinel.
 fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
     let fields = order.fields.iter().zip(record);
-    let fields = fields.filter(|(field, _)| field.index.is_some());
-    let others = fields.filter(|(field, text)| {
+    let known = fields.filter(|(field, _)| field.index.is_some());
+    let others = known.filter(|(field, text)| {
         let sentinels = field.column.sentinels.iter();
         let mut spellings = sentinels.filter_map(|sentinel| sentinel.also);
         spellings.any(|spelling| spelling.as_bytes() == *text)

@@ -209,8 +209,8 @@ impl Shared {
                 let answer = self.send(&request);
                 let mut state = self.state();
                 let race = state.race.as_mut();
-                let race = race.filter(|race| race.schedule.seed == seed);
-                if let (Some(race), Ok(answer)) = (race, answer) {
+                let same_race = race.filter(|race| race.schedule.seed == seed);
+                if let (Some(race), Ok(answer)) = (same_race, answer) {
                     race.listed.entry(target).or_default().push((asked, answer));
                 }
             }

@@ -131,7 +131,7 @@ pub(super) fn sdist(release: &Release<'_>) -> Result<()> {
     installed_by_pip(release, &sdist, "sdist")
 }
 
-/// Installs a file of the package in an environment of its own, then runs the README's first Python block, and its
+/// Installs a file of the package in a separate environment, then runs the README's first Python block, and its
 /// program.
 fn installed_by_pip(release: &Release<'_>, package: &Path, what: &str) -> Result<()> {
     let folder = release.tried.join(format!("{what}-environment"));

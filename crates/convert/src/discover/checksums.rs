@@ -34,8 +34,8 @@ impl Checksums {
                 continue;
             }
             let Some((digest, name)) = checksum_line(line) else {
-                let advice = Magic::of(&text).map(Magic::advice);
-                let advice = advice.unwrap_or_else(|| "download it again".to_owned());
+                let advice =
+                    Magic::of(&text).map_or_else(|| "download it again".to_owned(), Magic::advice);
                 return Err(
                     Error::new(ErrorKind::Corrupt, "not a line of SHA-256 and path")
                         .at(path)

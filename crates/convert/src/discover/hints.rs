@@ -217,9 +217,11 @@ pub(super) fn nothing_found(
         return format!("{path} is skipped: {why}{others}");
     }
     let entries = Listing::of(source).and_then(|listing| listing.entries(""));
-    let entries = entries.unwrap_or_default().into_iter();
-    let below = entries.filter(|entry| entry.kind == LocationKind::Directory);
-    let below = below.map(|entry| source.join(&entry.name));
+    let below = entries
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|entry| entry.kind == LocationKind::Directory)
+        .map(|entry| source.join(&entry.name));
     // Each is a request, in a bucket.
     let most = if source.as_path().is_some() { 100 } else { 10 };
     match below.take(most).find(is_source) {

@@ -52,10 +52,10 @@ impl FileName {
             let rest = name.strip_prefix(table.name)?;
             let extension = table.syntax.extension();
             let of_text = |rest: &str| {
-                let rest = rest
+                let end = rest
                     .strip_prefix('.')
                     .and_then(|rest| rest.strip_prefix(extension));
-                matches!(rest, Some("" | ".gz"))
+                matches!(end, Some("" | ".gz"))
             };
             let name = table.name.to_owned();
             match table.files {
@@ -107,8 +107,9 @@ pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<Dige
 
 /// Whether an archive of one text has this ending after the name of its table: `.tar.gz`, or `.csv.zip`.
 fn is_archive_ending(ending: &str, extension: &str) -> bool {
-    let text = ending.strip_suffix(".zip");
-    let text = text.and_then(|text| text.strip_prefix('.'));
+    let text = ending
+        .strip_suffix(".zip")
+        .and_then(|text| text.strip_prefix('.'));
     ARCHIVES.contains(&ending) || text == Some(extension)
 }
 

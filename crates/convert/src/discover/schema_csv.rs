@@ -43,8 +43,8 @@ impl SchemaCsv {
     /// [`ErrorKind::Misfit`] when it does not have the published form, with the line.
     pub fn read(path: &Location) -> Result<Self> {
         let text = path.read_small(LIMIT)?;
-        let advice = Magic::of(&text).map(Magic::advice);
-        let advice = advice.unwrap_or_else(|| "download schema.csv again".to_owned());
+        let advice =
+            Magic::of(&text).map_or_else(|| "download schema.csv again".to_owned(), Magic::advice);
         let hint = format!("{advice}; without one, the published order is used");
         let misfit = |line: u64, reason: String| {
             Error::new(ErrorKind::Misfit, reason)

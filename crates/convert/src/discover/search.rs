@@ -165,17 +165,15 @@ impl Search<'_> {
         directory: Option<&str>,
     ) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
-        let directory = directory.map(str::to_owned);
         // A table's directory holds files of that table.
-        let fits = |table: &String| {
-            directory
-                .as_ref()
-                .is_none_or(|directory| directory == table)
-        };
+        let fits = |table: &str| directory.is_none_or(|directory| directory == table);
         let (table, files, number, total) = match FileName::of(name, self.trace) {
-            Some(FileName::Part { number, total }) => {
-                (directory, Files::Parts, number, Some(total))
-            }
+            Some(FileName::Part { number, total }) => (
+                directory.map(str::to_owned),
+                Files::Parts,
+                number,
+                Some(total),
+            ),
             Some(FileName::Shard { table, number }) if fits(&table) => {
                 (Some(table), Files::Shards, number, None)
             }
@@ -201,7 +199,7 @@ impl Search<'_> {
                 return Ok(());
             }
             None => {
-                let why = hints::why_skipped(self.source, &path, directory.as_deref());
+                let why = hints::why_skipped(self.source, &path, directory);
                 self.skip(path, why);
                 return Ok(());
             }

@@ -173,8 +173,8 @@ impl CheckedFile {
         let after = self.chunks.partition_point(|chunk| chunk.start <= start);
         let number = after
             .checked_sub(1)
-            .filter(|&number| start < self.chunks[number].end);
-        let number = number.ok_or_else(|| refused("a page is outside of its column chunk"))?;
+            .filter(|&number| start < self.chunks[number].end)
+            .ok_or_else(|| refused("a page is outside of its column chunk"))?;
         let limit = &self.chunks[number];
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let last = &mut seen[number];
@@ -436,8 +436,9 @@ mod tests {
     #[test]
     fn a_page_has_no_more_than_its_column_chunk() {
         let bytes = parquet();
-        let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone()));
-        let footer = footer.unwrap();
+        let footer = ParquetMetaDataReader::new()
+            .parse_and_finish(&Bytes::from(bytes.clone()))
+            .unwrap();
         let column = footer.row_group(0).column(0);
         let (start, length) = column.byte_range();
         let most = u64::try_from(column.uncompressed_size()).unwrap();

@@ -38,8 +38,9 @@ pub fn count_lines(path: &Location) -> Result<u64> {
     let mut buffer = vec![0; 1 << 16];
     let (mut lines, mut last) = (0, b'\n');
     loop {
-        let read = file.read(&mut buffer);
-        let read = read.map_err(|error| from_read(error).at(path))?;
+        let read = file
+            .read(&mut buffer)
+            .map_err(|error| from_read(error).at(path))?;
         let Some(end) = buffer[..read].last() else {
             return Ok(lines + u64::from(last != b'\n'));
         };
@@ -288,9 +289,9 @@ fn read_batch(
 /// The header of a batch, from the bytes before its body.
 fn batch_header(bytes: &[u8]) -> std::result::Result<BatchHeader<'_>, ArrowError> {
     // A marker and a length come first.
-    let header = root_as_message(bytes.get(8..).unwrap_or_default());
-    let header = header.map_err(|error| ArrowError::ParseError(error.to_string()))?;
-    let batch = header.header_as_record_batch();
+    let message = root_as_message(bytes.get(8..).unwrap_or_default())
+        .map_err(|error| ArrowError::ParseError(error.to_string()))?;
+    let batch = message.header_as_record_batch();
     batch.ok_or_else(|| ArrowError::ParseError("a block is not a batch".to_owned()))
 }
 
@@ -304,22 +305,22 @@ fn batches_of(
 ) -> std::result::Result<(MetadataVersion, Vec<Block>, u64), ArrowError> {
     let broken = |what: &str| ArrowError::ParseError(what.to_owned());
     let bytes = file.size()?;
-    let footer_end = bytes.checked_sub(10);
-    let footer_end = footer_end.ok_or_else(|| broken("it is too short"))?;
-    let trailer = file.read_at(footer_end, 10)?;
-    let trailer = trailer
-        .first_chunk()
+    let footer_end = bytes
+        .checked_sub(10)
         .ok_or_else(|| broken("it is too short"))?;
+    let end = file.read_at(footer_end, 10)?;
+    let trailer = end.first_chunk().ok_or_else(|| broken("it is too short"))?;
     let footer_bytes = read_footer_length(*trailer)?;
     if footer_bytes as u64 > LARGEST_FOOTER {
         let reason =
             format!("has a footer of {footer_bytes} bytes; at most {LARGEST_FOOTER} are read");
         return Err(ArrowError::ParseError(reason));
     }
-    let footer_start = footer_end.checked_sub(footer_bytes as u64);
-    let footer_start = footer_start.ok_or_else(|| broken("the footer is longer than the file"))?;
-    let footer = file.read_at(footer_start, footer_bytes)?;
-    let footer = root_as_footer(&footer).map_err(|error| broken(&error.to_string()))?;
+    let footer_start = footer_end
+        .checked_sub(footer_bytes as u64)
+        .ok_or_else(|| broken("the footer is longer than the file"))?;
+    let encoded = file.read_at(footer_start, footer_bytes)?;
+    let footer = root_as_footer(&encoded).map_err(|error| broken(&error.to_string()))?;
     if footer
         .dictionaries()
         .is_some_and(|blocks| !blocks.is_empty())
@@ -351,8 +352,8 @@ fn batches_of(
         if !is_inside {
             return Err(broken("a column is outside of its batch"));
         }
-        let length = usize::try_from(batch.length());
-        let length = length.map_err(|_| broken("a batch has a negative row count"))?;
+        let length = usize::try_from(batch.length())
+            .map_err(|_| broken("a batch has a negative row count"))?;
         if length > BATCH_ROWS {
             let reason = format!("a batch has {length} rows; at most {BATCH_ROWS} are read");
             return Err(ArrowError::ParseError(reason));

@@ -178,7 +178,7 @@ impl ChunkRecords {
             .par_iter()
             .with_min_len(RECORDS_PER_GROUP)
             .enumerate();
-        let records = records.map(|(index, range)| {
+        let results = records.map(|(index, range)| {
             let (raw, shape) = self.ending.body(&lines[range.clone()]);
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let taken = match marked.or(shape) {
@@ -187,7 +187,7 @@ impl ChunkRecords {
             };
             taken.map_err(|reject| reject.in_row(range.start..range.start + raw.len()))
         });
-        records.collect()
+        results.collect()
     }
 }
 
@@ -207,7 +207,7 @@ impl From<Option<Row>> for Taken {
     }
 }
 
-/// What became of the records of a chunk that aren't rows now.
+/// The records of a chunk that didn't become rows.
 #[derive(Default)]
 pub(super) struct Pushed {
     /// The bad ones, in the order of the file.

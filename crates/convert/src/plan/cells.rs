@@ -52,10 +52,11 @@ pub(super) fn lacking(found: &FoundSource, table: &FoundTable) -> Vec<String> {
     };
     let own = cells(table);
     let all: BTreeSet<_> = found.tables.iter().flat_map(cells).collect();
-    let name = table.name.as_deref();
-    let name = name.expect("a table is looked up by its name");
-    let lacking = all.difference(&own);
-    lacking
+    let name = table
+        .name
+        .as_deref()
+        .expect("a table is looked up by its name");
+    all.difference(&own)
         .map(|cell| format!("{name}{}", of_cell(*cell)))
         .collect()
 }
@@ -94,7 +95,7 @@ fn skip_whole(found: &mut FoundSource) {
     let parts = whole.into_iter().flat_map(|table| table.parts);
     found.skipped.extend(parts.map(|part| Skipped {
         path: part.file.path,
-        why: "it is not published by cell; convert it into a lake of its own".to_owned(),
+        why: "it is not published by cell; convert it into a separate lake".to_owned(),
     }));
 }
 
@@ -120,9 +121,9 @@ fn choose(
         return Ok(());
     }
     if !named.contains(asked) {
-        let named = named.into_iter().collect::<Vec<_>>().join(", ");
+        let names = named.into_iter().collect::<Vec<_>>().join(", ");
         return usage(
-            format!("is of cell {named}, and --cell says {asked}"),
+            format!("is of cell {names}, and --cell says {asked}"),
             format!(
                 "leave --cell out, or name the directory of cell {asked}, such as {}",
                 cells.directory_of(asked)

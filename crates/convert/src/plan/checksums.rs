@@ -23,8 +23,9 @@ pub(super) fn read_checksums(
         ChecksumSource::Auto => {
             let mut checksums = Checksums::default();
             for path in &found.checksums {
-                let directory = path.strip_suffix(discover::CHECKSUMS);
-                let directory = directory.expect("checksums are found by their name");
+                let directory = path
+                    .strip_suffix(discover::CHECKSUMS)
+                    .expect("checksums are found by their name");
                 checksums.add(directory, &found.root.join(path))?;
             }
             checksums

@@ -79,12 +79,12 @@ fn table_of_first_row(
             return Err(failed(reason));
         }
     }
-    let names: BTreeSet<&'static str> = fits
+    let best_fits: BTreeSet<&'static str> = fits
         .iter()
         .filter(|(fit, _)| Some(*fit) == best)
         .map(|(_, name)| *name)
         .collect();
-    let names: Vec<&str> = names.into_iter().collect();
+    let names: Vec<&str> = best_fits.into_iter().collect();
     match names[..] {
         [only] => Ok(only),
         [] if is_json(&row) => Err(failed(
@@ -148,8 +148,9 @@ pub(super) fn recognise(
         let Some(row) = first_row(context, &found.root, table)? else {
             continue;
         };
-        let listed = schema_csv.map(|schema_csv| schema_csv.fields(name));
-        let listed = listed.filter(|&fields| fields > 0);
+        let listed = schema_csv
+            .map(|schema_csv| schema_csv.fields(name))
+            .filter(|&fields| fields > 0);
         let fit_of = |trace: &&'static Trace| {
             let table = trace.table(name);
             table.map_or(Fit::Nothing, |table| fit(table, &row, listed))
@@ -198,8 +199,8 @@ fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
 /// a table with the same name.
 fn has_names(trace: &Trace, found: &FoundTable) -> bool {
     let known = found.name.as_deref().and_then(|name| trace.table(name));
-    let known = known.filter(|table| table.files == Files::Named);
-    known.is_some_and(|table| {
+    let named = known.filter(|table| table.files == Files::Named);
+    named.is_some_and(|table| {
         found.parts.iter().all(|part| {
             let path = &part.file.path;
             let name = path.rsplit_once('/').map_or(&path[..], |(_, name)| name);
@@ -265,10 +266,10 @@ fn not_published_so(table: &Table, file: &Location) -> Error {
 fn export_as_part(found: &FoundSource) -> Option<(&'static Table, Location)> {
     found.tables.iter().find_map(|table| {
         let name = table.name.as_deref()?;
-        let known = TRACES
+        let known: Vec<&Table> = TRACES
             .with_table(name)
-            .filter_map(|trace| trace.table(name));
-        let known: Vec<&Table> = known.collect();
+            .filter_map(|trace| trace.table(name))
+            .collect();
         let is_export =
             table.files == Files::Parts && known.iter().all(|table| table.syntax == Syntax::Json);
         let part = table.parts.first().filter(|_| is_export)?;

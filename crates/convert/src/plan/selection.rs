@@ -34,9 +34,11 @@ impl<'a> Selection<'a> {
     pub(super) fn of(request: &'a Request, source: &Recognised) -> Result<Self> {
         let settings = &request.settings;
         let whole = source.trace;
-        let columns = settings.columns.as_ref();
-        let columns = columns.map(|names| in_order(names, whole, request, source));
-        let columns = columns.transpose()?;
+        let columns = settings
+            .columns
+            .as_ref()
+            .map(|names| in_order(names, whole, request, source))
+            .transpose()?;
         let trace = match &columns {
             Some(columns) => whole.with_columns(columns.with_tables()),
             None => whole,
@@ -79,9 +81,11 @@ impl<'a> Selection<'a> {
             ) else {
                 continue;
             };
-            let needed = whole.columns.iter().map(|column| column.name);
-            let needed = needed.filter(|name| derived.needs(name) && table.column(name).is_none());
-            let missing: Vec<String> = needed
+            let missing: Vec<String> = whole
+                .columns
+                .iter()
+                .map(|column| column.name)
+                .filter(|name| derived.needs(name) && table.column(name).is_none())
                 .map(|name| format!("{}.{name}", table.name))
                 .collect();
             if !missing.is_empty() {
@@ -157,13 +161,13 @@ fn usage_of_time(reason: String) -> Error {
 
 /// A range of time in the unit of a trace, if its tables have the same one.
 fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
-    let units = trace
+    let units: BTreeSet<i64> = trace
         .tables
         .iter()
-        .filter_map(|table| table.time.map(|time| units_of(&table.columns[time])));
-    let units: BTreeSet<i64> = units.collect();
-    let mut units = units.into_iter();
-    match (units.next(), units.next()) {
+        .filter_map(|table| table.time.map(|time| units_of(&table.columns[time])))
+        .collect();
+    let mut distinct = units.into_iter();
+    match (distinct.next(), distinct.next()) {
         (Some(per_second), None) => range.in_units(per_second).map_err(usage_of_time),
         (Some(_), Some(_)) if range.has_units() => {
             let reason = format!("the tables of {} have times in several units", trace.name);
@@ -198,13 +202,14 @@ fn in_order(
         }
         wanted.insert((table.name, column));
     }
-    let columns = trace.tables.iter().flat_map(|table| {
+    let all = trace.tables.iter().flat_map(|table| {
         let names = table.columns.iter().map(|column| column.name);
         names.map(move |name| (table.name, name))
     });
-    let columns = columns.filter(|pair| wanted.contains(pair));
-    let columns = columns.map(|(table, column)| format!("{table}.{column}"));
-    Ok(ColumnNames(columns.collect()))
+    let names = all
+        .filter(|pair| wanted.contains(pair))
+        .map(|(table, column)| format!("{table}.{column}"));
+    Ok(ColumnNames(names.collect()))
 }
 
 /// The table that a column without one belongs to: the only one that is converted.
@@ -214,12 +219,11 @@ fn the_only_table(
     request: &Request,
     source: &Recognised,
 ) -> Result<&'static Table> {
-    let tables = trace.tables.iter();
     let is_wanted = |table: &&Table| match &request.tables[..] {
         [] => source.of(table).is_some(),
         names => names.iter().any(|name| name == table.name),
     };
-    let mut tables = tables.filter(is_wanted);
+    let mut tables = trace.tables.iter().filter(is_wanted);
     match (tables.next(), tables.next()) {
         (Some(table), None) => Ok(table),
         (first, _) => {

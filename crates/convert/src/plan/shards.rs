@@ -34,8 +34,9 @@ impl FromStr for Shard {
             let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             plain.then(|| text.parse::<u32>().ok()).flatten()
         };
-        let parsed = text.split_once('/');
-        let parsed = parsed.and_then(|(index, of)| Some((number(index)?, number(of)?)));
+        let parsed = text
+            .split_once('/')
+            .and_then(|(index, of)| Some((number(index)?, number(of)?)));
         match parsed {
             None => Err("expected I/N, such as 0/4".to_owned()),
             Some((_, 0)) => Err("there must be at least 1 shard".to_owned()),
@@ -114,10 +115,11 @@ impl Plan {
     /// A file that is cut into parts, as its workers share it; in no shard yet.
     #[must_use]
     pub fn planned_stream(&self, stream: &StreamPlan) -> PlannedStream {
-        let tables = self.tables_of(stream);
-        let tables = tables.map(|table| table.order.table.name.to_owned());
+        let table_names = self
+            .tables_of(stream)
+            .map(|table| table.order.table.name.to_owned());
         PlannedStream {
-            tables: tables.collect(),
+            tables: table_names.collect(),
             selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),
             shard: 0,
             source: source(&stream.source, stream.bytes, stream.etag.as_ref()),

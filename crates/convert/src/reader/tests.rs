@@ -44,17 +44,19 @@ fn field(column: &'static Column) -> BoxedStrategy<String> {
 fn text(table: &'static Table) -> BoxedStrategy<Vec<u8>> {
     let columns = table.fields.iter().map(|&index| &table.columns[index]);
     // One faulty field in a few rows; otherwise nearly every row would have one.
-    let fine = columns.clone().map(|column| match column.kind {
-        Kind::DateTime(_) => "2023-0[1-9]-[01][1-9] 00:00:00".boxed(),
-        Kind::Integer | Kind::Code => "[0-9]{1,9}".boxed(),
-        Kind::Float => "0\\.[0-9]{1,9}".boxed(),
-        Kind::Boolean => "[01]".boxed(),
-        Kind::Text | Kind::Struct | Kind::List => "[a-z]{1,50}".boxed(),
-    });
-    let fine = fine.collect::<Vec<_>>();
+    let fine: Vec<_> = columns
+        .clone()
+        .map(|column| match column.kind {
+            Kind::DateTime(_) => "2023-0[1-9]-[01][1-9] 00:00:00".boxed(),
+            Kind::Integer | Kind::Code => "[0-9]{1,9}".boxed(),
+            Kind::Float => "0\\.[0-9]{1,9}".boxed(),
+            Kind::Boolean => "[01]".boxed(),
+            Kind::Text | Kind::Struct | Kind::List => "[a-z]{1,50}".boxed(),
+        })
+        .collect();
     let other: Vec<_> = columns.map(field).collect();
-    let row = (fine, other, any_mask(table.fields.len()));
-    let row = row.prop_map(|(mut row, other, mask)| {
+    let fields_and_mask = (fine, other, any_mask(table.fields.len()));
+    let row = fields_and_mask.prop_map(|(mut row, other, mask)| {
         for (index, field) in other.into_iter().enumerate() {
             if mask >> index & 1 == 1 {
                 row[index] = field;
@@ -75,8 +77,8 @@ fn text(table: &'static Table) -> BoxedStrategy<Vec<u8>> {
         any::<bool>(),
     )
         .prop_map(|(lines, times, cut)| {
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            let mut text = text.repeat(times).into_bytes();
+            let rows: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let mut text = rows.repeat(times).into_bytes();
             if cut {
                 text.pop();
             }
@@ -271,8 +273,7 @@ fn with_a_bad_row(on_bad_row: Option<BadRowCallback>) -> (Vec<usize>, Option<Err
 
 #[test]
 fn a_bad_row_ends_the_reading_or_is_reported() {
-    let (_, error) = with_a_bad_row(None);
-    let error = error.unwrap();
+    let error = with_a_bad_row(None).1.unwrap();
     assert_eq!(
         (error.kind(), error.place().line),
         (ErrorKind::Misfit, Some(3))

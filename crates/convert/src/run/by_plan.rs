@@ -126,11 +126,10 @@ impl Run<'_> {
                         continue;
                     }
                     self.lake.put_description(&plan.origin)?;
-                    let checked = checked.filter(|(digest, _)| plan.base.as_ref() == Some(digest));
-                    return Ok(Joined::Working(
-                        Box::new(plan),
-                        checked.map(|(_, kept)| kept),
-                    ));
+                    let kept = checked
+                        .filter(|(digest, _)| plan.base.as_ref() == Some(digest))
+                        .map(|(_, kept)| kept);
+                    return Ok(Joined::Working(Box::new(plan), kept));
                 }
                 Step::Tidy => {
                     if let (Some(found), Some(manifest)) = (&state.plan, &state.manifest)
@@ -294,8 +293,10 @@ fn sighted(state: &LakeState) -> LakeProgress {
     if let Some(Ok(manifest)) = state.manifest.as_ref().map(|found| &found.content) {
         return LakeProgress::finished(manifest.clone());
     }
-    let plan = state.plan.as_ref();
-    let plan = plan.and_then(|found| found.content.as_ref().ok());
+    let plan = state
+        .plan
+        .as_ref()
+        .and_then(|found| found.content.as_ref().ok());
     LakeProgress {
         origin: plan.map(|plan| plan.origin.clone()),
         ..LakeProgress::default()

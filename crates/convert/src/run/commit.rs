@@ -95,8 +95,7 @@ impl Commit {
             return finished;
         };
         // Another process on this plan may have been faster.
-        let trace = self.progress.origin.as_ref();
-        let trace = trace.and_then(Origin::find_trace);
+        let trace = self.progress.origin.as_ref().and_then(Origin::find_trace);
         let raced = match (trace, &self.progress.plan) {
             (Some(trace), Some(plan)) if error.kind() == ErrorKind::Refused => {
                 committed(&self.lake, trace, plan)?
@@ -151,8 +150,10 @@ impl Commit {
         if !missing.is_empty() {
             return Err(incomplete(root, &missing, plan.shards));
         }
-        let rejected = parts.values().map(|part| part.rows_rejected);
-        let rejected = rejected.fold(0, u64::saturating_add);
+        let rejected = parts
+            .values()
+            .map(|part| part.rows_rejected)
+            .fold(0, u64::saturating_add);
         check_rejects(rejected, options.max_rejects.or(plan.max_rejects))
             .map_err(|error| error.at(root))?;
         let committer = Committer {
@@ -222,8 +223,8 @@ impl Commit {
         };
         let outputs = Outputs::new(&self.context, &self.lake, format, &self.progress, hints)?;
         let assignment = plan.assignment();
-        let checked = last_of_each(trace, &self.progress).into_par_iter();
-        let checked = checked.map(|(key, facts)| {
+        let all = last_of_each(trace, &self.progress).into_par_iter();
+        let checked = all.map(|(key, facts)| {
             self.context.check()?;
             let table = key.0.table(trace).name;
             if !is_planned_source(plan, &assignment, table, &facts) {
@@ -252,14 +253,14 @@ impl Commit {
                 .at(root.join(&facts.output.path))
                 .hint("make a new lake, or restore the file"));
             }
-            let wrong = wrong.unwrap_or_default();
-            self.context.warn(format!("{}: {wrong}", facts.output.path));
+            let why = wrong.unwrap_or_default();
+            self.context.warn(format!("{}: {why}", facts.output.path));
             Ok(None)
         });
-        let checked = checked.collect::<Result<Vec<_>>>()?.into_iter().flatten();
-        let checked = checked.collect();
-        no_file_twice(root, &checked)?;
-        Ok(checked)
+        let whole = checked.collect::<Result<Vec<_>>>()?;
+        let parts = whole.into_iter().flatten().collect();
+        no_file_twice(root, &parts)?;
+        Ok(parts)
     }
 }
 

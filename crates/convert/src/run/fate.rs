@@ -20,7 +20,7 @@ pub(super) enum PartFiles {
     Misplaced,
 }
 
-/// What the run does for a part.
+/// How a finished part relates to the files that the run selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Its source is selected, and is still the file that the part was made from.
@@ -35,7 +35,7 @@ pub(super) enum Role {
     NotSelected,
 }
 
-/// What becomes of a finished part.
+/// The decision about a finished part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It stays as it is.

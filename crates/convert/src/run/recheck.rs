@@ -153,12 +153,14 @@ impl Contents {
             file => file?,
         };
         let has_schema = fingerprint(file.schema()) == fingerprint(&arrow_schema(table));
-        let time = table.time.filter(|_| has_schema);
-        let time = time.map(|time| file.range(table.columns[time].name));
+        let time_range = table
+            .time
+            .filter(|_| has_schema)
+            .map(|time| file.range(table.columns[time].name));
         let footer = Footer {
             rows: file.rows(&path)?,
             has_schema,
-            time: time.transpose()?.flatten().unzip(),
+            time: time_range.transpose()?.flatten().unzip(),
         };
         Ok(Self {
             rejected,

@@ -90,8 +90,9 @@ pub(super) fn remaining_with(
         for (key, input) in parts_of(parts, from) {
             let made = parts.get(&(index, key));
             if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
-                let shard = assignment.shard_of(&derived.table, key);
-                let shard = shard.expect("each part of a derived table is in a shard");
+                let shard = assignment
+                    .shard_of(&derived.table, key)
+                    .expect("each part of a derived table is in a shard");
                 lacks(shard, &derived.table, key);
             }
         }
@@ -110,14 +111,15 @@ pub(super) fn incomplete(
     shards: u32,
 ) -> Error {
     let describe = |(shard, missing): (&u32, &Remaining)| {
-        let parts = missing.parts.iter();
-        let parts = parts.map(|(table, keys)| {
-            let mut keys = keys.clone();
-            keys.sort_unstable();
-            format!("{table} {}", listed(&keys))
+        let parts = missing.parts.iter().map(|(table, keys)| {
+            let mut sorted = keys.clone();
+            sorted.sort_unstable();
+            format!("{table} {}", listed(&sorted))
         });
-        let files = missing.files.iter();
-        let files = files.map(|file| format!("{file}, which is cut into parts"));
+        let files = missing
+            .files
+            .iter()
+            .map(|file| format!("{file}, which is cut into parts"));
         let all: Vec<String> = parts.chain(files).collect();
         format!("shard {shard}: {}", all.join(", "))
     };
@@ -200,10 +202,11 @@ pub(super) fn missing_of(
     }
     let missing = counts.into_iter().flat_map(|(table, count)| {
         let first = trace.table(table).map_or(0, |table| table.naming.first);
-        let missing = stream.selected_below(first.saturating_add(count));
-        let missing = missing.filter(move |key| key.file_number >= first);
-        let missing = missing.filter(move |&key| !there(table, key));
-        missing.map(move |key| (table.clone(), key))
+        stream
+            .selected_below(first.saturating_add(count))
+            .filter(move |key| key.file_number >= first)
+            .filter(move |&key| !there(table, key))
+            .map(move |key| (table.clone(), key))
     });
     Some(missing.take(LISTED).collect())
 }
@@ -312,12 +315,15 @@ mod tests {
             let cuts = Cuts::of(&progress);
             let is_there = |_: &str, key: PartKey| there.contains(&key.file_number);
             let missing = missing_of(&TRACES[0], &selecting(selected.clone()), &cuts, &is_there);
-            let missing = missing.map(|missing| {
-                let missing = missing.into_iter();
-                missing.map(|(_, key)| key.file_number).collect::<Vec<_>>()
+            let numbers = missing.map(|parts| {
+                let keys = parts.into_iter();
+                keys.map(|(_, key)| key.file_number).collect::<Vec<_>>()
             });
-            let expected = expected.map(<[u32]>::to_vec);
-            assert_eq!(missing, expected, "{there:?} of {selected:?}, {count:?}");
+            assert_eq!(
+                numbers.as_deref(),
+                *expected,
+                "{there:?} of {selected:?}, {count:?}"
+            );
         }
     }
 

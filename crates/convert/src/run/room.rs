@@ -48,10 +48,12 @@ impl Room {
             let name = table.order.table.name;
             !found.has(name, part.key) && is_mine(&|of| of.shard_of(name, part.key))
         });
-        let parts = parts.map(|(table, part)| Work::Part(table, part));
-        let streams = plan.streams.iter();
-        let streams = streams.filter(|stream| is_mine(&|of| of.shard_of_stream(&stream.source)));
-        let todo: Vec<Work<'_>> = parts.chain(streams.map(Work::Stream)).collect();
+        let streams = plan
+            .streams
+            .iter()
+            .filter(|stream| is_mine(&|of| of.shard_of_stream(&stream.source)));
+        let work = parts.map(|(table, part)| Work::Part(table, part));
+        let todo: Vec<Work<'_>> = work.chain(streams.map(Work::Stream)).collect();
         Self::for_work(context, plan, &todo, out, run_options)
     }
 

@@ -80,15 +80,16 @@ impl Run<'_> {
                 let commit = move || self.commit_staged(&received, commits.together, shared);
                 thread::Builder::new().spawn_scoped(scope, commit)
             };
-            let commits = (0..commits_at_once.min(todo.len())).map(commit);
-            let commits = commits.collect::<io::Result<Vec<_>>>();
-            let commits = commits.map_err(|error| no_threads(commits_at_once, error))?;
+            let committing = (0..commits_at_once.min(todo.len()))
+                .map(commit)
+                .collect::<io::Result<Vec<_>>>()
+                .map_err(|error| no_threads(commits_at_once, error))?;
             // If all of them panicked, nothing is received any more.
             drop(received);
             let convert = |_| self.convert_files(todo, &queue, &staged, shared);
             let mut made: Vec<Finished> = (0..files).into_par_iter().map(convert).collect();
             drop(staged);
-            for commit in commits {
+            for commit in committing {
                 match commit.join() {
                     Ok(committed) => made.push(committed),
                     Err(panic) => std::panic::resume_unwind(panic),

@@ -32,7 +32,7 @@ enum Found {
     Unprepared,
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// It works beside the others, or has nothing to do.

@@ -58,35 +58,41 @@ impl Run<'_> {
         let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
-                let path = path.join(&member.path);
+                let member_path = path.join(&member.path);
                 let Some((table, number)) = self.plan.table_of(stream, &member) else {
                     if member.path.ends_with('/') {
                         continue;
                     }
                     self.context.warn(format!(
                         "{} is skipped: it is not a table of {}",
-                        path.display(),
+                        member_path.display(),
                         self.plan.trace.name
                     ));
                     continue;
                 };
                 if let Some(number) = number {
-                    self.convert_member(shared, &mut cutting, (table, number), &path, &mut source)?;
+                    self.convert_member(
+                        shared,
+                        &mut cutting,
+                        (table, number),
+                        &member_path,
+                        &mut source,
+                    )?;
                     continue;
                 }
                 if cutting.counts.contains_key(&table.index) {
                     let reason = "a second member of one table";
                     let name = table.order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
-                        .at(path)
+                        .at(member_path)
                         .field(name)
                         .hint("make an archive of what belongs together"));
                 }
-                ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
+                ended &= self.cut(shared, &mut cutting, table, &member_path, &mut source)?;
             }
             if cutting.counts.is_empty() {
-                let tables = self.plan.tables_of(stream);
-                let tables: Vec<&Table> = tables.map(|table| table.order.table).collect();
+                let plans = self.plan.tables_of(stream);
+                let tables: Vec<&Table> = plans.map(|table| table.order.table).collect();
                 let reason = format!("holds no {}", names_in_archives(&tables));
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(path)
@@ -250,6 +256,5 @@ fn names_in_archives(tables: &[&Table]) -> String {
             None => format!("{}.{}", table.name, table.syntax.extension()),
         }
     });
-    let names: Vec<String> = names.collect();
-    names.join(", ")
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What the workers do: `convert` and `commit`, on a trace of two parts with one row each.
+//! The commands of the workers: `convert` and `commit`, on a trace of two parts with one row each.
 
 use std::fs;
 use std::io::Write;

@@ -21,7 +21,7 @@ const LAG: usize = 3;
 pub(crate) const MANIFEST: &str = "_tracelake/manifest.json";
 pub(crate) const PLAN: &str = "_tracelake/plan.json";
 
-/// What happens next.
+/// The next event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Choice {
     /// The request of this worker is answered.
@@ -151,7 +151,7 @@ struct Run {
     earlier: VecDeque<Tree>,
     /// A digest of the objects.
     contents: u64,
-    /// What was wrong with a manifest when it appeared.
+    /// The fault of a manifest that was wrong when it appeared.
     wrong: Option<String>,
     /// The worker that last removed a manifest that no plan adds to.
     late_remover: Option<usize>,

@@ -1,4 +1,4 @@
-//! What a run does whose plan is replaced at a given moment.
+//! A run whose plan is replaced at a given moment.
 
 use std::sync::Arc;
 

@@ -53,8 +53,7 @@ pub(crate) fn chunk_rows(
     chunk: &[u8],
     records: &Records,
 ) -> Result<ChunkRows, ArrowError> {
-    let columns = order.table.columns.par_iter().enumerate();
-    let columns = columns.map(|(index, column)| {
+    let read = |(index, column): (usize, &'static Column)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == Some(index)) {
             Some((position, field)) => ColumnFields {
@@ -71,15 +70,21 @@ pub(crate) fn chunk_rows(
                 None => ColumnValues::absent(column, records.len()),
             },
         }
-    });
-    let columns: Vec<ColumnValues> = columns.collect();
+    };
+    let columns: Vec<ColumnValues> = order
+        .table
+        .columns
+        .par_iter()
+        .enumerate()
+        .map(read)
+        .collect();
     let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
     let spelled = |wanted: Spelled| {
         let others = columns.iter().flat_map(|column| &column.others);
-        let others = others.filter(|(record, spelled)| {
+        let in_good_rows = others.filter(|(record, spelled)| {
             *spelled == wanted && faulty.binary_search(record).is_err()
         });
-        others.count() as u64
+        in_good_rows.count() as u64
     };
     let mapped = spelled(Spelled::AsSentinel);
     let integral_floats = spelled(Spelled::AsFloat);
@@ -180,8 +185,8 @@ impl<'a> ColumnFields<'a> {
                 let values = match zone {
                     Zone::None => values,
                     Zone::Published => {
-                        let values = values.as_primitive::<TimestampMicrosecondType>().clone();
-                        Arc::new(values.with_timezone("UTC"))
+                        let times = values.as_primitive::<TimestampMicrosecondType>().clone();
+                        Arc::new(times.with_timezone("UTC"))
                     }
                 };
                 (values, faults)
@@ -237,8 +242,8 @@ impl<'a> ColumnFields<'a> {
         let mut values = vec![T::Native::default(); self.records.len()];
         let mut others = Vec::new();
         // Any number may be a spelling of NULL.
-        let plain = plain.filter(|_| self.column.spelling.nulls.is_empty());
-        let done = plain.map_or(0, |(spelling, put)| {
+        let usable = plain.filter(|_| self.column.spelling.nulls.is_empty());
+        let done = usable.map_or(0, |(spelling, put)| {
             plain_numbers::read(self.chunk, fields, spelling, &mut values, &mut others, put)
         });
         let mut faults = Vec::new();

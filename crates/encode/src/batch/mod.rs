@@ -163,8 +163,8 @@ pub fn time_range(times: &dyn Array) -> Option<(i64, i64)> {
     if let Some(times) = times.as_primitive_opt::<TimestampMicrosecondType>() {
         return range_of(&times.reinterpret_cast::<Int64Type>());
     }
-    let times = times.as_primitive_opt::<Float64Type>()?;
-    let pairs = times.iter().flatten().map(|value| (value, value));
+    let floats = times.as_primitive_opt::<Float64Type>()?;
+    let pairs = floats.iter().flatten().map(|value| (value, value));
     let range = pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)));
     range.map(|(low, high)| whole(low, high))
 }

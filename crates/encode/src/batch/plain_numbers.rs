@@ -1,6 +1,6 @@
 //! The numbers of a column, those of plain digits eight at a time, on processors with AVX-512.
 //!
-//! What isn't a few plain digits, and everything on other processors, is left to [`crate::value`].
+//! Everything else, and everything on other processors, is left to [`crate::value`].
 
 use crate::split::FieldOffsets;
 
@@ -129,12 +129,12 @@ mod tests {
             &mut others,
             put,
         );
-        let read = (0..done).filter(|record| !others.contains(record));
-        let read = read.map(|record| {
+        let plain = (0..done).filter(|record| !others.contains(record));
+        let texts_and_values = plain.map(|record| {
             let (start, end) = fields.get(record);
             (text[start..end].to_owned(), values[record])
         });
-        (read.collect(), others.len())
+        (texts_and_values.collect(), others.len())
     }
 
     proptest! {

@@ -38,8 +38,8 @@ impl PhysicalKind for Boolean {
     }
 
     fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
-        let bounds = bounds.map(|bounds| (bounds.min != 0, bounds.max != 0));
-        statistics!(Statistics::Boolean, bounds, nulls)
+        let min_max = bounds.map(|bounds| (bounds.min != 0, bounds.max != 0));
+        statistics!(Statistics::Boolean, min_max, nulls)
     }
 
     fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {

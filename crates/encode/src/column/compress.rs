@@ -89,9 +89,8 @@ mod tests {
         let word = prop_oneof!["[a-d]{1,9}", "[A-Za-z0-9+/]{44}", Just("0".repeat(300))];
         let words = prop::collection::vec(word, 1..60);
         (words, most).prop_map(|(words, most)| {
-            let words = words.concat().into_bytes();
-            words
-                .iter()
+            let text = words.concat().into_bytes();
+            text.iter()
                 .copied()
                 .cycle()
                 .enumerate()

@@ -27,7 +27,7 @@ const NUMBERS: usize = 10_000;
 /// The most digits of an integer that has a slot.
 const INTEGER_DIGITS: usize = 4;
 
-/// What a field has to be to have a slot.
+/// The form of the fields that have a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A float of few digits, which may have an exponent.
@@ -117,8 +117,8 @@ fn short_decimal(text: &[u8], start: usize, end: usize) -> usize {
     }
     let word = (u64::from_le_bytes(*bytes) ^ ZEROS) << (64 - 8 * length);
     // The top bit of the first byte that is a point, and perhaps of some after it.
-    let points = word ^ POINT;
-    let points = points.wrapping_sub(ONES) & !points & (ONES << 7);
+    let differences = word ^ POINT;
+    let points = differences.wrapping_sub(ONES) & !differences & (ONES << 7);
     let point = (points & points.wrapping_neg()) >> 7;
     if point == 0 {
         let (number, are_digits) = eight_digits(word);
@@ -261,8 +261,8 @@ impl DigitCache {
         let done = 0;
         let mut unknown = others.len();
         others.resize(unknown + found.len() - done, (0, (0, 0)));
-        let fields = fields.after(done).iter();
-        for ((row, found), field) in found.iter_mut().enumerate().skip(done).zip(fields) {
+        let left = fields.after(done).iter();
+        for ((row, found), field) in found.iter_mut().enumerate().skip(done).zip(left) {
             *found = self.find(self.slot(text, field));
             // Without a branch, because nothing predicts which fields these are.
             others[unknown] = (row, field);

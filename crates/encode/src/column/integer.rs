@@ -34,8 +34,8 @@ macro_rules! int64_kind {
             }
 
             fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
-                let bounds = bounds.map(|bounds| (bounds.min, bounds.max));
-                statistics!(Statistics::Int64, bounds, nulls)
+                let min_max = bounds.map(|bounds| (bounds.min, bounds.max));
+                statistics!(Statistics::Int64, min_max, nulls)
             }
 
             fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {
@@ -105,8 +105,8 @@ impl PhysicalKind for Int32 {
     }
 
     fn statistics(bounds: Option<&MinMax<Number>>, nulls: u64) -> Statistics {
-        let bounds = bounds.map(|bounds| (Self::narrow(bounds.min), Self::narrow(bounds.max)));
-        statistics!(Statistics::Int32, bounds, nulls)
+        let min_max = bounds.map(|bounds| (Self::narrow(bounds.min), Self::narrow(bounds.max)));
+        statistics!(Statistics::Int32, min_max, nulls)
     }
 
     fn page_bounds(bounds: &MinMax<Number>) -> Option<(Vec<u8>, Vec<u8>)> {

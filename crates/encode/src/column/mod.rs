@@ -63,8 +63,8 @@ type Result<T> = std::result::Result<T, ParquetError>;
 /// they don't want.
 pub const PAGE_ROWS: usize = 1 << 15;
 
-/// The same for a page that chooses the encoding of its column chunk: it must tell enough about the others. With pages
-/// of 16,384 rows throughout, task_usage was 12 % larger.
+/// The rows of a page that decides on the encoding of its column chunk, instead of [`PAGE_ROWS`]: fewer rows say too
+/// little about the other pages. With pages of 16,384 rows throughout, task_usage was 12 % larger.
 pub const CHOOSING_PAGE_ROWS: usize = 1 << 16;
 
 /// The page of an id is the whole row group, so that what repeats every five minutes is in one page: a part of

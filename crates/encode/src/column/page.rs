@@ -198,7 +198,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
         }
     }
 
-    /// Adds rows with levels of their own. The values have an index each, or were added PLAIN and nothing is found.
+    /// Adds rows that come with their levels. The values have an index each, or were added PLAIN and nothing is found.
     pub(super) fn add_leaf(&mut self, found: &[Found], leaf: &LeafFields) {
         if !found.is_empty() {
             self.extend_indices(found);

@@ -21,7 +21,7 @@ pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],
     fields: FieldOffsets<'a>,
-    /// What says which rows the fields belong to, unless each row has one.
+    /// The rows that the fields belong to, unless each row has one.
     leaf: Option<&'a LeafFields>,
     /// Whether each field so far has an index.
     all_found: bool,

@@ -202,11 +202,11 @@ impl<'a> JsonReader<'a> {
 
     /// The unparsed names and values of an object.
     fn pairs(&self, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Reject> {
-        let Pairs(pairs) = self.parse(text, Fault::NotStruct)?;
-        let pairs = pairs.into_iter();
-        Ok(pairs
-            .map(|(name, value)| (name.get(), value.get()))
-            .collect())
+        let Pairs(raw) = self.parse(text, Fault::NotStruct)?;
+        let pairs = raw
+            .into_iter()
+            .map(|(name, value)| (name.get(), value.get()));
+        Ok(pairs.collect())
     }
 
     /// The column with an unparsed name.
@@ -250,8 +250,7 @@ impl<'a> JsonReader<'a> {
                 let [column, ..] = column.fields else {
                     return Err(Reject::new(self.range_of(text), Fault::NotList));
                 };
-                let items = items.into_iter().enumerate();
-                let cells = items.map(|(at, item)| {
+                let cells = items.into_iter().enumerate().map(|(at, item)| {
                     self.value(item.get(), column)
                         .map_err(|reject| reject.in_item(at))
                 });
@@ -304,8 +303,8 @@ impl<'a> JsonReader<'a> {
 
     /// The range of a part of the line in it.
     fn range_of(&self, part: &str) -> Range<usize> {
-        let start = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
-        let start = start.min(self.text.len());
+        let distance = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
+        let start = distance.min(self.text.len());
         start..(start + part.len()).min(self.text.len())
     }
 }

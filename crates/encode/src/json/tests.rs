@@ -170,8 +170,8 @@ fn a_fault_names_its_column_and_its_place() {
         ("", r#"{"time":1}%"#, "x", Fault::NotJson),
         ("", r#"{"time":%}"#, "01}", Fault::NotJson),
     ];
-    for (path, line, field, fault) in cases {
-        let line = line.replace('%', field);
+    for (path, pattern, field, fault) in cases {
+        let line = pattern.replace('%', field);
         let (found, shown, why) = bad(&line);
         assert_eq!((found.as_str(), why), (path, fault), "{line}");
         if fault != Fault::NotJson {

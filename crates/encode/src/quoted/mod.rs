@@ -62,9 +62,9 @@ impl QuotedRecords {
             .read_byte_record(&mut fields)
             .expect("memory can be read, and bytes need not be text")
         {
-            let end = usize::try_from(reader.position().byte());
-            let end = end.expect("the position is within the chunk");
-            let end = end.saturating_sub(BEFORE.len());
+            let read = usize::try_from(reader.position().byte())
+                .expect("the position is within the chunk");
+            let end = read.saturating_sub(BEFORE.len());
             // The csv crate skips blank lines.
             while chunk.get(start) == Some(&b'\n') && (self.ranges.len() as u64) < most {
                 self.push(start..start + 1, &mut ByteRecord::new());
@@ -127,11 +127,11 @@ impl QuotedRecords {
                 None => (raw.len(), None),
             };
             if found != Some(expected.as_bytes()) {
-                let found = found.map_or("nothing".to_owned(), |name| {
+                let shown = found.map_or("nothing".to_owned(), |name| {
                     format!("'{}'", escape(name, SHOWN))
                 });
                 let reason = format!(
-                    "field {} of the header is {found}, not '{expected}'",
+                    "field {} of the header is {shown}, not '{expected}'",
                     at + 1
                 );
                 return Err((start, reason));

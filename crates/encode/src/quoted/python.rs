@@ -171,11 +171,12 @@ impl<'a> PythonReader<'a, '_> {
                         Some((_, 'U')) => 8,
                         _ => 0,
                     };
-                    let number = rest.get(at + 2..at + 2 + digits);
-                    let number =
-                        number.filter(|number| number.bytes().all(|byte| byte.is_ascii_hexdigit()));
-                    let number = number.and_then(|number| u32::from_str_radix(number, 16).ok());
-                    let Some(character) = number.and_then(char::from_u32) else {
+                    let character = rest
+                        .get(at + 2..at + 2 + digits)
+                        .filter(|number| number.bytes().all(|byte| byte.is_ascii_hexdigit()))
+                        .and_then(|number| u32::from_str_radix(number, 16).ok())
+                        .and_then(char::from_u32);
+                    let Some(character) = character else {
                         self.at = start + at;
                         return Err(self.unexpected());
                     };

@@ -332,9 +332,8 @@ proptest! {
     ) {
         let lines = expected.iter().map(|cells| quoted_line(cells, numpy, always));
         let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
-        let found = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
-        let found: Result<Vec<_>, _> = found.into_iter().collect();
-        let found: Vec<_> = found.unwrap().into_iter().map(|row| row.cells).collect();
+        let rows = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
+        let found: Vec<_> = rows.into_iter().map(|row| row.unwrap().cells).collect();
         prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
     }
 

@@ -41,7 +41,7 @@ impl From<LineEnding> for LineForm {
     }
 }
 
-/// What is wrong with the shape of a record.
+/// A fault in the shape of a record.
 #[inline(always)]
 pub(super) fn shape_fault(
     form: LineForm,

@@ -174,16 +174,16 @@ mod tests {
     proptest! {
         #[test]
         #[cfg_attr(not(target_arch = "x86_64"), ignore = "needs SSE2; this would be the plain twin twice")]
-        fn sse2_equals_the_plain_twin(block in blocks(), at in 0..1_u32 << 30) {
-            let block = block.first_chunk().unwrap();
+        fn sse2_equals_the_plain_twin(bytes in blocks(), at in 0..1_u32 << 30) {
+            let block = bytes.first_chunk().unwrap();
             let (separators, newlines) = masks(block, b',');
             prop_assert_eq!((separators, newlines), plain(block, b','));
             prop_assert_eq!(masks(block, b';'), plain(block, b';'));
             let mut found = [0; BLOCK];
             positions(separators, at, &mut found);
             let found = &found[..separators.count_ones() as usize];
-            let bytes = block.iter().zip(at..);
-            let expected = bytes.filter(|(byte, _)| b",\n".contains(byte)).map(|(_, at)| at);
+            let numbered = block.iter().zip(at..);
+            let expected = numbered.filter(|(byte, _)| b",\n".contains(byte)).map(|(_, at)| at);
             prop_assert!(expected.eq(found.iter().copied()));
         }
     }

@@ -76,8 +76,11 @@ fn fields_can_have_several_bytes_between_them() {
     assert_eq!(second.len(), 2);
     assert_eq!(&chunk[second[1].0..second[1].1], b"9");
     let count = |found| Fault::FieldCount { found, expected: 2 };
-    let malformed = records.malformed().iter();
-    let malformed: Vec<_> = malformed.map(|one| (one.line(), one.fault)).collect();
+    let malformed: Vec<_> = records
+        .malformed()
+        .iter()
+        .map(|one| (one.line(), one.fault))
+        .collect();
     let blank = Fault::BlankLine;
     assert_eq!(
         malformed,

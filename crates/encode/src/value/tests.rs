@@ -37,8 +37,8 @@ fn integers_have_digits_alone() {
             field[at] = byte;
             let plain = str::from_utf8(&field)
                 .ok()
-                .and_then(|text| text.parse().ok());
-            let plain = plain.filter(|_| field[0] != b'+');
+                .and_then(|text| text.parse().ok())
+                .filter(|_| field[0] != b'+');
             assert_eq!(integer(&field).ok(), plain, "{byte} at {at}");
         }
     }

@@ -147,8 +147,8 @@ fn a_manifest_without_a_digest_is_not_believed() {
 fn unknown_fields_are_skipped() {
     let manifest = manifest(1, 9);
     let json = String::from_utf8(serde_json::to_vec_pretty(&manifest).unwrap()).unwrap();
-    let json = json.replacen('{', "{\n  \"later\": [{}],", 1);
-    let body = json.strip_suffix("\n}").unwrap().to_owned() + ",\n";
+    let later = json.replacen('{', "{\n  \"later\": [{}],", 1);
+    let body = later.strip_suffix("\n}").unwrap().to_owned() + ",\n";
     assert_eq!(read(&seal::document(body.into_bytes())).unwrap(), manifest);
 }
 
@@ -175,8 +175,8 @@ fn unknown_options_are_refused_by_name() {
             "unknown on-bad-row 'skip', expected fail or reject",
         ),
     ] {
-        let body = body.replacen(&format!("\"{known}\""), &format!("\"{unknown}\""), 1);
-        let error = read(&seal::document(body.into_bytes())).unwrap_err();
+        let changed = body.replacen(&format!("\"{known}\""), &format!("\"{unknown}\""), 1);
+        let error = read(&seal::document(changed.into_bytes())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
         let message = error.to_string();
         assert!(

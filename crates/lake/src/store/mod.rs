@@ -269,8 +269,8 @@ impl Lake {
             Hints::AskedFor => self.backend.look_up(etags.keys().cloned().collect())?,
         };
         found.retain(|file| file.etag.is_some() && file.etag.as_ref() == etags.get(&file.path));
-        let found = found.into_iter();
-        Ok(found.map(|file| (file.path, file.bytes)).collect())
+        let sizes = found.into_iter().map(|file| (file.path, file.bytes));
+        Ok(sizes.collect())
     }
 
     /// Where else the lake could go, for a hint.

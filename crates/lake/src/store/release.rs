@@ -152,8 +152,8 @@ impl Lake {
     }
 
     fn remove_release_files(&self, names: &[&str]) -> Result<()> {
-        let names = names.iter().map(|&name| name.to_owned());
-        self.backend.remove(&names.collect::<Vec<_>>())
+        let paths = names.iter().map(|&name| name.to_owned());
+        self.backend.remove(&paths.collect::<Vec<_>>())
     }
 
     fn read_file(&self, name: &str) -> Result<Option<Vec<u8>>> {

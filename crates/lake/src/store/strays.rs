@@ -102,14 +102,14 @@ impl Lake {
     /// Removes outputs that a manifest doesn't name for good: after a power cut, they don't come back beside it.
     /// They are listed while this is done, so that the run after a kill knows of those that are gone already.
     pub(super) fn remove_strays(&self, manifest: &Manifest, strays: &[String]) -> Result<()> {
-        let listed = self.backend.read(STRAYS)?;
-        let listed = listed.map(|(bytes, _)| bytes).unwrap_or_default();
-        let listed = String::from_utf8_lossy(&listed);
+        let list = self.backend.read(STRAYS)?;
+        let bytes = list.map(|(bytes, _)| bytes).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         let named = named(manifest);
-        let left = listed
+        let left = text
             .lines()
-            .filter(|stray| is_output(stray) && !named.contains(stray));
-        let left = left.map(str::to_owned);
+            .filter(|stray| is_output(stray) && !named.contains(stray))
+            .map(str::to_owned);
         let strays: BTreeSet<String> = strays.iter().cloned().chain(left).collect();
         if strays.is_empty() {
             return Ok(());

@@ -217,8 +217,8 @@ impl HttpService for Service {
                 let (parts, body) = response.into_parts();
                 let body = start(body, BODY).await?;
                 let code = code(&parts.headers, &body);
-                let region = text(&parts.headers, "x-amz-bucket-region");
-                let region = region.or_else(|| element(&body, "Region"));
+                let region = text(&parts.headers, "x-amz-bucket-region")
+                    .or_else(|| element(&body, "Region"));
                 Err(refusal(status, code, region))
             }
         }
@@ -318,8 +318,10 @@ fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
     };
     let encoding = value.to_str().unwrap_or_default().trim();
     // Some servers say so of a file that is gzip itself, and send it as it is.
-    let path = path.to_ascii_lowercase();
-    let is_file = [".gz", ".tgz"].iter().any(|ending| path.ends_with(ending));
+    let lower_case = path.to_ascii_lowercase();
+    let is_file = [".gz", ".tgz"]
+        .iter()
+        .any(|ending| lower_case.ends_with(ending));
     match &encoding.to_ascii_lowercase()[..] {
         "" | "identity" => Ok(()),
         "gzip" | "x-gzip" if is_file => Ok(()),
@@ -335,8 +337,8 @@ fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
 
 /// The bytes that a partial answer has, by its `Content-Range`.
 fn part_of(headers: &HeaderMap) -> Result<u64, Unusable> {
-    let range = headers.get("content-range");
-    let range = range
+    let range = headers
+        .get("content-range")
         .and_then(|range| range.to_str().ok())
         .unwrap_or_default();
     size_of_range(range).ok_or_else(|| Unusable {

@@ -448,9 +448,10 @@ impl Transfer {
 
     /// Fails if the object isn't of this version any more.
     async fn confirm(&self) -> Result<()> {
-        let confirmed = self.ask_again(0..1).await;
-        let confirmed = confirmed.map_err(|failure| self.object.error("read", failure));
-        confirmed.map(|_| ())
+        match self.ask_again(0..1).await {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(self.object.error("read", failure)),
+        }
     }
 
     /// Asks for a range, of the same version; where there are no ranges, for everything.

@@ -164,8 +164,8 @@ pub(super) fn certificates(
 
 /// The variables of a store.
 fn of(all: &[(Scheme, &'static [&'static str])], scheme: Scheme) -> &'static [&'static str] {
-    let mut all = all.iter().filter(|(of, _)| *of == scheme);
-    all.next().map_or(&[][..], |(_, names)| *names)
+    let found = all.iter().find(|(of, _)| *of == scheme);
+    found.map_or(&[][..], |(_, names)| *names)
 }
 
 fn can_be_sent(value: &[u8]) -> bool {

@@ -140,8 +140,9 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             None => other(url, unsigned, doing, error),
         },
     };
-    let error = Error::new(ErrorKind::Failed, reason);
-    let error = error.at(url.to_string()).hint(hint);
+    let error = Error::new(ErrorKind::Failed, reason)
+        .at(url.to_string())
+        .hint(hint);
     match failure {
         Failure::Changed => error.because(Replaced),
         _ => error,
@@ -169,8 +170,8 @@ fn status(error: &object_store::Error) -> Option<String> {
     let mut causes = std::iter::successors(error.source(), |&error| error.source());
     causes.find_map(|cause| {
         let text = cause.to_string();
-        let (_, status) = text.split_once("status code: ")?;
-        let status = status.split(": ").next()?;
+        let (_, end) = text.split_once("status code: ")?;
+        let status = end.split(": ").next()?;
         Some(format!(
             "status {}, again and again",
             escape(status.as_bytes(), REASON)

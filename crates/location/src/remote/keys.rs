@@ -71,11 +71,11 @@ mod tests {
             "a/b", "a//b", "a/../b", "../b", "./a", "/a", "//a", "a/..", "a/.b", "..a/b", "",
         ] {
             let list = format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
-            let read = marked(&list);
-            let read = read.strip_prefix("<Contents><Key>").unwrap();
-            let (read, rest) = read.split_once("</Key>").unwrap();
+            let marked = marked(&list);
+            let start = marked.strip_prefix("<Contents><Key>").unwrap();
+            let (marked_key, rest) = start.split_once("</Key>").unwrap();
             assert_eq!(rest, "<Size>1</Size></Contents>");
-            let path = Path::parse(read).unwrap();
+            let path = Path::parse(marked_key).unwrap();
             let parts = path.parts().map(|part| unmarked(part.as_ref()).to_owned());
             assert_eq!(parts.collect::<Vec<_>>().join("/"), key);
         }

@@ -285,8 +285,8 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
                 .with_bucket_name(bucket)
                 .with_retry(retry())
                 .with_http_connector(connector);
-            let endpoints = [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint];
-            let endpoints = endpoints.map(|key| builder.get_config_value(&key));
+            let endpoints = [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint]
+                .map(|key| builder.get_config_value(&key));
             if endpoints.iter().flatten().any(|url| is_plain(url)) {
                 builder = builder.with_allow_http(true);
             }
@@ -318,11 +318,11 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
             let plain = endpoint.is_some_and(|url| is_plain(&url));
             builder = builder.with_client_options(ClientOptions::new().with_allow_http(plain));
             if unsigned {
-                let nobody = StaticCredentialProvider::new(GcpCredential {
+                let no_token = StaticCredentialProvider::new(GcpCredential {
                     bearer: String::new(),
                 });
                 builder = builder
-                    .with_credentials(Arc::new(nobody))
+                    .with_credentials(Arc::new(no_token))
                     .with_skip_signature(true);
             }
             let store = builder.build().map_err(failed)?;
@@ -390,13 +390,15 @@ impl fmt::Debug for Object {
 impl Object {
     /// The ETag of the object in the store.
     pub(super) async fn etag(&self) -> Result<Option<String>> {
-        let found = match self.get(first_byte()).await {
+        let answer = match self.get(first_byte()).await {
             // An empty object has no first byte.
             Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
-            found => found,
+            answer => answer,
         };
-        let found = found.map_err(|failure| self.error("read", failure))?;
-        Ok(found.meta.e_tag)
+        match answer {
+            Ok(found) => Ok(found.meta.e_tag),
+            Err(failure) => Err(self.error("read", failure)),
+        }
     }
 
     /// Asks for the object, or a range of it.
@@ -434,8 +436,10 @@ impl Object {
                 .hint("it is not what its name says: move it away"));
         }
         let etag = answer.meta.e_tag.clone().filter(|tag| !is_weak(tag));
-        let bytes = answer.bytes().await;
-        let bytes = bytes.map_err(|error| self.failed("read", error))?;
+        let bytes = answer
+            .bytes()
+            .await
+            .map_err(|error| self.failed("read", error))?;
         Ok(Some((bytes.into(), etag)))
     }
 
@@ -505,15 +509,19 @@ impl Object {
     /// The names below it.
     pub(super) async fn list(&self) -> Result<Vec<Entry>> {
         let prefix = (!self.path.as_ref().is_empty()).then_some(&self.path);
-        let listed = self.store.objects.list_with_delimiter(prefix).await;
-        let listed = listed.map_err(|error| self.error("list", Failure::of(error)))?;
+        let listed = self
+            .store
+            .objects
+            .list_with_delimiter(prefix)
+            .await
+            .map_err(|error| self.failed("list", error))?;
         let depth = self.path.parts().count() + 1;
         // A store may hold an empty object for the directory itself.
         let is_child = |path: &Path| path.parts().count() == depth;
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let objects = listed.objects.iter();
-        let objects = objects.filter(|object| is_child(&object.location));
-        let files = objects.map(|object| Entry {
+        let children = objects.filter(|object| is_child(&object.location));
+        let files = children.map(|object| Entry {
             name: name(&object.location),
             kind: LocationKind::File { bytes: object.size },
             etag: object.e_tag.clone(),

@@ -21,10 +21,10 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     } = error.place();
     let facts = PyDict::new(py);
     // A path is text, also where the library takes a pathlib.Path.
-    let path = path
+    let path_text = path
         .as_ref()
         .map(|path| PyString::new(py, &path.to_string_lossy()));
-    facts.set_item("path", path)?;
+    facts.set_item("path", path_text)?;
     facts.set_item("line", line)?;
     facts.set_item("column", column)?;
     facts.set_item("field", field)?;

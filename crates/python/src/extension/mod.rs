@@ -208,8 +208,8 @@ fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
         "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "files": files,
     });
-    let findings = verdict.findings.iter();
-    let findings = findings.map(|one| Ok(error::exception(py, one)?.into_value(py).into_any()));
+    let exception = |one| Ok(error::exception(py, one)?.into_value(py).into_any());
+    let findings = verdict.findings.iter().map(exception);
     Ok((totals.to_string(), findings.collect::<PyResult<_>>()?))
 }
 

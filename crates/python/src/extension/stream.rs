@@ -143,11 +143,11 @@ impl Reader {
             .error
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let error = error
+        let exception = error
             .as_ref()
             .map(|error| exception(py, error))
             .transpose()?;
-        Ok(error.map(|error| error.into_value(py).into_any()))
+        Ok(exception.map(|exception| exception.into_value(py).into_any()))
     }
 
     /// Rows that were left out so far.

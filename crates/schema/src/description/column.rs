@@ -121,11 +121,11 @@ impl Shared {
             "field",
             column.field.iter().map(|field| field.name.as_ref()),
         )?;
-        let fields = column.field.iter().map(|field| {
-            let field = self.column(field, traces);
-            field.within_named(&column.name)
-        });
-        let fields = fields.collect::<Result<Vec<_>>>()?.leak();
+        let fields = column
+            .field
+            .iter()
+            .map(|field| self.column(field, traces).within_named(&column.name))
+            .collect::<Result<Vec<_>>>()?;
         ensure!(
             sentinels.is_empty() || kind == Kind::Integer,
             "only a column of kind integer has sentinels"
@@ -163,7 +163,7 @@ impl Shared {
             format: word(&column.format)?,
             mandatory: column.mandatory,
             unit: column.unit.as_deref().map(prose).transpose()?,
-            fields,
+            fields: fields.leak(),
             obfuscation: obfuscation(&column.obfuscation)?,
             codes,
             sentinels,

@@ -43,10 +43,10 @@ pub(super) fn traces(
         .iter()
         .map(|table| format!("{}_named", &*table.name))
         .collect();
-    let views = views.iter().map(String::as_str);
+    let table_names = all_tables.iter().map(|table| &*table.name);
     unique(
         "table or view",
-        all_tables.iter().map(|table| &*table.name).chain(views),
+        table_names.chain(views.iter().map(String::as_str)),
     )?;
     // The columns are leaked once, so that all versions share them.
     let mut columns = Vec::new();
@@ -79,21 +79,27 @@ pub(super) fn traces(
             cells,
             tables: &all_tables,
         };
-        let tables = spec.table.iter().zip(&columns);
-        let tables = tables.map(|(table, columns)| version.table(table, columns));
-        let tables: Vec<Table> = tables.collect::<Result<_>>()?;
-        let derived = spec.derived.iter().zip(&columns[tables.len()..]);
-        let derived = derived.map(|(derived, columns)| {
-            let from = tables.iter().find(|table| table.name == derived.from);
-            let from =
-                from.ok_or_else(|| Fault::new(format!("there is no table {}", derived.from)));
-            Ok(Derived {
-                rule: rule(&derived.rule)?,
-                from: from.within("from").within_named(&derived.table.name)?.name,
-                table: version.table(&derived.table, columns)?,
+        let tables: Vec<Table> = spec
+            .table
+            .iter()
+            .zip(&columns)
+            .map(|(table, columns)| version.table(table, columns))
+            .collect::<Result<_>>()?;
+        let derived_specs = spec.derived.iter().zip(&columns[tables.len()..]);
+        let derived: Vec<Derived> = derived_specs
+            .map(|(derived, columns)| {
+                let from = tables
+                    .iter()
+                    .find(|table| table.name == derived.from)
+                    .ok_or_else(|| Fault::new(format!("there is no table {}", derived.from)));
+                Ok(Derived {
+                    rule: rule(&derived.rule)?,
+                    from: from.within("from").within_named(&derived.table.name)?.name,
+                    table: version.table(&derived.table, columns)?,
+                })
             })
-        });
-        let derived: Vec<Derived> = derived.collect::<Result<_>>().within("derived")?;
+            .collect::<Result<_>>()
+            .within("derived")?;
         Ok(Trace {
             name: trace_name(&trace.name)?,
             description,

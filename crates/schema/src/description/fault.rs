@@ -29,11 +29,13 @@ impl DescriptionError {
         let offset = error.span().map(|span| span.start);
         let line = offset.map(|offset| line(text, offset));
         let written = line.and_then(|line| text.lines().nth(line - 1));
-        let written = written.unwrap_or_default().trim().chars();
-        let written = written.filter(|letter| !letter.is_control());
-        let written: String = written.take(80).collect();
+        let letters = written.unwrap_or_default().trim().chars();
+        let shown: String = letters
+            .filter(|letter| !letter.is_control())
+            .take(80)
+            .collect();
         let reason = error.message().trim().replace('\n', ", ");
-        let message = format!("`{written}`: {reason}");
+        let message = format!("`{shown}`: {reason}");
         Self { line, message }
     }
 }

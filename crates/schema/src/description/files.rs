@@ -41,10 +41,16 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
     let names = || spec.names.iter().map(String::as_str);
     unique("name", names()).within("names")?;
     unique("name", names().chain(spec.also.iter().map(String::as_str))).within("also")?;
-    let patterns = names().map(|name| pattern(name, captures));
-    let patterns = patterns.collect::<Result<Vec<_>>>().within("names")?;
-    let also = spec.also.iter().map(|name| pattern(name, captures));
-    let also = also.collect::<Result<Vec<_>>>().within("also")?;
+    let patterns = names()
+        .map(|name| pattern(name, captures))
+        .collect::<Result<Vec<_>>>()
+        .within("names")?;
+    let also = spec
+        .also
+        .iter()
+        .map(|name| pattern(name, captures))
+        .collect::<Result<Vec<_>>>()
+        .within("also")?;
     let are_alike = patterns
         .iter()
         .map(placeholders)
@@ -104,10 +110,10 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
                 "{name}: {value:?} can't be a piece of a file name"
             );
         }
-        let values = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
+        let leaked = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
         Ok(Capture {
             name: identifier(name)?,
-            values: values.leak(),
+            values: leaked.leak(),
         })
     });
     Ok(captures.collect::<Result<Vec<_>>>()?.leak())
@@ -203,8 +209,11 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         None => Separator::Byte(b','),
         Some(text) => separator(text)?,
     };
-    let comment = csv.comment.as_deref();
-    let comment = comment.map(|text| one_byte("comment", text)).transpose()?;
+    let comment = csv
+        .comment
+        .as_deref()
+        .map(|text| one_byte("comment", text))
+        .transpose()?;
     ensure!(
         comment.is_none_or(|comment| !separates(separator, comment)),
         "csv: comment {:?} is also the separator",
@@ -274,6 +283,9 @@ pub(super) fn nulls(csv: Option<&CsvSpec>) -> Result<&'static [&'static str]> {
         MOST_CAPTURES * 8
     );
     unique("spelling", spelled.iter().map(String::as_str)).within("csv: null")?;
-    let spelled = spelled.iter().filter(|text| !text.is_empty());
-    Ok(spelled.map(|text| leak(text)).collect::<Vec<_>>().leak())
+    let beside_empty = spelled.iter().filter(|text| !text.is_empty());
+    Ok(beside_empty
+        .map(|text| leak(text))
+        .collect::<Vec<_>>()
+        .leak())
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::parse;
 use super::tests::SMALL;
 
-/// What a value, or a part of a line, is replaced by.
+/// The replacements for a value, or for a part of a line.
 const ODD: [&str; 22] = [
     "",
     "\"\"",

@@ -34,22 +34,22 @@ pub(super) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
 
 /// The figures of a family.
 pub(super) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
-    let figures = spec.figure.iter().map(|one| {
-        let figure = figure(one, spec);
-        figure.within_named(&one.name)
-    });
-    let figures = figures.collect::<Result<Vec<_>>>()?;
+    let figures = spec
+        .figure
+        .iter()
+        .map(|one| figure(one, spec).within_named(&one.name))
+        .collect::<Result<Vec<_>>>()?;
     unique("figure", figures.iter().map(|figure| figure.name))?;
     Ok(figures.leak())
 }
 
 /// The tables that queries make.
 pub(super) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
-    let tables = spec.query_table.iter().map(|one| {
-        let table = query_table(one, spec);
-        table.within_named(&one.name)
-    });
-    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let tables = spec
+        .query_table
+        .iter()
+        .map(|one| query_table(one, spec).within_named(&one.name))
+        .collect::<Result<Vec<_>>>()?;
     let published = all_tables(spec).map(|table| &*table.name);
     unique(
         "table",
@@ -126,7 +126,7 @@ fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
 /// The tables that a query needs: known ones, which it reads.
 fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<&'static [Need]> {
     ensure!(!list.is_empty(), "a query needs a table");
-    let needs = list.iter().map(|text| {
+    let need = |text: &String| {
         let (table, parts) = text.split_once(' ').unwrap_or((text, "any"));
         ensure!(sql.contains(table), "the query doesn't read {table}");
         Ok(Need {
@@ -139,8 +139,8 @@ fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<&'static [Need
                 _ => bail!("the parts {parts:?} are not any, unbroken, same or all"),
             },
         })
-    });
-    let needs = needs.collect::<Result<Vec<_>>>()?;
+    };
+    let needs = list.iter().map(need).collect::<Result<Vec<_>>>()?;
     unique("table", needs.iter().map(|need| need.table))?;
     Ok(needs.leak())
 }

@@ -1,6 +1,6 @@
 //! The keys that tables can be sampled by.
 
-use super::fault::{Fault, Result, Within, ensure};
+use super::fault::{Result, Within, bail, ensure};
 use super::spec::TableSpec;
 use super::words::{identifier, leak};
 use crate::{KeyColumn, SampleKey};
@@ -22,19 +22,17 @@ pub(super) fn keys(tables: &[&TableSpec]) -> Result<&'static [SampleKey]> {
         }
         check_default(table).within_named(&table.name)?;
     }
-    let keys = keys.into_iter().map(|(name, columns)| SampleKey {
+    let leaked = keys.into_iter().map(|(name, columns)| SampleKey {
         name,
         columns: columns.leak(),
     });
-    Ok(keys.collect::<Vec<_>>().leak())
+    Ok(leaked.collect::<Vec<_>>().leak())
 }
 
 fn key_column(table: &TableSpec, key: &str, name: &str) -> Result<KeyColumn> {
-    let column = table.column.iter().find(|column| *column.name == *name);
-    let column = column.ok_or_else(|| {
-        let name_and_key = format!("there is no column {name:?} for the key {key:?}");
-        Fault::new(format!("sample_keys: {name_and_key}"))
-    })?;
+    let Some(column) = table.column.iter().find(|column| *column.name == *name) else {
+        bail!("sample_keys: there is no column {name:?} for the key {key:?}");
+    };
     ensure!(
         KINDS.contains(&&*column.kind),
         "sample_keys: {name} is neither an integer nor a text"

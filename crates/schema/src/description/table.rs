@@ -89,18 +89,19 @@ fn is_time(column: &Column) -> bool {
 /// Names that have to be columns of a table.
 fn names_of(table: &TableSpec, names: &[String]) -> Result<&'static [&'static str]> {
     unique("column", names.iter().map(String::as_str))?;
-    let names = names.iter().map(|name| {
-        let known = table.column.iter().any(|column| *column.name == **name);
-        ensure!(known, "{} has no column {name}", table.name);
+    let known = names.iter().map(|name| {
+        let is_known = table.column.iter().any(|column| *column.name == **name);
+        ensure!(is_known, "{} has no column {name}", table.name);
         Ok(leak(name))
     });
-    Ok(names.collect::<Result<Vec<_>>>()?.leak())
+    Ok(known.collect::<Result<Vec<_>>>()?.leak())
 }
 
 fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Reference]> {
     let references = table.references.iter().map(|spec| {
-        let other = tables.iter().find(|other| *other.name == *spec.table);
-        let other = other.ok_or_else(|| Fault::new(format!("there is no table {}", spec.table)))?;
+        let Some(other) = tables.iter().find(|other| *other.name == *spec.table) else {
+            bail!("there is no table {}", spec.table);
+        };
         let to = if spec.to.is_empty() {
             &spec.columns
         } else {

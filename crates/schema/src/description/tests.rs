@@ -66,8 +66,8 @@ fn refuses(piece: &str, by: &str, message: &str) {
     assert!(SMALL.contains(piece));
     let error = parse(&SMALL.replacen(piece, by, 1))
         .err()
-        .map(|error| error.to_string());
-    let error = error.unwrap_or_default();
+        .map(|error| error.to_string())
+        .unwrap_or_default();
     assert!(
         error.contains(message),
         "{error:?} does not say {message:?}"

@@ -64,13 +64,12 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
 
 /// The query of a check with its violations counted, without a semicolon.
 fn statement(check: &Check) -> String {
-    let known = check.known.iter();
-    let known = known.map(|one| format!("WHEN {} THEN {} ", one.when, sql_string(one.doc)));
-    let known: String = known.collect();
-    let known = if known.is_empty() {
+    let when = |one: &Known| format!("WHEN {} THEN {} ", one.when, sql_string(one.doc));
+    let cases: String = check.known.iter().map(when).collect();
+    let known = if cases.is_empty() {
         "CAST(NULL AS VARCHAR)".to_owned()
     } else {
-        format!("CASE {known}END")
+        format!("CASE {cases}END")
     };
     format!(
         "SELECT {} AS \"check\", finding, {known} AS known, count(*) AS violations, \
@@ -82,13 +81,13 @@ fn statement(check: &Check) -> String {
 
 /// Lists the needed tables, such as `task_usage, job_events (all parts)`.
 pub(super) fn needs(needs: &[Need]) -> String {
-    let needs = needs.iter().map(|need| match need.parts {
+    let shown = needs.iter().map(|need| match need.parts {
         NeededParts::Any => need.table.to_owned(),
         NeededParts::Unbroken => format!("{} (parts without gaps)", need.table),
         NeededParts::Same => format!("{} (the same parts)", need.table),
         NeededParts::All => format!("{} (all parts)", need.table),
     });
-    needs.collect::<Vec<_>>().join(", ")
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// How many violations are known, such as `, up to 80`.
@@ -168,8 +167,8 @@ fn query_table(table: &QueryTable) -> Value {
 }
 
 fn needs_json(needs: &[Need]) -> Value {
-    let needs = needs.iter();
     needs
+        .iter()
         .map(|need| json!({"table": need.table, "parts": need.parts.name()}))
         .collect()
 }
@@ -200,9 +199,10 @@ mod tests {
             for table in trace.tables {
                 let sql = checks(trace, Some(table));
                 let views = sql.matches("TEMP VIEW").count();
-                let own = trace.checks.iter();
-                let own = own.filter(|check| check.needs[0].table == table.name);
-                let mut read: Vec<&str> = own
+                let mut read: Vec<&str> = trace
+                    .checks
+                    .iter()
+                    .filter(|check| check.needs[0].table == table.name)
                     .flat_map(|check| check.needs)
                     .map(|need| need.table)
                     .collect();

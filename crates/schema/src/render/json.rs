@@ -92,15 +92,18 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         .fields
         .iter()
         .map(|nested| self::column(nested, None));
-    let codes = column.codes.iter();
-    let codes = codes.map(|one| json!({"value": one.value, "name": one.name, "doc": one.doc}));
+    let codes = column
+        .codes
+        .iter()
+        .map(|one| json!({"value": one.value, "name": one.name, "doc": one.doc}));
     let sentinels = column
         .sentinels
         .iter()
         .map(|one| json!({"value": one.value, "name": one.name, "also": one.also, "doc": one.doc}));
-    let ranges = column.ranges.iter();
-    let ranges =
-        ranges.map(|one| json!({"from": one.from, "to": one.to, "name": one.name, "doc": one.doc}));
+    let ranges = column
+        .ranges
+        .iter()
+        .map(|one| json!({"from": one.from, "to": one.to, "name": one.name, "doc": one.doc}));
     json!({
         "name": column.name,
         "content": column.content,

@@ -89,8 +89,10 @@ fn checks(trace: &Trace) -> String {
         trace.name
     );
     for check in trace.checks {
-        let known = check.known.iter();
-        let known = known.map(|one| format!("{}{}", one.doc, sentence(&limit(one))));
+        let known = check
+            .known
+            .iter()
+            .map(|one| format!("{}{}", one.doc, sentence(&limit(one))));
         text.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             check.name,
@@ -188,8 +190,8 @@ fn origin(trace: &Trace) -> String {
 
 /// Names as code, separated by commas.
 fn quoted(names: &[&str]) -> String {
-    let names = names.iter().map(|name| format!("`{name}`"));
-    names.collect::<Vec<_>>().join(", ")
+    let quoted = names.iter().map(|name| format!("`{name}`"));
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// Why mandatory columns are mandatory, the keys of a table, and its shards.
@@ -246,12 +248,13 @@ fn samples(trace: &Trace) -> String {
                     | key | columns | the key of |\n|---|---|---|\n"
         .to_owned();
     for key in trace.sample_keys {
-        let columns = key.columns.iter();
-        let columns: Vec<String> = columns
+        let columns: Vec<String> = key
+            .columns
+            .iter()
             .map(|column| format!("`{}.{}`", column.table, column.column))
             .collect();
-        let own = key.columns.iter().filter(|column| column.is_default);
-        let own: Vec<&str> = own.map(|column| column.table).collect();
+        let defaults = key.columns.iter().filter(|column| column.is_default);
+        let own: Vec<&str> = defaults.map(|column| column.table).collect();
         text.push_str(&format!(
             "| `{}` | {} | {} |\n",
             key.name,

@@ -1,8 +1,8 @@
 //! Tables as statements for databases. Identifiers are always quoted, because `time` and `user` are
 //! SQL keywords.
 
-use super::{asked, partitions, remark};
-use crate::{Column, Kind, Table, Trace, Zone};
+use super::{Partition, asked, partitions, remark};
+use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///
@@ -89,25 +89,26 @@ pub(super) fn duckdb_rows(trace: &Trace, table: &Table) -> String {
 
 /// The columns of a table's files, and those that both layouts have in the path of a file.
 fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
-    let columns = table.columns.iter();
-    let columns = columns.map(|column| format!("    {}", double_quoted(column.name)));
-    let partitions = partitions(trace, table).into_iter();
-    let partitions = partitions.map(|one| {
+    let column = |column: &Column| format!("    {}", double_quoted(column.name));
+    let partition = |one: Partition| {
         let name = double_quoted(one.name);
         format!("    {} AS {name}", one.duckdb)
-    });
-    columns.chain(partitions).collect()
+    };
+    let partitions = partitions(trace, table).into_iter().map(partition);
+    table.columns.iter().map(column).chain(partitions).collect()
 }
 
 /// The view of a table's files as they are.
 fn duckdb_files(trace: &Trace, table: &Table, files: &str) -> String {
     let name = double_quoted(table.name);
     let columns = columns_of_path(trace, table);
-    let comments = table.columns.iter();
-    let comments = comments.map(|column| (double_quoted(column.name), remark(column)));
+    let remarks = table
+        .columns
+        .iter()
+        .map(|column| (double_quoted(column.name), remark(column)));
     let partitions = partitions(trace, table).into_iter();
-    let comments = comments.chain(partitions.map(|one| (double_quoted(one.name), one.doc)));
-    let comments: String = comments
+    let comments: String = remarks
+        .chain(partitions.map(|one| (double_quoted(one.name), one.doc)))
         .map(|(column, text)| {
             let text = sql_string(&text);
             format!("COMMENT ON COLUMN {name}.{column} IS {text};\n")
@@ -225,8 +226,8 @@ fn select(trace: &Trace, table: &Table, dialect: &Dialect) -> String {
     let mut lines = named(trace, table, dialect);
     let partitions = partitions(trace, table).into_iter();
     lines.extend(partitions.map(|one| (dialect.identifier)(one.name)));
-    let lines = lines.iter().map(|line| format!("    {line}"));
-    lines.collect::<Vec<_>>().join(",\n")
+    let indented = lines.iter().map(|line| format!("    {line}"));
+    indented.collect::<Vec<_>>().join(",\n")
 }
 
 /// The expressions that a `t_named` view shows for one column.
@@ -255,26 +256,26 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
         ];
     }
     if !column.codes.is_empty() {
-        let names = column.codes.iter().map(|code| {
+        let case = |code: &Code| {
             let name = (dialect.string)(code.name);
             format!("WHEN {} THEN {name} ", code.value)
-        });
-        let names: String = names.collect();
+        };
+        let cases: String = column.codes.iter().map(case).collect();
         return vec![format!(
-            "CASE {name} {names}ELSE CAST({name} AS {text}) END AS {name}"
+            "CASE {name} {cases}ELSE CAST({name} AS {text}) END AS {name}"
         )];
     }
     if !column.ranges.is_empty() {
-        let names = column.ranges.iter().map(|range| {
+        let case = |range: &Range| {
             let text = (dialect.string)(range.name);
             let from = range.from;
             match range.to {
                 Some(to) => format!("WHEN {name} BETWEEN {from} AND {to} THEN {text} "),
                 None => format!("WHEN {name} >= {from} THEN {text} "),
             }
-        });
-        let names: String = names.collect();
-        return vec![format!("CASE {names}END AS {}", beside("range")), name];
+        };
+        let cases: String = column.ranges.iter().map(case).collect();
+        return vec![format!("CASE {cases}END AS {}", beside("range")), name];
     }
     if column.may_be_integer() {
         let is_integer = dialect.is_integer;
@@ -301,8 +302,8 @@ fn without_sentinels(column: &Column, name: &str) -> String {
     if values.is_empty() {
         return name.to_owned();
     }
-    let values = values.join(", ");
-    format!("CASE WHEN {name} NOT IN ({values}) THEN {name} END")
+    let list = values.join(", ");
+    format!("CASE WHEN {name} NOT IN ({list}) THEN {name} END")
 }
 
 fn spark_table(trace: &Trace, table: &Table) -> String {
@@ -313,8 +314,9 @@ fn spark_table(trace: &Trace, table: &Table) -> String {
             spark_string(comment)
         )
     };
-    let columns = table.columns.iter();
-    let mut columns: Vec<String> = columns
+    let mut columns: Vec<String> = table
+        .columns
+        .iter()
         .map(|column| line(column.name, &spark_type(column), &remark(column)))
         .collect();
     let partitions = partitions(trace, table);

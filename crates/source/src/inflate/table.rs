@@ -336,9 +336,12 @@ mod tests {
 
     /// The plain twin: the symbol whose code the bits start with, and the code's length.
     fn plain(codes: &Codes, bits: u64) -> (u32, u32) {
-        let mut codes = codes.codes().iter();
         let starts = |code: &&Code| low(bits, code.length) == code.bits as usize;
-        let code = codes.find(starts).expect("the code is complete");
+        let code = codes
+            .codes()
+            .iter()
+            .find(starts)
+            .expect("the code is complete");
         (code.symbol, code.length)
     }
 

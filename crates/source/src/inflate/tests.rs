@@ -91,8 +91,8 @@ proptest! {
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut stream = deflate(&text, level);
-        for (at, mask) in flips {
-            let at = at.index(stream.len());
+        for (index, mask) in flips {
+            let at = index.index(stream.len());
             stream[at] ^= mask;
         }
         prop_assert!(ours(&stream, 4096) == plain(&stream));

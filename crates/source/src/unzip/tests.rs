@@ -94,7 +94,7 @@ fn sizes_may_have_64_bits() {
     assert_eq!(members(&bytes).unwrap().0, expected());
 }
 
-/// What a program that writes to a pipe makes: sizes follow the data.
+/// A member as a program writes it to a pipe: the sizes follow the data.
 #[test]
 fn sizes_may_follow_the_data() {
     for options in [deflated(), deflated().large_file(true)] {

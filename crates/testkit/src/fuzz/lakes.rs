@@ -13,6 +13,7 @@ use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
 use tracelake_core::digest::Digest;
 use tracelake_lake::store::read_manifest;
+use tracelake_location::Location;
 use tracelake_schema::Syntax;
 use tracelake_verify::verify;
 
@@ -44,11 +45,10 @@ pub fn run(data: &[u8]) {
         manifest.to_json().unwrap(),
     )
     .unwrap();
-    let source = lake().path().join("source");
-    for source in [None, Some(source.as_path())] {
+    let source = Location::from(lake().path().join("source"));
+    for source in [None, Some(&source)] {
         // Whatever it finds is right; a file can also stay what it was.
-        let source = source.map(Into::into);
-        drop(verify(&context(), &root.into(), source.as_ref()));
+        drop(verify(&context(), &root.into(), source));
     }
 }
 
@@ -115,12 +115,12 @@ fn lake_files() -> usize {
 pub(crate) fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
+        let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            fs::create_dir_all(&to).unwrap();
-            copy(&entry.path(), &to);
+            fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
         } else {
-            fs::copy(entry.path(), to).unwrap();
+            fs::copy(entry.path(), target).unwrap();
         }
     }
 }

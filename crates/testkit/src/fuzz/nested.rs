@@ -213,10 +213,10 @@ fn check_reject(text: &[u8], reject: &Reject) {
 /// Compares the rows with those of a text without the bad ones.
 fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
     if table.syntax == Syntax::Json {
-        let lines = text
+        let lines: Vec<&[u8]> = text
             .split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty());
-        let lines: Vec<&[u8]> = lines.collect();
+            .filter(|line| !line.is_empty())
+            .collect();
         assert_eq!(lines.len(), rows.num_rows());
         for (row, line) in lines.into_iter().enumerate() {
             let object: Value = serde_json::from_slice(line).unwrap();

@@ -245,8 +245,8 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
 /// A manifest of these bytes that has the right digest.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let json = bytes.trim_ascii_end();
-    let json = json.strip_suffix(b"}").unwrap_or(json).trim_ascii_end();
-    seal::document([json, b",\n"].concat())
+    let body = json.strip_suffix(b"}").unwrap_or(json).trim_ascii_end();
+    seal::document([body, b",\n"].concat())
 }
 
 fn replace(bytes: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {

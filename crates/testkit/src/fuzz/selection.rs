@@ -106,9 +106,9 @@ fn check_class(
         to: TimePoint::Units(to),
     });
     if selection.columns.len() < table.columns.len() {
-        let names = selection.columns.iter();
-        let names = names.map(|&index| format!("{}.{}", table.name, table.columns[index].name));
-        settings.columns = Some(ColumnNames(names.collect()));
+        let name = |&index: &usize| format!("{}.{}", table.name, table.columns[index].name);
+        let names = selection.columns.iter().map(name).collect();
+        settings.columns = Some(ColumnNames(names));
     }
     let mut options = RunOptions::default();
     options.parts_at_once = 1;

@@ -434,10 +434,9 @@ impl ReleaseArgs {
 
 /// A context limited to some threads; to as many as before without a number.
 fn limited(context: &Context, threads: Option<u16>) -> Context {
-    let context = context.clone();
     match threads {
-        Some(threads) => context.with_threads(threads.into()),
-        None => context,
+        Some(threads) => context.clone().with_threads(threads.into()),
+        None => context.clone(),
     }
 }
 

@@ -155,8 +155,10 @@ pub(crate) fn plan_text(
     }
     for stream in &plan.streams {
         text += &stream_text(plan, stream, found);
-        let shards = shards.as_ref();
-        if let Some(shard) = shards.and_then(|shards| shards.shard_of_stream(&stream.source)) {
+        let shard = shards
+            .as_ref()
+            .and_then(|shards| shards.shard_of_stream(&stream.source));
+        if let Some(shard) = shard {
             text += &format!("  (one file is the work of one shard: shard {shard})\n");
         }
     }

@@ -122,7 +122,8 @@ struct FieldSource<'a> {
 /// A field; its own fields become sub-fields.
 fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource<'_>) -> Value {
     let id = format!("{parent}/{}", field.name());
-    let doc = doc.or(field.metadata().get("comment").map(|doc| &doc[..]));
+    let comment = field.metadata().get("comment").map(|doc| &doc[..]);
+    let doc = doc.or(comment);
     let (inner, repeated) = match field.data_type() {
         DataType::List(inner) => (inner.data_type(), true),
         other => (other, false),

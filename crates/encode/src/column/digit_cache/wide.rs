@@ -38,8 +38,8 @@ impl DigitCache {
     ) -> usize {
         let mut done = 0;
         for found in found.as_chunks_mut::<8>().0 {
-            let fields = fields.after(done);
-            let Some(eight) = EightFields::new(text, fields) else {
+            let block = fields.after(done);
+            let Some(eight) = EightFields::new(text, block) else {
                 break;
             };
             let slots = match self.form {
@@ -53,7 +53,7 @@ impl DigitCache {
             }
             while unknown != 0 {
                 let row = unknown.trailing_zeros() as usize;
-                others.push((done + row, fields.get(row)));
+                others.push((done + row, block.get(row)));
                 unknown &= unknown - 1;
             }
             done += 8;

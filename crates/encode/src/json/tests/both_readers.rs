@@ -65,15 +65,14 @@ fn read_columns(line: &[u8], json: &JsonColumns) -> bool {
         assert!(found == alone, "a part is left: {}", line.escape_ascii());
         return false;
     }
-    let plain = row(line, json);
+    let plain_row = row(line, json);
     let Some(found) = batch(json, &text, &found) else {
-        assert!(plain.is_err(), "{}", line.escape_ascii());
+        assert!(plain_row.is_err(), "{}", line.escape_ascii());
         return false;
     };
-    let plain = plain.expect("the direct reader accepts rows alone");
     let mut texts = RowTexts::of(json.nodes.clone());
     texts.push(&row(before, json).unwrap());
-    texts.push(&plain);
+    texts.push(&plain_row.expect("the direct reader accepts rows alone"));
     let plain = batch(json, &texts.text, &texts.rows).unwrap();
     // Their text, because the two zeros are equal.
     assert_eq!(format!("{found:?}"), format!("{plain:?}"));
@@ -209,8 +208,8 @@ proptest! {
         let is_plain = !line.contains(&b'\\');
         prop_assert_eq!(read_directly(&line), is_plain);
         let bytes = b"{}[]\",:\\0-.e 1nt";
-        for (at, byte, change) in changes {
-            let at = at.index(line.len());
+        for (index, byte, change) in changes {
+            let at = index.index(line.len());
             match change {
                 0 => line[at] = byte,
                 1 => line[at] = bytes[usize::from(byte) % bytes.len()],

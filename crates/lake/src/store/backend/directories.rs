@@ -25,8 +25,8 @@ pub(super) fn lock(path: &Path, access: Access) -> Result<Option<File>> {
             .write(true)
             .create(true)
             .truncate(false)
-            .open(path);
-        let file = file.map_err(|error| Error::io("make", path, error))?;
+            .open(path)
+            .map_err(|error| Error::io("make", path, error))?;
         let locked = match access {
             Access::Alone => file.try_lock(),
             Access::Shared | Access::Look => file.try_lock_shared(),

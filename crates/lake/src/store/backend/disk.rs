@@ -1,6 +1,7 @@
 //! A lake in a directory of a disk: files are staged, synced and renamed, and a lock keeps runs apart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
@@ -298,8 +299,8 @@ impl Backend for Disk {
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .open(&staged);
-        let file = file.map_err(|error| Error::io("make", &staged, error))?;
+            .open(&staged)
+            .map_err(|error| Error::io("make", &staged, error))?;
         Ok(Box::new(StagedFile {
             root: self.root.clone(),
             target: path.to_owned(),
@@ -321,8 +322,8 @@ impl Backend for Disk {
         for path in paths {
             changed.insert(self.remove_one(path)?);
         }
-        let mut changed = changed.iter().filter(|directory| directory.is_dir());
-        changed.try_for_each(|directory| sync_directory(directory))
+        let mut existing = changed.iter().filter(|directory| directory.is_dir());
+        existing.try_for_each(|directory| sync_directory(directory))
     }
 
     fn clear_own_staging(&self) {
@@ -364,8 +365,10 @@ impl Backend for Disk {
 
     fn append_to(&self, path: &str) -> Result<Box<dyn Notes>> {
         let path = self.root.join(path);
-        let file = OpenOptions::new().append(true).open(&path);
-        let file = file.map_err(|error| Error::io("open", &path, error))?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(|error| Error::io("open", &path, error))?;
         Ok(Box::new(Lines::new(path, file)))
     }
 
@@ -390,10 +393,10 @@ impl Backend for Disk {
 impl Disk {
     /// Refuses a directory that has other names than these.
     fn refuse_unless(&self, may_be: impl Fn(&str) -> bool) -> Result<()> {
-        let names = directory::names(&self.root);
-        let names = names.map_err(|error| Error::io("list", &self.root, error))?;
-        let mut names = names.iter();
-        match names.all(|name| name.to_str().is_some_and(&may_be)) {
+        let names =
+            directory::names(&self.root).map_err(|error| Error::io("list", &self.root, error))?;
+        let is_allowed = |name: &OsString| name.to_str().is_some_and(&may_be);
+        match names.iter().all(is_allowed) {
             true => Ok(()),
             false => Err(something_else(&self.location)),
         }

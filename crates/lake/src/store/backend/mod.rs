@@ -1,4 +1,4 @@
-//! What keeps the files of a lake: a directory on a disk, or a prefix of a bucket, which may be in memory.
+//! The store that keeps the files of a lake: a directory on a disk, or a prefix of a bucket, which may be in memory.
 //!
 //! A [`Lake`](super::Lake) knows nothing else of the place it is in. The few operations are those that the commit
 //! protocol needs; paths are relative to the lake, with forward slashes.
