@@ -135,7 +135,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
             .iter()
             .map(|(table, facts)| {
                 json!({
-                    "table": table, "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
+                    "table": table[..], "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
                     "rejected": facts.rows_rejected, "bytes": facts.output.bytes,
                     "source": facts.source.path, "source_bytes": facts.source.bytes,
                 })
