@@ -13,7 +13,7 @@
 //!     bytes += chunk.lines().len();
 //! }
 //! assert!(bytes > 0);
-//! assert_eq!(source.fingerprint().sha256.len(), 64); // of the file as it was published
+//! assert_eq!(source.fingerprint().sha256.to_string().len(), 64); // of the file as it was published
 //! # Ok::<(), tracelake_core::Error>(())
 //! ```
 
