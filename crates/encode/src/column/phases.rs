@@ -207,7 +207,8 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
             let (text, span) = match &source {
                 Origin::Name(value) => (&value[..], Some((0, value.len()))),
-                Origin::Field(_) | Origin::Leaf | Origin::Nowhere => (text, None),
+                Origin::Field(_) | Origin::Leaf => (text, None),
+                Origin::Nowhere => unreachable!("only a field or a name can be unknown"),
             };
             let field = || span.unwrap_or_else(|| fields.get(unknown.record));
             match encoder.page.plain() {
