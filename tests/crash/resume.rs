@@ -71,7 +71,7 @@ fn a_journal_that_is_torn_at_any_byte_is_believed_up_to_there() {
 
 /// The parts left can't be told then, but the finished ones can.
 #[test]
-fn a_request_with_a_changed_byte_is_not_believed() {
+fn a_request_that_is_damaged_or_of_another_lake_is_not_believed() {
     let small = small();
     let left = &small.left;
     let path = left.join(ASKED);
@@ -85,17 +85,24 @@ fn a_request_with_a_changed_byte_is_not_believed() {
     fs::remove_file(&path).unwrap();
     let without = inspected();
     assert_ne!(with, without);
-    let mut score = Score::new("requests with a changed byte");
+    let ignored = || ensure(inspected() == without, || "believed".to_owned());
+    let mut score = Score::new("requests that aren't of the lake");
     for at in (0..asked.len()).step_by(17) {
         let mut changed = asked.clone();
         changed[at] ^= 1;
         fs::write(&path, changed).unwrap();
-        let same = inspected() == without;
-        score.count(
-            &format!("byte {at}"),
-            ensure(same, || "believed".to_owned()),
-        );
+        score.count(&format!("byte {at}"), ignored());
     }
+    let last = "task_constraints/part-00000-of-00001.csv.gz";
+    small.scratch.file(last, b"");
+    let other = small.scratch.path().join("other");
+    let failed = convert(&small.scratch.src(), &other, &["--layout", "flat"]);
+    assert_eq!(failed.code, 5, "{}", failed.stderr);
+    fs::copy(other.join(ASKED), &path).unwrap();
+    score.count("the request of a flat lake", ignored());
+    let huge = fs::File::create(&path).unwrap();
+    huge.set_len(1 << 29).unwrap();
+    score.count("512 MiB", ignored());
     score.close();
 }
 

@@ -164,11 +164,11 @@ pub fn inspect_as(
     };
     let tables = tables_of(&progress.parts);
     let known = origin.find_trace();
-    let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
     let asked = match progress.plan {
         Some(_) => None,
-        None => asked(path)?,
+        None => asked(path, &origin),
     };
+    let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
     let plan = progress.plan.as_ref();
     if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(known) {
         let remaining = remaining(trace, plan, &progress);

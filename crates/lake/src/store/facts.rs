@@ -216,14 +216,15 @@ pub fn progress(root: &Location) -> Result<LakeProgress> {
     progress_in(&*backend(root), Err)
 }
 
-/// The request of a run on a disk that had the lake at `root` alone and hasn't finished it, as a plan with one shard;
-/// `None` if there is none that can be read.
-///
-/// # Errors
-/// When the disk fails.
-pub fn asked(root: &Location) -> Result<Option<PlanFile>> {
-    let read = backend(root).read(ASKED)?;
-    Ok(read.and_then(|(json, _)| PlanFile::from_json(&json).ok()))
+/// The request of a run on a disk that had the lake at `root` alone and hasn't finished it, as a plan with one shard.
+/// `None` if there is none that can be read, or if it isn't of a lake of this `origin`: a run that is killed while it
+/// begins leaves its request beside the journal that it was about to replace.
+#[must_use]
+pub fn asked(root: &Location, origin: &Origin) -> Option<PlanFile> {
+    let (json, _) = backend(root).read(ASKED).ok()??;
+    let asked = PlanFile::from_json(&json).ok()?;
+    let is_of_another = asked.origin.difference_but_policy(origin).is_some();
+    (!is_of_another).then_some(asked)
 }
 
 /// Returns the replacement for a plan that can't be read.
