@@ -272,3 +272,16 @@ fn a_part_adds_little_to_a_run() {
     }
     assert!(over.is_empty(), "{over:?}");
 }
+
+#[test]
+fn the_page_of_limits_has_these_bounds() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
+    let page = fs::read_to_string(path).unwrap();
+    let kilobytes = |bytes: u64| (bytes as f64 / 1000.0).to_string();
+    let said = format!(
+        "at most {} KB for each, and {} KB in a shard",
+        kilobytes(PART_BOUND),
+        kilobytes(SHARD_PART_BOUND)
+    );
+    assert!(page.contains(&said), "docs/limits.md should say: {said}");
+}
