@@ -98,8 +98,8 @@ impl<W: Write> Write for DocumentWriter<W> {
 pub fn write_document(out: impl Write, object: &impl Serialize) -> io::Result<u64> {
     let mut document = BufWriter::new(DocumentWriter::new(out));
     serde_json::to_writer_pretty(&mut document, object)?;
-    let document = document.into_inner();
-    document.map_err(io::IntoInnerError::into_error)?.finish()
+    let sealed = document.into_inner();
+    sealed.map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 /// Whether a document has the digest of its content.

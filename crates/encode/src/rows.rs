@@ -171,11 +171,12 @@ impl RowGroupBuilder {
             })
             .collect();
         let columns = groups.iter().flatten().zip(&rows.leaves);
-        let faulty = columns.flat_map(|(column, leaf)| {
-            let faults = column.faults().iter();
-            faults.map(|(value, _)| leaf.row_of(*value))
-        });
-        let faulty: BTreeSet<usize> = faulty.collect();
+        let faulty: BTreeSet<usize> = columns
+            .flat_map(|(column, leaf)| {
+                let faults = column.faults().iter();
+                faults.map(|(value, _)| leaf.row_of(*value))
+            })
+            .collect();
         if faulty.is_empty() {
             groups.into_par_iter().try_for_each(|group| {
                 let mut columns = group.into_iter();

@@ -245,30 +245,30 @@ impl PlanFile {
     #[must_use]
     pub fn assignment(&self) -> Assignment<'_> {
         let parts = self.parts.iter();
-        let parts = parts.map(|part| ((&part.table[..], part.key()), part));
         Assignment {
-            parts: parts.collect(),
+            parts: parts
+                .map(|part| ((&part.table[..], part.key()), part))
+                .collect(),
             plan: self,
         }
     }
 
     /// A table and those that are derived from it.
     pub fn with_derived<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
-        let derived = self.derived.iter();
-        let derived = derived.filter(move |derived| derived.from == table);
-        iter::once(table).chain(derived.map(|derived| &derived.table[..]))
+        let mine = (self.derived.iter()).filter(move |derived| derived.from == table);
+        iter::once(table).chain(mine.map(|derived| &derived.table[..]))
     }
 
     /// A planned file that has another size than the one from which a part was made, with its table.
     #[must_use]
     pub fn changed_source(&self, made: &[(Arc<str>, PartFacts)]) -> Option<(&str, &str)> {
-        let made = made.iter();
-        let made: BTreeMap<(&str, PartKey), &PartFacts> = made
+        let entries = made.iter();
+        let facts_of: BTreeMap<(&str, PartKey), &PartFacts> = entries
             .map(|(table, facts)| ((&table[..], facts.key()), facts))
             .collect();
         let mut parts = self.parts.iter();
         parts.find_map(|part| {
-            let facts = made.get(&(&part.table[..], part.key()))?;
+            let facts = facts_of.get(&(&part.table[..], part.key()))?;
             let same =
                 (&facts.source.path, facts.source.bytes) == (&part.source.path, part.source.bytes);
             (!same).then_some((&part.source.path[..], &part.table[..]))
@@ -314,8 +314,7 @@ impl PlanFile {
         }
         // The shard of each follows from its size and the number of shards.
         let selected = |streams: &[PlannedStream]| -> Vec<_> {
-            let streams = streams.iter();
-            streams
+            (streams.iter())
                 .map(|stream| (stream.tables.clone(), stream.selected.clone()))
                 .collect()
         };
@@ -329,8 +328,9 @@ impl PlanFile {
 impl fmt::Display for PlanFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts_of = |name: &str| self.parts.iter().filter(|part| part.table == name).count();
-        let whole = self.streams.iter().flat_map(|stream| &stream.tables);
-        let whole = whole.map(String::as_str).collect::<Vec<_>>().join(", ");
+        let of_streams = self.streams.iter().flat_map(|stream| &stream.tables);
+        let names: Vec<&str> = of_streams.map(String::as_str).collect();
+        let whole = names.join(", ");
         let cut = self
             .tables
             .iter()
@@ -415,8 +415,8 @@ impl PlannedStream {
     pub fn selects(&self, key: PartKey) -> bool {
         let number = key.file_number;
         let selects = |ranges: &Vec<(u32, u32)>| {
-            let mut ranges = ranges.iter();
-            ranges.any(|(first, last)| (*first..=*last).contains(&number))
+            let mut all = ranges.iter();
+            all.any(|(first, last)| (*first..=*last).contains(&number))
         };
         // A table published in one file has no cells.
         key.cell.is_none() && self.selected.as_ref().is_none_or(selects)

@@ -14,7 +14,7 @@ use tracelake_testkit::{Score, ensure};
 enum Then {
     /// Exactly what it had before, and no request but reads.
     Untouched,
-    /// The same content as before.
+    /// The content that it had before.
     Unchanged,
     /// The lake of these tables (all if empty), as one run makes it.
     Lake(&'static str),

@@ -99,8 +99,9 @@ impl Chosen {
     /// A warning when the checksums don't list all files.
     pub(super) fn unlisted(&self) -> Option<String> {
         let parts = self.tables.iter().flat_map(|table| &table.parts);
-        let digests = parts.map(|part| &part.sha256);
-        let digests = digests.chain(self.streams.iter().map(|stream| &stream.sha256));
+        let of_parts = parts.map(|part| &part.sha256);
+        let of_streams = self.streams.iter().map(|stream| &stream.sha256);
+        let digests = of_parts.chain(of_streams);
         let unlisted = digests.filter(|digest| digest.is_none()).count() as u64;
         (unlisted > 0).then(|| {
             format!(
@@ -145,13 +146,14 @@ fn stream(
     tables: Vec<TableIndex>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
-    let listed = checksums.and_then(|sums| sums.of("", &file.path));
-    let listed = listed.or_else(|| described_sha256(request, trace, &file.path));
+    let sha256 = checksums
+        .and_then(|sums| sums.of("", &file.path))
+        .or_else(|| described_sha256(request, trace, &file.path));
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
         etag: file.etag.clone(),
-        sha256: listed,
+        sha256,
         tables,
         part_rows: part_rows(request),
     }

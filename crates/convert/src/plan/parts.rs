@@ -35,8 +35,8 @@ pub(super) fn plan_table(
     for parts in cells.filter(|_| !found.alone) {
         check_numbers(request, found, table, parts)?;
         let first = table.naming.first;
-        let end = parts.iter().map(|part| part.end(first)).max();
-        let end = end.expect("a cell that was found has a part");
+        let ends = parts.iter().map(|part| part.end(first));
+        let end = ends.max().expect("a cell that was found has a part");
         let total = end.saturating_sub(first);
         let gaps: Vec<PartKey> = gaps(parts, first..end)
             .filter(|gap| selected(gap.file_number))
@@ -65,10 +65,11 @@ pub(super) fn plan_table(
                 Some(slash) => (slash + 1, ""),
                 None => (0, table.name),
             };
-            let listed = checksums.and_then(|sums| sums.of(directory, path));
-            let listed = listed.or_else(|| described_sha256(request, trace, path));
+            let sha256 = checksums
+                .and_then(|sums| sums.of(directory, path))
+                .or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
-            part_plan(place, table.name, part, recorded_from, listed)
+            part_plan(place, table.name, part, recorded_from, sha256)
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -110,9 +111,10 @@ fn gaps(parts: &[FoundPart], numbers: Range<u32>) -> impl Iterator<Item = PartKe
     let there = parts.iter().map(|part| part.key.file_number);
     let after = there.clone().map(|number| number.saturating_add(1));
     let starts = std::iter::once(numbers.start).chain(after);
-    let gaps = starts.zip(there.chain([numbers.end]));
-    let gaps = gaps.flat_map(|(start, end)| start..end);
-    gaps.map(move |file_number| PartKey { cell, file_number })
+    starts
+        .zip(there.chain([numbers.end]))
+        .flat_map(|(start, end)| start..end)
+        .map(move |file_number| PartKey { cell, file_number })
 }
 
 /// Two files of one number would become the same output; a number past the total is a mistake; two

@@ -138,8 +138,10 @@ pub fn read_part(
         },
     )?;
     let threads = context.threads();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-    let pool = pool.build().map_err(|error| no_threads(threads, error))?;
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = builder
+        .build()
+        .map_err(|error| no_threads(threads, error))?;
     let (schema, trace, table) = (input.schema(), input.plan.trace, input.table());
     let (messages, received) = sync_channel(READ_AHEAD);
     let context = context.for_parts();
@@ -150,8 +152,8 @@ pub fn read_part(
         messages,
         context: context.clone(),
     };
-    let thread = std::thread::Builder::new().name("read_part".to_owned());
-    let thread = thread.spawn(move || pool.install(|| producer.run()));
+    let builder = std::thread::Builder::new().name("read_part".to_owned());
+    let thread = builder.spawn(move || pool.install(|| producer.run()));
     Ok(PartReader {
         path: path.into(),
         schema,
@@ -285,8 +287,8 @@ impl TableFile {
     fn find(context: &Context, request: &Request) -> Result<Self> {
         let plan = plan(context, request)?;
         if plan.tables.len() != 1 {
-            let names = plan.tables.iter().map(|table| table.order.table.name);
-            let names: Vec<&str> = names.collect();
+            let tables = plan.tables.iter();
+            let names: Vec<&str> = tables.map(|table| table.order.table.name).collect();
             let reason = format!("may hold several tables: {}", names.join(", "));
             return Err(Error::new(ErrorKind::Usage, reason)
                 .at(&request.source)
@@ -294,9 +296,8 @@ impl TableFile {
         }
         let parts = plan.parts().map(|(_, part)| (&part.source, part.sha256));
         let streams = plan.streams.iter();
-        let streams = streams.map(|stream| (&stream.source, stream.sha256));
         let (source, sha256) = parts
-            .chain(streams)
+            .chain(streams.map(|stream| (&stream.source, stream.sha256)))
             .next()
             .expect("a table of a plan is in a part or a stream");
         Ok(Self {

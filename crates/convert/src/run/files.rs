@@ -17,7 +17,7 @@ use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
 use crate::part::{Converted, ReadProgress, TableText, convert_part, enter_member, leave_member};
-use crate::plan::{PartPlan, TablePlan, check_sha256};
+use crate::plan::{PartPlan, TableIndex, TablePlan, check_sha256};
 
 /// The files of a part, which are not on the disk yet.
 pub(super) struct Written {
@@ -64,8 +64,8 @@ impl<'a> SyncedPart<'a> {
             output,
             rejects,
         } = staged.written;
-        let files = rejects.into_iter().chain([output]);
-        let files: Vec<Staged> = files.map(Staging::close).collect::<Result<_>>()?;
+        let staging = rejects.into_iter().chain([output]);
+        let files: Vec<Staged> = staging.map(Staging::close).collect::<Result<_>>()?;
         let part = Self {
             table: staged.table.order.table.name,
             part: staged.part,
@@ -241,8 +241,8 @@ impl Run<'_> {
         files: Vec<Committed>,
     ) -> Result<PartFacts> {
         let etags = files.iter().filter_map(Committed::etag).collect();
-        let mut files = files.into_iter().map(Committed::into_facts);
-        let output = files.next_back().expect("a part has an output");
+        let mut all_facts = files.into_iter().map(Committed::into_facts);
+        let output = all_facts.next_back().expect("a part has an output");
         let source = FileFacts {
             path: part.part.recorded().to_owned(),
             bytes: part.source.bytes,
@@ -259,7 +259,7 @@ impl Run<'_> {
         facts.integral_floats_accepted = converted.integral_floats_accepted;
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
-        facts.rejects = files.next().map(Box::new);
+        facts.rejects = all_facts.next().map(Box::new);
         self.finish(shared, part.table, &facts, etags)?;
         Ok(facts)
     }
@@ -297,8 +297,8 @@ impl Run<'_> {
         if !shared.continues {
             self.lake.remove_plan()?;
         }
-        let kept = shared.kept.iter();
-        let kept = kept.map(|((index, _), facts)| (index.table(self.plan.trace).name, facts));
+        let name = |index: &TableIndex| index.table(self.plan.trace).name;
+        let kept = (shared.kept.iter()).map(|((index, _), facts)| (name(index), facts));
         let asked = self.plan.to_file(1, self.run_options.max_rejects);
         self.lake.begin(origin, Some(&asked), kept)
     }

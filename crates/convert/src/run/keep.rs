@@ -127,8 +127,9 @@ impl Run<'_> {
             }
             Ok(Some((key, facts)))
         });
-        let kept = kept.collect::<Result<Vec<_>>>()?.into_iter().flatten();
-        let kept = kept.collect();
+        let kept: Parts = (kept.collect::<Result<Vec<_>>>()?.into_iter())
+            .flatten()
+            .collect();
         no_file_twice(self.lake.root(), &kept)?;
         Ok(kept)
     }

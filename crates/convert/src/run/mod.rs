@@ -70,9 +70,10 @@ type TablePart = (TableIndex, PartKey);
 
 /// The parts of one table.
 fn parts_of(parts: &Parts, table: TableIndex) -> impl Iterator<Item = (PartKey, &PartFacts)> {
-    let parts = parts.range((table, PartKey::FIRST)..);
-    let parts = parts.take_while(move |((index, _), _)| *index == table);
-    parts.map(|((_, key), facts)| (*key, facts))
+    let from_here = parts.range((table, PartKey::FIRST)..);
+    from_here
+        .take_while(move |((index, _), _)| *index == table)
+        .map(|((_, key), facts)| (*key, facts))
 }
 
 /// Converts what a plan names into the lake at `out`, or one shard of it. Parts that an earlier run
@@ -301,16 +302,17 @@ impl<'a> Run<'a> {
             self.is_mine(key) && !kept.contains_key(&key)
         });
         let cuts = Cuts::of(progress);
-        let streams = self.plan.streams.iter();
-        let streams = streams.filter(|stream| {
+        let streams = self.plan.streams.iter().filter(|stream| {
             let shard = self.run_options.shard.zip(self.assignment.as_ref());
             let is_mine = shard.is_none_or(|(shard, assignment)| {
                 assignment.shard_of_stream(&stream.source) == Some(shard.index)
             });
             is_mine && !self.is_cut(stream, &cuts, kept)
         });
-        let parts = parts.map(|(table, part)| Work::Part(table, part));
-        parts.chain(streams.map(Work::Stream)).collect()
+        parts
+            .map(|(table, part)| Work::Part(table, part))
+            .chain(streams.map(Work::Stream))
+            .collect()
     }
 
     /// Converts files, and derives what is derived from them. Returns the parts kept and made.
@@ -345,11 +347,11 @@ impl<'a> Run<'a> {
             let key = (table.index, part.key);
             !kept.contains_key(&key)
         });
-        let planned = planned.map(|(_, part)| {
-            manifest::most_bytes([part.recorded(), &part.output(), &part.rejects()])
-        });
         let known = self.manifest_bytes.load(Ordering::Relaxed);
-        let bytes = planned.fold(known, u64::saturating_add);
+        let bytes = planned.fold(known, |bytes, (_, part)| {
+            let entry = [part.recorded(), &part.output(), &part.rejects()];
+            bytes.saturating_add(manifest::most_bytes(entry))
+        });
         manifest::check_bytes(bytes).map_err(|error| error.at(self.lake.root()))
     }
 
@@ -386,13 +388,12 @@ impl<'a> Run<'a> {
 
 /// The known parts by their key; of a part that was done twice, the later entry counts.
 fn last_of_each(trace: &'static Trace, progress: &LakeProgress) -> Parts {
-    let parts = progress.parts.iter();
     // A journal may name any table.
-    let parts = parts.filter_map(|(table, facts)| {
+    let known = progress.parts.iter().filter_map(|(table, facts)| {
         let index = TableIndex::of(trace, table)?;
         Some(((index, facts.key()), facts.clone()))
     });
-    parts.collect()
+    known.collect()
 }
 
 /// Ends the work when there are too many rejected rows.

@@ -21,10 +21,11 @@ pub struct FinishedParts {
 impl FinishedParts {
     /// The parts that facts or a manifest name.
     pub(super) fn of(progress: &LakeProgress) -> Self {
-        let finished = progress.parts.iter();
-        let finished = finished.map(|(table, facts)| (table.to_string(), facts.key()));
+        let named = progress.parts.iter();
         Self {
-            finished: finished.collect(),
+            finished: named
+                .map(|(table, facts)| (table.to_string(), facts.key()))
+                .collect(),
         }
     }
 

@@ -101,19 +101,20 @@ impl Run<'_> {
             return Ok(());
         }
         let parts = self.plan.parts();
-        let planned = parts.flat_map(|(_, part)| [part.output(), part.rejects()]);
-        let planned: BTreeSet<String> = planned.collect();
+        let planned: BTreeSet<String> = parts
+            .flat_map(|(_, part)| [part.output(), part.rejects()])
+            .collect();
         // The parts of a stream are known by their table alone, and so are derived parts.
         let streams = self.plan.streams.iter();
-        let streams = streams.flat_map(|stream| self.plan.tables_of(stream));
+        let cut = streams.flat_map(|stream| self.plan.tables_of(stream));
         let derived = self.plan.derived.iter().map(|derived| derived.table.name);
-        let streams: Vec<String> = streams
+        let directories: Vec<String> = cut
             .map(|table| table.order.table.name)
             .chain(derived)
             .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
             .collect();
         let is_planned = |file: &String| {
-            planned.contains(file) || streams.iter().any(|table| file.starts_with(table))
+            planned.contains(file) || directories.iter().any(|above| file.starts_with(above))
         };
         match files.iter().find(|file| !is_planned(file)) {
             None => Ok(()),

@@ -152,8 +152,8 @@ impl Run<'_> {
             self.lake.check_release()?;
             self.lake.remove_plan()?;
             if let Some(origin) = &progress.origin {
-                let kept = progress.parts.iter();
-                let kept = kept.map(|(table, facts)| (&**table, facts));
+                let parts = progress.parts.iter();
+                let kept = parts.map(|(table, facts)| (&**table, facts));
                 self.lake.begin(origin, None, kept)?;
             }
         }

@@ -19,10 +19,10 @@ use super::schedule::{Asker, Choice, Conditions, End, Frontier, Limits, Start, T
 /// Two workers on one bucket.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// What was done before, undisturbed.
+    /// The runs before it, which nothing disturbs.
     pub(crate) before: Vec<Command>,
     pub(crate) workers: Commands,
-    /// What is done afterwards, one after the other.
+    /// The runs after it, one after the other.
     pub(crate) recovery: Vec<Command>,
     /// Whether a command afterwards may be refused, because the workers wanted different things.
     pub(crate) may_refuse: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Scenario {
     pub(crate) conditions: Conditions,
 }
 
-/// What a worker that ended with exit code 0 has made: each part with the digest of its output.
+/// The parts of a worker that ended with exit code 0, each with the digest of its output.
 type Made = BTreeSet<(String, u32, Digest)>;
 
 /// How a worker ended: with what it has made, or with the kind and the text of an error.
@@ -119,7 +119,7 @@ fn replay(
     (table.end(), ended)
 }
 
-/// What an exploration counted.
+/// The counts of an exploration.
 #[derive(Debug)]
 pub(crate) struct Explored {
     /// Runs in which a worker removed the manifest after another one had put the next.

@@ -129,8 +129,9 @@ impl TableFacts {
     /// published count, or if the lake doesn't have all parts.
     #[must_use]
     pub fn more_than_published(&self, table: &Table) -> Option<i64> {
-        let published = table.published_in(self.cell());
-        let published = published.filter(|_| self.is_whole(table))?;
+        let published = table
+            .published_in(self.cell())
+            .filter(|_| self.is_whole(table))?;
         let more = i128::from(self.rows_in()) - i128::from(published.rows);
         // A manifest may say anything.
         Some(i64::try_from(more).unwrap_or(i64::MAX))
@@ -330,8 +331,9 @@ impl Manifest {
         let damaged = |reason: &str| Error::new(ErrorKind::Corrupt, reason);
         let bytes = file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
         file.rewind().map_err(failed)?;
-        let body = bytes.checked_sub(seal::END_BYTES);
-        let body = body.ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
+        let body = bytes
+            .checked_sub(seal::END_BYTES)
+            .ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
         let mut digest = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         let mut content = file.by_ref().take(body);

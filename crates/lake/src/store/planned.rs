@@ -43,7 +43,7 @@ pub struct Found<T> {
     pub digest: String,
     /// Its bytes.
     bytes: Vec<u8>,
-    /// What the store names them by.
+    /// The tag that the store gave them, if it gives any.
     pub etag: Option<String>,
     /// Its content.
     pub content: T,
@@ -78,8 +78,8 @@ impl LakeState {
         // In this order: a commit puts the manifest before it removes the plan, and an addition puts the plan
         // before it withdraws the manifest. So a lake that has one of them never looks as if it had neither.
         let plan = backend.read(PLAN)?.map(|read| {
-            let content = PlanFile::from_json(&read.0);
-            let content = content.map_err(|error| error.at(backend.root().join(PLAN)));
+            let content =
+                PlanFile::from_json(&read.0).map_err(|error| error.at(backend.root().join(PLAN)));
             Found::new(read, content)
         });
         let manifest = match backend.read(MANIFEST)? {
@@ -141,7 +141,7 @@ pub(super) struct OwnPlan {
     base: Option<String>,
     /// The bytes of that manifest, once this process has withdrawn it.
     withdrawn: Option<Vec<u8>>,
-    /// What the store names the bytes of the plan by, once this process has read them.
+    /// The tag that the store gave the bytes of the plan, once this process has read them.
     etag: Option<String>,
 }
 
@@ -161,11 +161,8 @@ impl Lake {
     /// [`ErrorKind::Refused`] if there are several; if the store fails.
     pub fn orphaned_base(&self) -> Result<Option<String>> {
         let names = self.backend.names(HOME)?;
-        let digests = names.iter().filter_map(|name| {
-            let digest = name.strip_prefix("base-")?;
-            digest.strip_suffix(".json")
-        });
-        let digests: Vec<&str> = digests.collect();
+        let digest = |name| str::strip_prefix(name, "base-")?.strip_suffix(".json");
+        let digests: Vec<&str> = names.iter().filter_map(|name| digest(name)).collect();
         match digests[..] {
             [] => Ok(None),
             [one] => Ok(Some(one.to_owned())),

@@ -110,13 +110,14 @@ impl Lake {
             .lines()
             .filter(|stray| is_output(stray) && !named.contains(stray))
             .map(str::to_owned);
-        let strays: BTreeSet<String> = strays.iter().cloned().chain(left).collect();
-        if strays.is_empty() {
+        let removed: BTreeSet<String> = strays.iter().cloned().chain(left).collect();
+        if removed.is_empty() {
             return Ok(());
         }
-        let lines: String = strays.iter().map(|stray| format!("{stray}\n")).collect();
+        let lines: String = removed.iter().map(|stray| format!("{stray}\n")).collect();
         self.write_whole(STRAYS, lines.as_bytes())?;
-        self.backend.remove(&strays.into_iter().collect::<Vec<_>>())
+        self.backend
+            .remove(&removed.into_iter().collect::<Vec<_>>())
     }
 }
 
@@ -130,8 +131,8 @@ const UNNAMED_SHOWN: usize = 5;
 
 /// The error for outputs that no facts name, of which there are some.
 pub(super) fn unnamed_outputs(root: &Location, strays: &[String]) -> Error {
-    let shown = strays.iter().take(UNNAMED_SHOWN).map(String::as_str);
-    let shown: Vec<&str> = shown.collect();
+    let first = strays.iter().take(UNNAMED_SHOWN);
+    let shown: Vec<&str> = first.map(String::as_str).collect();
     let more = match strays.len().saturating_sub(UNNAMED_SHOWN) as u64 {
         0 => String::new(),
         more => format!(" and {}", several(more, "more file")),

@@ -101,8 +101,8 @@ impl Unfinished for StagedFile {
     fn show(mut self: Box<Self>, names: &mut NewNames) -> Result<Option<String>> {
         self.close()?;
         let target = inside_directory(&self.root, &self.target)?;
-        let above = target.ancestors().skip(1);
-        let above: Vec<&Path> = above.take_while(|&above| above != self.root).collect();
+        let ancestors = target.ancestors().skip(1);
+        let above: Vec<&Path> = ancestors.take_while(|&above| above != self.root).collect();
         for directory in above.into_iter().rev() {
             if !self.synced.has(directory) && !names.directories.contains(directory) {
                 // Another thread or process may have made it, and not synced its name yet.
