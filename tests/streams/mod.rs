@@ -2,6 +2,7 @@
 
 pub(crate) mod archives;
 mod cuts;
+mod digests;
 mod edges;
 mod quoted;
 mod tar_readers;

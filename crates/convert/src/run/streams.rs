@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::words::several;
+use tracelake_lake::manifest::PartFacts;
 use tracelake_lake::store::CutFacts;
+use tracelake_location::Location;
 use tracelake_schema::{Files, Table};
 use tracelake_source::Source;
 
@@ -38,16 +41,10 @@ impl Run<'_> {
             .is_some_and(|missing| missing.is_empty())
     }
 
-    /// Converts a file that is cut into parts, those that stay left out.
+    /// Converts a file that is cut into parts, those that stay left out, and checks its digest.
     pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<Parts> {
-        let path = self.plan.source.join(&stream.source);
         self.context.check()?;
-        if let Some(expected) = stream.sha256 {
-            // Its first parts are committed before its last byte is read.
-            check_sha256(&path, expected, self.digest(&path)?)?;
-        }
-        let mut source = self.open(&path)?;
-        let path = PathBuf::from(path);
+        let path = self.plan.source.join(&stream.source);
         let mut cutting = Cutting {
             stream,
             parts: Parts::new(),
@@ -55,6 +52,63 @@ impl Run<'_> {
             numbers: BTreeMap::new(),
             progress: ReadProgress::new(&self.context),
         };
+        let check = |expected| check_sha256(&path, expected, self.digest(&path)?);
+        let removes = self.removes_parts(shared);
+        if let Some(expected) = stream.sha256
+            && !removes
+        {
+            // Its first parts are committed before its last byte is read.
+            check(expected)?;
+        }
+        let Err(error) = self.read_stream(shared, &mut cutting, &path) else {
+            return Ok(cutting.parts);
+        };
+        let is_wrong = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Misfit);
+        // What is wrong with its text doesn't matter if it is another file.
+        if let Some(expected) = stream.sha256
+            && removes
+            && is_wrong
+            && let Err(another) = check(expected)
+        {
+            self.remove_parts(shared, &cutting)?;
+            return Err(another);
+        }
+        Err(error)
+    }
+
+    /// Whether a run can remove the parts that it has made from a file that isn't the listed one. So it needs to read
+    /// the file only once. Nothing is lost in a lake that is new and that no other run uses; and of a file that isn't
+    /// read to its end, nothing is known at the end.
+    fn removes_parts(&self, shared: &Shared) -> bool {
+        self.lake.is_alone() && shared.kept.is_empty() && self.plan.selected.is_none()
+    }
+
+    /// Removes the parts that were made from a file.
+    fn remove_parts(&self, shared: &Shared, cutting: &Cutting<'_>) -> Result<()> {
+        if cutting.parts.is_empty() {
+            return Ok(());
+        }
+        let source = &cutting.stream.source;
+        self.with_journal(shared, |journal| journal.note_removed(source))?;
+        let files = cutting.parts.values().flat_map(PartFacts::files);
+        let paths: Vec<String> = files.map(|file| file.path.clone()).collect();
+        self.lake.remove_outputs(&paths)?;
+        let parts = several(cutting.parts.len() as u64, "part");
+        self.context
+            .warn(format!("removed {parts} made from {source}"));
+        Ok(())
+    }
+
+    /// Reads a file to its end or to the last selected part, and makes its parts.
+    fn read_stream(
+        &self,
+        shared: &Shared,
+        cutting: &mut Cutting<'_>,
+        location: &Location,
+    ) -> Result<()> {
+        let stream = cutting.stream;
+        let mut source = self.open(location)?;
+        let path = PathBuf::from(location);
         let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
@@ -73,7 +127,7 @@ impl Run<'_> {
                 if let Some(number) = number {
                     self.convert_member(
                         shared,
-                        &mut cutting,
+                        cutting,
                         (table, number),
                         &member_path,
                         &mut source,
@@ -88,7 +142,7 @@ impl Run<'_> {
                         .field(name)
                         .hint("make an archive of what belongs together"));
                 }
-                ended &= self.cut(shared, &mut cutting, table, &member_path, &mut source)?;
+                ended &= self.cut(shared, cutting, table, &member_path, &mut source)?;
             }
             if cutting.counts.is_empty() {
                 let plans = self.plan.tables_of(stream);
@@ -98,29 +152,26 @@ impl Run<'_> {
                     .at(path)
                     .hint("if it holds archives, unpack it and name their directory"));
             }
-            self.check_numbers(&cutting, &path)?;
+            self.check_numbers(cutting, &path)?;
         } else {
             for table in self.plan.tables_of(stream) {
-                ended &= self.cut(shared, &mut cutting, table, &path, &mut source)?;
+                ended &= self.cut(shared, cutting, table, &path, &mut source)?;
             }
         }
-        let Cutting {
-            mut parts,
-            counts,
-            mut progress,
-            ..
-        } = cutting;
         let whole = ended.then(|| source.fingerprint());
         if let Some(whole) = &whole {
-            progress.report(whole.bytes);
-            for ((table, _), facts) in &mut parts {
+            if let Some(expected) = stream.sha256 {
+                check_sha256(location, expected, whole.sha256)?;
+            }
+            cutting.progress.report(whole.bytes);
+            for ((table, _), facts) in &mut cutting.parts {
                 facts.source.bytes = whole.bytes;
                 facts.source.sha256 = whole.sha256;
-                facts.of = Some(counts[table]);
+                facts.of = Some(cutting.counts[table]);
             }
         }
         let tables = self.plan.tables_of(stream).map(|table| {
-            let count = counts.get(&table.index).copied();
+            let count = cutting.counts.get(&table.index).copied();
             (table.order.table.name.to_owned(), count.unwrap_or(0))
         });
         let cut = CutFacts {
@@ -129,8 +180,7 @@ impl Run<'_> {
             selected: self.plan.planned_stream(stream).selected,
             tables: tables.collect(),
         };
-        self.with_journal(shared, |journal| journal.note_cut(cut))?;
-        Ok(parts)
+        self.with_journal(shared, |journal| journal.note_cut(cut))
     }
 
     /// Converts a member of an archive that is a part by itself.

@@ -99,6 +99,10 @@ enum JournalLine {
         etags: BTreeMap<String, String>,
     },
     Cut(CutFacts),
+    /// The parts noted before that were made from this file, relative to SRC, were removed: it wasn't the right one.
+    Removed {
+        source: String,
+    },
 }
 
 impl Lake {
@@ -152,13 +156,13 @@ impl Lake {
             self.write_in_pieces(ASKED, |file| asked.write(file))?;
         }
         let first = JournalLine::Origin(origin.clone());
-        let kept = kept.map(|(table, facts)| JournalLine::Part {
+        let parts = kept.map(|(table, facts)| JournalLine::Part {
             table: table.to_owned(),
             facts: facts.clone(),
             etags: BTreeMap::new(),
         });
         self.write_in_pieces(JOURNAL, |file| {
-            let mut lines = std::iter::once(first).chain(kept);
+            let mut lines = std::iter::once(first).chain(parts);
             lines.try_for_each(|one| file.write_all(&json_line(&one)?))
         })?;
         let mut replaced = self.backend.journals()?;
@@ -258,8 +262,7 @@ fn progress_by_lock(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeP
         Some(Err(error)) => progress.damaged = Some(error),
     }
     if let Some((json, _)) = backend.read(PLAN)? {
-        let plan = PlanFile::from_json(&json);
-        let plan = plan.map_err(|error| error.at(backend.root().join(PLAN)));
+        let plan = PlanFile::from_json(&json).map_err(|error| error.at(backend.root().join(PLAN)));
         progress.plan = plan.map(Some).or_else(damaged)?;
         progress.origin = progress.plan.as_ref().map(|plan| plan.origin.clone());
     }
@@ -332,8 +335,9 @@ fn read_journal(journal: &mut dyn BufRead, progress: &mut LakeProgress) -> Resul
     let mut line = Vec::new();
     let mut next_line = || {
         line.clear();
-        let read = journal.read_until(b'\n', &mut line);
-        let read = read.map_err(|error| Error::disk("read", error))?;
+        let read = journal
+            .read_until(b'\n', &mut line)
+            .map_err(|error| Error::disk("read", error))?;
         Ok::<_, Error>((read > 0).then(|| seal::content(&line)))
     };
     let Some(Some(first)) = next_line()? else {
@@ -374,6 +378,9 @@ fn read_journal(journal: &mut dyn BufRead, progress: &mut LakeProgress) -> Resul
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
+            Some(Ok(JournalLine::Removed { source })) => {
+                (progress.parts).retain(|(_, facts)| facts.source.path != source);
+            }
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
@@ -411,6 +418,17 @@ impl Journal {
     pub fn note_cut(&self, facts: CutFacts) -> Result<()> {
         let name = cut_name(&facts.source);
         self.0.note(&name, &line(&JournalLine::Cut(facts))?)
+    }
+
+    /// Notes that all parts are gone that were made from a file, relative to SRC. Only for a run that has the lake alone.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_removed(&self, source: &str) -> Result<()> {
+        let removed = JournalLine::Removed {
+            source: source.to_owned(),
+        };
+        self.0.note(&cut_name(source), &line(&removed)?)
     }
 }
 
@@ -469,8 +487,8 @@ mod tests {
             let mut completed = parts.clone();
             complete(&cuts, &mut completed);
             for ((table, before), (_, after)) in parts.iter().zip(&completed) {
-                let mut known = cuts.iter().filter(|cut| cut.source == before.source.path);
-                let known = known.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
+                let mut of_file = cuts.iter().filter(|cut| cut.source == before.source.path);
+                let known = of_file.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
                 let mut expected = before.clone();
                 if let (None, Some((whole, count))) = (before.of, known) {
                     expected.source.bytes = whole.bytes;

@@ -343,6 +343,14 @@ impl Lake {
         self.backend.clear_staging().map(drop)
     }
 
+    /// Removes outputs whose facts don't count any more. Only for a run that has the lake alone.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn remove_outputs(&self, paths: &[String]) -> Result<()> {
+        self.backend.remove(paths)
+    }
+
     /// Ends this worker's part in a lake that others still work on.
     pub fn leave(self) {
         self.backend.clear_own_staging();
