@@ -1,6 +1,6 @@
 //! The bytes of a file as it was published, and their digest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -68,6 +68,18 @@ impl Raw {
         Ok(filled)
     }
 
+    /// Reads on until this many bytes of the file were read, or to its end. The error lacks the path.
+    fn read_to(&mut self, bytes: u64, buffer: &mut [u8]) -> Result<()> {
+        while self.bytes < bytes {
+            let left = usize::try_from(bytes - self.bytes).unwrap_or(usize::MAX);
+            let room = left.min(buffer.len());
+            if self.read(&mut buffer[..room])? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// See [`super::Source::confirm`].
     pub(super) fn confirm(&self) -> Result<()> {
         self.reader.confirm(&self.context)
@@ -86,11 +98,15 @@ impl Raw {
 /// # Errors
 /// When it cannot be read.
 pub fn fingerprint(context: &Context, location: impl Into<Location>) -> Result<Fingerprint> {
-    let mut whole = fingerprints(context, &location.into(), &BTreeSet::from([u64::MAX]))?;
-    Ok(whole.pop().expect("one fingerprint for one length"))
+    let location = location.into();
+    let mut raw = Raw::open(context, &location)?;
+    raw.read_to(u64::MAX, &mut vec![0; READ])
+        .map_err(|error| at(error, &location))?;
+    Ok(raw.fingerprint())
 }
 
-/// Digests the first N bytes of a file for each N in `lengths`, or all of it if it's shorter.
+/// Digests the first N bytes of a file for each N in `lengths`, or all of it if it's shorter. There is a fingerprint for
+/// each length.
 ///
 /// # Errors
 /// When it can't be read; [`tracelake_core::ErrorKind::Stopped`] once the context is cancelled.
@@ -98,23 +114,14 @@ pub fn fingerprints(
     context: &Context,
     location: &Location,
     lengths: &BTreeSet<u64>,
-) -> Result<Vec<Fingerprint>> {
+) -> Result<BTreeMap<u64, Fingerprint>> {
     let mut raw = Raw::open(context, location)?;
     let mut buffer = vec![0; READ];
-    let mut fingerprints = Vec::new();
+    let mut fingerprints = BTreeMap::new();
     for &length in lengths {
-        while raw.bytes < length {
-            let left = usize::try_from(length - raw.bytes).unwrap_or(usize::MAX);
-            let room = left.min(buffer.len());
-            if raw
-                .read(&mut buffer[..room])
-                .map_err(|error| at(error, location))?
-                == 0
-            {
-                break;
-            }
-        }
-        fingerprints.push(raw.fingerprint());
+        raw.read_to(length, &mut buffer)
+            .map_err(|error| at(error, location))?;
+        fingerprints.insert(length, raw.fingerprint());
     }
     Ok(fingerprints)
 }

@@ -42,6 +42,25 @@ fn lines_cross_members_and_chunks() {
 }
 
 #[test]
+fn each_length_has_the_digest_of_as_many_bytes() {
+    let bytes = b"0123456789".repeat(40_000);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.csv");
+    std::fs::write(&path, &bytes).unwrap();
+    let context = Context::new();
+    // Twice in one read, across reads, at the end and after it.
+    let lengths = [0, 1, 7, 300_000, 400_000, u64::MAX].into();
+    let found = fingerprints(&context, &path.clone().into(), &lengths).unwrap();
+    assert!(found.keys().eq(&lengths));
+    for (length, fingerprint) in &found {
+        let read = &bytes[..usize::try_from(*length).unwrap().min(bytes.len())];
+        assert_eq!(fingerprint.bytes, read.len() as u64);
+        assert_eq!(fingerprint.sha256, tracelake_core::digest::Digest::of(read));
+    }
+    assert_eq!(fingerprint(&context, path).unwrap(), found[&u64::MAX]);
+}
+
+#[test]
 fn what_is_given_back_comes_again() {
     let text = b"0123456789,abcdefghij\n".repeat(40_000);
     let directory = tempfile::tempdir().unwrap();

@@ -131,14 +131,13 @@ impl SourceFile {
             false => planned.order.of_file(source)?.into_owned(),
         };
         let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
-        let fingerprints = source::fingerprints(context, &path, &lengths)?;
         Ok(Self {
             context: context.clone(),
+            fingerprints: source::fingerprints(context, &path, &lengths)?,
             order,
             path,
             is_cut,
             holds_parts,
-            fingerprints: lengths.into_iter().zip(fingerprints).collect(),
             part_rows: stream
                 .filter(|_| !holds_parts)
                 .and(manifest.origin.options.part_rows),

@@ -179,11 +179,16 @@ impl Run<'_> {
             self.context.check()?;
             let path = self.plan.source.join(sources[0].0);
             let lengths = sources.iter().map(|(_, length)| *length).collect();
-            source::fingerprints(&self.context, &path, &lengths)
+            let found = source::fingerprints(&self.context, &path, &lengths)?;
+            Ok((sources[0].0, found))
         });
-        let fingerprints = fingerprints.collect::<Result<Vec<_>>>()?;
-        let fingerprints = fingerprints.into_iter().flatten();
-        Ok(sources.iter().copied().zip(fingerprints).collect())
+        let fingerprints = fingerprints.collect::<Result<Vec<_>>>()?.into_iter();
+        let each = fingerprints.flat_map(|(source, found)| {
+            found
+                .into_iter()
+                .map(move |(length, fingerprint)| ((source, length), fingerprint))
+        });
+        Ok(each.collect())
     }
 
     /// The error for a part whose source has changed.

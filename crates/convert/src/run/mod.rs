@@ -36,7 +36,7 @@ use tracelake_lake::store::{Agreement, Journal, Lake, LakeProgress};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_source as source;
-use tracelake_source::{Fingerprint, Source};
+use tracelake_source::Source;
 
 use crate::plan::{Plan, Shard, TableIndex};
 use by_plan::Joined;
@@ -410,10 +410,7 @@ fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
 
 /// The SHA-256 of a file; a signal ends it.
 fn digest(context: &Context, path: &Location) -> Result<Digest> {
-    let whole = BTreeSet::from([u64::MAX]);
-    let found = source::fingerprints(context, path, &whole)?;
-    let [found] = <[Fingerprint; 1]>::try_from(found).expect("one fingerprint for one length");
-    Ok(found.sha256)
+    Ok(source::fingerprint(context, path)?.sha256)
 }
 
 /// Says how to resume work that was stopped.
