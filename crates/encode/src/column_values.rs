@@ -7,10 +7,10 @@ use arrow_array::{
     StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, SchemaRef};
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::Column;
 
 use crate::cell::{Cell, number};
 use crate::nodes::{MaxLevels, Node};
@@ -34,7 +34,8 @@ pub(crate) fn read(
     text: &[u8],
     rows: &RowFields,
 ) -> Result<ReadRows, ArrowError> {
-    let columns = nodes.par_iter().map(|node| {
+    let with_fields = nodes.par_iter().zip(schema.fields().par_iter());
+    let columns = with_fields.map(|(node, field)| {
         let mut reader = LeafReader {
             text,
             rows,
@@ -45,7 +46,7 @@ pub(crate) fn read(
             definition: 0,
             repetition: 0,
         };
-        let values = reader.column(node, top);
+        let values = reader.column(node, field.data_type(), top);
         (values, reader.mapped, reader.faulty)
     });
     let columns: Vec<_> = columns.collect();
@@ -61,8 +62,7 @@ pub(crate) fn read(
     let mapped: u64 = columns.iter().map(|(_, mapped, _)| mapped).sum();
     let arrays = columns
         .into_par_iter()
-        .zip(schema.fields().par_iter())
-        .map(|((values, ..), field)| values.into_array(field.data_type()))
+        .map(|(values, ..)| values.into_array())
         .collect::<Result<Vec<_>, _>>()?;
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ReadRows::Batch(batch, rows.mapped() + mapped))
@@ -79,7 +79,7 @@ struct LeafReader<'a> {
 impl LeafReader<'_> {
     /// The values of a column, or of a field or an item of one. `around` has the levels of the lists around it: those
     /// of what is in an item.
-    fn column(&mut self, node: &Node, around: MaxLevels) -> ColumnValues {
+    fn column(&mut self, node: &Node, data_type: &DataType, around: MaxLevels) -> ColumnValues {
         let first = &self.rows.leaves[node.leaves.start];
         // A struct that is NULL has NULLs in its fields; a list that is NULL or empty has no items.
         let is_slot = |(definition, repetition): (u8, u8)| {
@@ -89,12 +89,15 @@ impl LeafReader<'_> {
             .filter(|entry| is_slot(*entry))
             .map(|(definition, _)| definition >= node.levels.definition)
             .collect();
-        let values = match node.column.kind {
-            Kind::Struct => {
-                let fields = node.fields.iter().map(|field| self.column(field, around));
-                Values::Structs(fields.collect())
+        let values = match data_type {
+            DataType::Struct(fields) => {
+                let columns = node.fields.iter().zip(fields);
+                let columns = columns
+                    .map(|(node, field)| self.column(node, field.data_type(), around))
+                    .collect();
+                Values::Structs(fields.clone(), columns)
             }
-            Kind::List => {
+            DataType::List(item) => {
                 let inside = MaxLevels {
                     definition: node.levels.definition + 1,
                     repetition: node.levels.repetition,
@@ -111,18 +114,18 @@ impl LeafReader<'_> {
                         *end = items;
                     }
                 }
-                let item = self.column(&node.fields[0], inside);
-                Values::Lists(Box::new(item), ends)
+                let items = self.column(&node.fields[0], item.data_type(), inside);
+                Values::Lists(Arc::clone(item), Box::new(items), ends)
             }
-            _ => self.leaf(node, around),
+            _ => self.leaf(node, data_type, around),
         };
         ColumnValues { values, is_valid }
     }
 
-    fn leaf(&mut self, node: &Node, around: MaxLevels) -> Values {
+    fn leaf(&mut self, node: &Node, data_type: &DataType, around: MaxLevels) -> Values {
         let leaf = &self.rows.leaves[node.leaves.start];
         let mut fields = leaf.fields().iter().enumerate();
-        let mut values = Values::new(node.column);
+        let mut values = Values::new(data_type);
         for (definition, _) in levels(leaf) {
             if definition < around.definition {
                 continue;
@@ -163,27 +166,29 @@ struct ColumnValues {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
-    /// Integers, and the microseconds of date-times.
     Integers(Vec<i64>),
+    /// The microseconds of date-times, and their zone.
+    DateTimes(Vec<i64>, Option<Arc<str>>),
     Codes(Vec<i32>),
     Floats(Vec<f64>),
     Booleans(Vec<bool>),
     /// The texts one after another, and where each ends.
     Texts(Vec<u8>, Vec<usize>),
-    /// The values of each field.
-    Structs(Vec<ColumnValues>),
-    /// The items of all lists, and where each list ends.
-    Lists(Box<ColumnValues>, Vec<usize>),
+    /// The fields, and the values of each.
+    Structs(Fields, Vec<ColumnValues>),
+    /// The item, those of all lists, and where each list ends.
+    Lists(FieldRef, Box<ColumnValues>, Vec<usize>),
 }
 
 impl Values {
     /// No values of a leaf.
-    fn new(column: &Column) -> Self {
-        match column.kind {
-            Kind::Code => Self::Codes(Vec::new()),
-            Kind::Float => Self::Floats(Vec::new()),
-            Kind::Boolean => Self::Booleans(Vec::new()),
-            Kind::Text => Self::Texts(Vec::new(), Vec::new()),
+    fn new(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Int32 => Self::Codes(Vec::new()),
+            DataType::Float64 => Self::Floats(Vec::new()),
+            DataType::Boolean => Self::Booleans(Vec::new()),
+            DataType::Utf8 => Self::Texts(Vec::new(), Vec::new()),
+            DataType::Timestamp(_, zone) => Self::DateTimes(Vec::new(), zone.clone()),
             _ => Self::Integers(Vec::new()),
         }
     }
@@ -206,7 +211,9 @@ impl Values {
                 ends.push(bytes.len());
             }
             numbers => match (numbers, number(column, text, mapped)?) {
-                (Self::Integers(values), Cell::Integer(value)) => values.push(value),
+                (Self::Integers(values) | Self::DateTimes(values, _), Cell::Integer(value)) => {
+                    values.push(value);
+                }
                 (Self::Codes(values), Cell::Code(value)) => values.push(value),
                 (Self::Floats(values), Cell::Float(value)) => values.push(value),
                 _ => return Err(Fault::NotNumber),
@@ -218,12 +225,12 @@ impl Values {
     /// Adds what is in the place of NULL.
     fn push_filler(&mut self) {
         match self {
-            Self::Integers(values) => values.push(0),
+            Self::Integers(values) | Self::DateTimes(values, _) => values.push(0),
             Self::Codes(values) => values.push(0),
             Self::Floats(values) => values.push(0.0),
             Self::Booleans(values) => values.push(false),
             Self::Texts(bytes, ends) => ends.push(bytes.len()),
-            Self::Structs(_) | Self::Lists(..) => {}
+            Self::Structs(..) | Self::Lists(..) => {}
         }
     }
 }
@@ -234,41 +241,36 @@ impl ColumnValues {
     /// # Errors
     /// When a value within one that isn't NULL is NULL and mandatory, or when texts or items are too many
     /// for an array.
-    fn into_array(self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    fn into_array(self) -> Result<ArrayRef, ArrowError> {
         let nulls = NullBuffer::from(self.is_valid);
         let nulls = (nulls.null_count() > 0).then_some(nulls);
-        Ok(match (self.values, data_type) {
-            (Values::Integers(values), DataType::Timestamp(_, zone)) => {
+        Ok(match self.values {
+            Values::Integers(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
+            Values::DateTimes(values, zone) => {
                 let values = TimestampMicrosecondArray::try_new(values.into(), nulls)?;
-                Arc::new(values.with_timezone_opt(zone.clone()))
+                Arc::new(values.with_timezone_opt(zone))
             }
-            (Values::Integers(values), _) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
-            (Values::Codes(values), _) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
-            (Values::Floats(values), _) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
-            (Values::Booleans(values), _) => Arc::new(BooleanArray::new(values.into(), nulls)),
-            (Values::Texts(bytes, ends), _) => {
+            Values::Codes(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
+            Values::Floats(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
+            Values::Booleans(values) => Arc::new(BooleanArray::new(values.into(), nulls)),
+            Values::Texts(bytes, ends) => {
                 let offsets = offsets(&ends)?;
                 Arc::new(StringArray::try_new(offsets, bytes.into(), nulls)?)
             }
-            (Values::Structs(columns), DataType::Struct(fields)) => {
-                let arrays = columns
-                    .into_iter()
-                    .zip(fields.iter())
-                    .map(|(column, field): (_, &FieldRef)| column.into_array(field.data_type()))
-                    .collect::<Result<Vec<_>, _>>()?;
-                Arc::new(StructArray::try_new(fields.clone(), arrays, nulls)?)
+            Values::Structs(fields, columns) => {
+                let columns = columns.into_iter().map(Self::into_array);
+                let arrays = columns.collect::<Result<Vec<_>, _>>()?;
+                Arc::new(StructArray::try_new(fields, arrays, nulls)?)
             }
-            (Values::Lists(items, ends), DataType::List(item)) => {
-                let values = items.into_array(item.data_type())?;
+            Values::Lists(item, items, ends) => {
                 let offsets = offsets(&ends)?;
                 Arc::new(ListArray::try_new(
-                    Arc::clone(item),
+                    item,
                     offsets,
-                    values,
+                    items.into_array()?,
                     nulls,
                 )?)
             }
-            _ => unreachable!("the schema is that of the table"),
         })
     }
 }

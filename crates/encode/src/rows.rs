@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Codec;
-use tracelake_schema::{Column, Table};
+use tracelake_schema::Table;
 
-use crate::column::{self, Append, ColumnEncoder, EncodedChunk, Origin, SourceField};
+use crate::column::{self, Append, ChunkFields, ColumnEncoder, EncodedChunk, SourceField};
 use crate::nodes::{Node, leaves};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
@@ -34,6 +34,16 @@ const TILE: usize = 128;
 /// Columns that one thread takes at a time.
 const GROUP: usize = 3;
 
+/// Where the values of a column come from.
+enum Origin {
+    /// A field of the file.
+    Field(SourceField),
+    /// The name of the file, which gives each row this value.
+    Name(Vec<u8>),
+    /// Nowhere: the column is NULL.
+    Nowhere,
+}
+
 /// Builds row groups from the records of one table.
 ///
 /// The columns are independent, so idle threads take some of them; the result doesn't depend on it.
@@ -44,6 +54,8 @@ pub struct RowGroupBuilder {
     fields: Vec<Field>,
     /// In the order of the table.
     columns: Vec<Box<dyn ColumnEncoder>>,
+    /// Where the values of each column come from, in a table without structs and lists.
+    origins: Vec<Origin>,
     /// The index of the column that orders rows in time.
     time: Option<usize>,
     /// Values that were mapped to a sentinel before they came here.
@@ -65,12 +77,12 @@ impl RowGroupBuilder {
     ) -> Self {
         let nodes = Node::of(table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
-        let columns = with_descriptors.map(|(leaf, descriptor)| {
-            column::encoder(leaf.column, Origin::Leaf, descriptor.clone(), codec)
-        });
+        let columns = with_descriptors
+            .map(|(leaf, descriptor)| column::encoder(leaf.column, descriptor.clone(), codec));
         Self {
             fields: Vec::new(),
             columns: columns.collect(),
+            origins: Vec::new(),
             time: table.time.map(|time| nodes[time].leaves.start),
             mapped: 0,
             most_rows,
@@ -86,10 +98,11 @@ impl RowGroupBuilder {
         codec: Codec,
         most_rows: usize,
     ) -> Self {
-        let column = |(index, column): (usize, &'static Column)| {
+        let columns = order.table.columns.iter().enumerate();
+        let origins = columns.clone().map(|(index, _)| {
             let mut fields = order.fields.iter().enumerate();
             let field = fields.find(|(_, field)| field.index == Some(index));
-            let field = match (field, order.captured(index)) {
+            match (field, order.captured(index)) {
                 (Some((position, field)), _) => Origin::Field(SourceField {
                     position,
                     mandatory: field.mandatory,
@@ -97,13 +110,14 @@ impl RowGroupBuilder {
                 }),
                 (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
                 (None, None) => Origin::Nowhere,
-            };
-            column::encoder(column, field, schema.column(index), codec)
-        };
-        let columns = order.table.columns.iter().enumerate().map(column);
+            }
+        });
         Self {
             fields: order.fields.clone(),
-            columns: columns.collect(),
+            origins: origins.collect(),
+            columns: columns
+                .map(|(index, column)| column::encoder(column, schema.column(index), codec))
+                .collect(),
             time: order.table.time,
             mapped: 0,
             most_rows,
@@ -135,7 +149,8 @@ impl RowGroupBuilder {
         let groups: Vec<_> = self
             .columns
             .par_chunks_mut(GROUP)
-            .map(|group| look_up(group, chunk, records))
+            .zip(self.origins.par_chunks(GROUP))
+            .map(|(columns, origins)| look_up(columns, origins, chunk, records))
             .collect();
         let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
         let (rejects, faulty) = rejects(&self.fields, faults_of, records);
@@ -163,7 +178,7 @@ impl RowGroupBuilder {
             .zip(rows.leaves.par_chunks(GROUP))
             .map(|(columns, leaves)| {
                 let parsed = columns.iter_mut().zip(leaves).map(|(column, leaf)| {
-                    let mut started = column.start_leaf(text, leaf);
+                    let mut started = column.start(text, ChunkFields::Leaf(leaf));
                     started.look_up(0..leaf.values());
                     started.parse()
                 });
@@ -235,12 +250,21 @@ impl RowGroupBuilder {
 /// Looks up and parses the fields of some columns.
 fn look_up<'a>(
     columns: &'a mut [Box<dyn ColumnEncoder>],
+    origins: &'a [Origin],
     chunk: &'a [u8],
     records: &'a Records,
 ) -> Vec<Box<dyn Append + 'a>> {
     let mut started: Vec<_> = columns
         .iter_mut()
-        .map(|column| column.start(chunk, records))
+        .zip(origins)
+        .map(|(column, origin)| match origin {
+            Origin::Field(field) => {
+                let fields = records.column(field.position, 0..records.len());
+                column.start(chunk, ChunkFields::Records(fields, *field))
+            }
+            Origin::Name(value) => column.start(chunk, ChunkFields::Name(value)),
+            Origin::Nowhere => column.start_absent(),
+        })
         .collect();
     for start in (0..records.len()).step_by(TILE) {
         let tile = start..records.len().min(start + TILE);

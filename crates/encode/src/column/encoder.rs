@@ -15,9 +15,7 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::{PageBuffer, PageValues};
-use super::{
-    CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, Origin, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id,
-};
+use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id};
 use crate::nodes::MaxLevels;
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
@@ -50,7 +48,6 @@ pub(super) struct Unknown<K: PhysicalKind> {
 /// 1 MiB with some 4 MiB to look it up.
 pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) column: &'static Column,
-    pub(super) field: Origin,
     descriptor: ColumnDescPtr,
     codec: Codec,
     pub(super) cache: K::Cache,
@@ -73,15 +70,9 @@ pub(super) struct Encoder<K: PhysicalKind> {
 }
 
 impl<K: PhysicalKind> Encoder<K> {
-    pub(super) fn new(
-        column: &'static Column,
-        field: Origin,
-        descriptor: ColumnDescPtr,
-        codec: Codec,
-    ) -> Self {
+    pub(super) fn new(column: &'static Column, descriptor: ColumnDescPtr, codec: Codec) -> Self {
         Self {
             column,
-            field,
             codec,
             cache: K::Cache::new(column),
             dictionary: Dictionary::new(),

@@ -43,7 +43,7 @@ use tracelake_core::options::Codec;
 use tracelake_schema::{Column, Kind, Zone};
 
 use crate::row_fields::LeafFields;
-use crate::split::Records;
+use crate::split::FieldOffsets;
 use crate::value::sentinel;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use double::whole;
@@ -77,17 +77,15 @@ const ID_PAGE_ROWS: usize = 1 << 20;
 /// bytes.
 pub const PAGE_ITEMS: usize = 1 << 18;
 
-/// Where the values of a column come from.
-#[derive(Debug, Clone)]
-pub(crate) enum Origin {
-    /// A field of the file.
-    Field(SourceField),
+/// The fields of a column in a chunk of text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ChunkFields<'a> {
+    /// A field of each record.
+    Records(FieldOffsets<'a>, SourceField),
     /// The values of a leaf of rows that were read as JSON.
-    Leaf,
+    Leaf(&'a LeafFields),
     /// The name of the file, which gives each row this value.
-    Name(Vec<u8>),
-    /// Nowhere: the column is NULL.
-    Nowhere,
+    Name(&'a [u8]),
 }
 
 /// Where the fields of a column are in a file.
@@ -103,15 +101,12 @@ pub(crate) struct SourceField {
 
 /// One column of a table on its way to column chunks, one for each row group.
 pub(crate) trait ColumnEncoder: Send {
-    /// Starts with the well-formed records of a chunk of text.
-    fn start<'a>(&'a mut self, text: &'a [u8], records: &'a Records) -> Box<dyn LookUp<'a> + 'a>;
+    /// Starts with a chunk of text.
+    fn start<'a>(&'a mut self, text: &'a [u8], fields: ChunkFields<'a>)
+    -> Box<dyn LookUp<'a> + 'a>;
 
-    /// Starts with the values of a leaf of some rows.
-    fn start_leaf<'a>(
-        &'a mut self,
-        text: &'a [u8],
-        leaf: &'a LeafFields,
-    ) -> Box<dyn LookUp<'a> + 'a>;
+    /// Starts with a chunk of text of which the column is NULL in each row.
+    fn start_absent<'a>(&'a mut self) -> Box<dyn LookUp<'a> + 'a>;
 
     /// Makes a column chunk of the rows since the last one, and starts over.
     ///
@@ -158,30 +153,21 @@ pub(crate) trait Append: Send {
 /// The encoder of a column.
 pub(crate) fn encoder(
     column: &'static Column,
-    field: Origin,
     descriptor: ColumnDescPtr,
     codec: Codec,
 ) -> Box<dyn ColumnEncoder> {
     match column.kind {
-        Kind::DateTime(Zone::Published) => Box::new(Encoder::<integer::Instant>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::DateTime(Zone::None) => Box::new(Encoder::<integer::DateTime>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::Integer => Box::new(Encoder::<integer::Int64>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::Code => Box::new(Encoder::<integer::Int32>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::Float => Box::new(Encoder::<double::Double>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::Boolean => Box::new(Encoder::<boolean::Boolean>::new(
-            column, field, descriptor, codec,
-        )),
-        Kind::Text => Box::new(Encoder::<text::Text>::new(column, field, descriptor, codec)),
+        Kind::DateTime(Zone::Published) => {
+            Box::new(Encoder::<integer::Instant>::new(column, descriptor, codec))
+        }
+        Kind::DateTime(Zone::None) => {
+            Box::new(Encoder::<integer::DateTime>::new(column, descriptor, codec))
+        }
+        Kind::Integer => Box::new(Encoder::<integer::Int64>::new(column, descriptor, codec)),
+        Kind::Code => Box::new(Encoder::<integer::Int32>::new(column, descriptor, codec)),
+        Kind::Float => Box::new(Encoder::<double::Double>::new(column, descriptor, codec)),
+        Kind::Boolean => Box::new(Encoder::<boolean::Boolean>::new(column, descriptor, codec)),
+        Kind::Text => Box::new(Encoder::<text::Text>::new(column, descriptor, codec)),
         Kind::Struct | Kind::List => {
             unreachable!("the leaves of structs and lists have encoders")
         }

@@ -9,9 +9,7 @@ use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ColumnEncoder, LookUp, Origin, Result, Spelled, is_null, other_spelling};
-use crate::row_fields::LeafFields;
-use crate::split::{FieldOffsets, Records};
+use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result, Spelled, is_null, other_spelling};
 use crate::value::sentinel;
 
 /// The fields of one column in a chunk of text, on their way into its page.
@@ -20,50 +18,43 @@ use crate::value::sentinel;
 pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     encoder: &'a mut Encoder<K>,
     text: &'a [u8],
-    fields: FieldOffsets<'a>,
-    /// The rows that the fields belong to, unless each row has one.
-    leaf: Option<&'a LeafFields>,
+    fields: ChunkFields<'a>,
     /// Whether each field so far has an index.
     all_found: bool,
 }
 
-impl<'a, K: PhysicalKind> ColumnFields<'a, K> {
-    fn new(
-        encoder: &'a mut Encoder<K>,
-        text: &'a [u8],
-        fields: FieldOffsets<'a>,
-        leaf: Option<&'a LeafFields>,
-    ) -> Self {
-        encoder.found.clear();
-        encoder.unknown.clear();
-        encoder.faults.clear();
-        Self {
-            encoder,
-            text,
-            fields,
-            leaf,
-            all_found: true,
-        }
+/// One column in a chunk of text without fields of it: NULL in each row.
+struct NoFields<'a, K: PhysicalKind> {
+    encoder: &'a mut Encoder<K>,
+}
+
+impl<K: PhysicalKind> Encoder<K> {
+    /// Forgets the chunk of text before.
+    fn start_chunk(&mut self) {
+        self.found.clear();
+        self.unknown.clear();
+        self.faults.clear();
     }
 }
 
 impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
-    fn start<'a>(&'a mut self, text: &'a [u8], records: &'a Records) -> Box<dyn LookUp<'a> + 'a> {
-        let position = match &self.field {
-            Origin::Field(field) => field.position,
-            // No field is looked at.
-            Origin::Leaf | Origin::Name(_) | Origin::Nowhere => 0,
-        };
-        let fields = records.column(position, 0..records.len());
-        Box::new(ColumnFields::new(self, text, fields, None))
-    }
-
-    fn start_leaf<'a>(
+    fn start<'a>(
         &'a mut self,
         text: &'a [u8],
-        leaf: &'a LeafFields,
+        fields: ChunkFields<'a>,
     ) -> Box<dyn LookUp<'a> + 'a> {
-        Box::new(ColumnFields::new(self, text, leaf.fields(), Some(leaf)))
+        self.start_chunk();
+        Box::new(ColumnFields {
+            encoder: self,
+            text,
+            fields,
+            all_found: true,
+        })
+    }
+
+    fn start_absent<'a>(&'a mut self) -> Box<dyn LookUp<'a> + 'a> {
+        self.start_chunk();
+        Box::new(NoFields { encoder: self })
     }
 
     fn finish(&mut self) -> Result<EncodedChunk> {
@@ -94,20 +85,15 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         debug_assert_eq!(before, range.start, "records are looked up in order");
         encoder.found.resize(before + range.len(), Found::UNKNOWN);
         let found = &mut encoder.found[before..];
-        let is_optional = match encoder.field {
-            Origin::Field(field) => !field.mandatory,
-            Origin::Leaf => false,
-            Origin::Name(_) => {
-                self.all_found = false;
-                return;
-            }
-            Origin::Nowhere => {
-                found.fill(Found::NULL);
+        let (fields, is_optional) = match self.fields {
+            ChunkFields::Records(fields, field) => (fields, !field.mandatory),
+            ChunkFields::Leaf(leaf) => (leaf.fields(), false),
+            ChunkFields::Name(_) => {
                 self.all_found = false;
                 return;
             }
         };
-        let fields = self.fields.after(range.start);
+        let fields = fields.after(range.start);
         if !encoder.page.is_plain() {
             encoder
                 .cache
@@ -129,7 +115,6 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
     fn parse(self: Box<Self>) -> Box<dyn Append + 'a> {
         let Encoder {
             column,
-            field,
             found,
             unknown,
             faults,
@@ -143,35 +128,26 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             .enumerate()
             .filter(|(_, found)| **found == Found::UNKNOWN)
         {
-            let (text, field) = match field {
-                Origin::Field(field) => {
-                    let (start, end) = self.fields.get(record);
-                    (&self.text[start..end], Some(*field))
-                }
-                Origin::Leaf => {
-                    let (start, end) = self.fields.get(record);
-                    match parse_json::<K>(column, &self.text[start..end]) {
-                        Ok((parsed, spelled)) => unknown.push(Unknown {
-                            record,
-                            parsed,
-                            spelled,
-                        }),
-                        Err(fault) => faults.push((record, fault)),
+            let parsed = match self.fields {
+                ChunkFields::Records(fields, field) => {
+                    let (start, end) = fields.get(record);
+                    let text = &self.text[start..end];
+                    if is_null(column, text) {
+                        match field.mandatory {
+                            true => faults.push((record, Fault::Empty)),
+                            false => *found = Found::NULL,
+                        }
+                        continue;
                     }
-                    continue;
+                    parse::<K>(column, text, field.accepts_integral_floats)
                 }
-                Origin::Name(value) => (&value[..], None),
-                Origin::Nowhere => break,
+                ChunkFields::Leaf(leaf) => {
+                    let (start, end) = leaf.fields().get(record);
+                    parse_json::<K>(column, &self.text[start..end])
+                }
+                ChunkFields::Name(value) => parse::<K>(column, value, false),
             };
-            if let Some(field) = field.filter(|_| is_null(column, text)) {
-                match field.mandatory {
-                    true => faults.push((record, Fault::Empty)),
-                    false => *found = Found::NULL,
-                }
-                continue;
-            }
-            let accepts = field.is_some_and(|field| field.accepts_integral_floats);
-            match parse::<K>(column, text, accepts) {
+            match parsed {
                 Ok((parsed, spelled)) => unknown.push(Unknown {
                     record,
                     parsed,
@@ -194,36 +170,35 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             encoder,
             text,
             fields,
-            leaf,
             all_found,
         } = *self;
         let unknown = std::mem::take(&mut encoder.unknown);
-        let source = std::mem::replace(&mut encoder.field, Origin::Nowhere);
         for unknown in &unknown {
             if faulty.binary_search(&unknown.record).is_ok() {
                 continue;
             }
             encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
             encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
-            let (text, span) = match &source {
-                Origin::Name(value) => (&value[..], Some((0, value.len()))),
-                Origin::Field(_) | Origin::Leaf => (text, None),
-                Origin::Nowhere => unreachable!("only a field or a name can be unknown"),
+            let field = || match fields {
+                ChunkFields::Records(fields, _) => (text, fields.get(unknown.record)),
+                ChunkFields::Leaf(leaf) => (text, leaf.fields().get(unknown.record)),
+                ChunkFields::Name(value) => (value, (0, value.len())),
             };
-            let field = || span.unwrap_or_else(|| fields.get(unknown.record));
             match encoder.page.plain() {
                 Some(plain) => {
                     let bytes = || {
-                        let (start, end) = field();
+                        let (text, (start, end)) = field();
                         &text[start..end]
                     };
                     plain.add(K::value(&unknown.parsed, bytes));
                 }
-                None => encoder.found[unknown.record] = encoder.intern(unknown, text, field()),
+                None => {
+                    let (text, field) = field();
+                    encoder.found[unknown.record] = encoder.intern(unknown, text, field);
+                }
             }
         }
         encoder.unknown = unknown;
-        encoder.field = source;
         let found = &mut encoder.found;
         let mut record = 0;
         if !faulty.is_empty() {
@@ -232,7 +207,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
                 faulty.binary_search(&(record - 1)).is_err()
             });
         }
-        if let Some(leaf) = leaf {
+        if let ChunkFields::Leaf(leaf) = fields {
             encoder.page.add_leaf(found, leaf);
             if leaf.is_in_list() {
                 encoder.list_bytes += leaf.decoded_bytes(encoder.column);
@@ -243,6 +218,29 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             encoder.page.add_rows(found);
         }
         encoder.end_what_is_full()
+    }
+}
+
+impl<'a, K: PhysicalKind> LookUp<'a> for NoFields<'a, K> {
+    fn look_up(&mut self, range: Range<usize>) {
+        self.encoder.found.resize(range.end, Found::NULL);
+    }
+
+    fn parse(self: Box<Self>) -> Box<dyn Append + 'a> {
+        self
+    }
+}
+
+impl<K: PhysicalKind> Append for NoFields<'_, K> {
+    fn faults(&self) -> &[(usize, Fault)] {
+        &[]
+    }
+
+    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()> {
+        let Encoder { found, page, .. } = &mut *self.encoder;
+        found.truncate(found.len() - faulty.len());
+        page.add_rows(found);
+        self.encoder.end_what_is_full()
     }
 }
 
