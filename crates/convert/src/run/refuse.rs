@@ -12,7 +12,7 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 use super::Run;
-use crate::plan::table_names;
+use crate::plan::{Plan, table_names};
 
 impl Run<'_> {
     /// Refuses whatever must not be changed, while the lake is still as it was.
@@ -93,38 +93,17 @@ impl Run<'_> {
     /// Where neither a manifest nor a journal can be read, refuses to lose what may be a part: only
     /// what this run makes again may be there.
     fn nothing_unknown(&self, progress: &LakeProgress) -> Result<()> {
-        if progress.origin.is_some() || self.run_options.overwrite {
+        if is_known(progress.origin.as_ref(), self.run_options.overwrite) {
             return Ok(());
         }
         let files = files(self.lake.root(), &table_names(Some(self.plan.trace)))?;
-        if files.is_empty() {
+        let Some(file) = Remade::by(self.plan).lacks(&files) else {
             return Ok(());
-        }
-        let parts = self.plan.parts();
-        let planned: BTreeSet<String> = parts
-            .flat_map(|(_, part)| [part.output(), part.rejects()])
-            .collect();
-        // The parts of a stream are known by their table alone, and so are derived parts.
-        let streams = self.plan.streams.iter();
-        let cut = streams.flat_map(|stream| self.plan.tables_of(stream));
-        let derived = self.plan.derived.iter().map(|derived| derived.table.name);
-        let directories: Vec<String> = cut
-            .map(|table| table.order.table.name)
-            .chain(derived)
-            .flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")])
-            .collect();
-        let is_planned = |file: &String| {
-            planned.contains(file) || directories.iter().any(|above| file.starts_with(above))
         };
-        match files.iter().find(|file| !is_planned(file)) {
-            None => Ok(()),
-            Some(file) => {
-                let reason = "is in no readable manifest, but may belong to a lake";
-                Err(Error::new(ErrorKind::Refused, reason)
-                    .at(self.lake.root().join(file))
-                    .hint(format!("select its part too, or use {}", self.elsewhere())))
-            }
-        }
+        let reason = "is in no readable manifest, but may belong to a lake";
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.lake.root().join(file))
+            .hint(format!("select its part too, or use {}", self.elsewhere())))
     }
 
     /// Refuses a link in the way of an output now, while the lake is still as it was.
@@ -134,6 +113,49 @@ impl Run<'_> {
             inside(self.lake.root(), &part.rejects())?;
         }
         Ok(())
+    }
+}
+
+/// Whether nothing in the lake can be lost unseen: its facts say what belongs to it, or it's to be replaced.
+fn is_known(origin: Option<&Origin>, overwrite: bool) -> bool {
+    origin.is_some() || overwrite
+}
+
+/// The files of a lake that a run makes again, whatever they are now.
+struct Remade {
+    files: BTreeSet<String>,
+    /// Everything in them is made again.
+    directories: Vec<String>,
+}
+
+impl Remade {
+    fn by(plan: &Plan) -> Self {
+        let files = plan
+            .parts()
+            .flat_map(|(_, part)| [part.output(), part.rejects()]);
+        let streams = plan.streams.iter();
+        let cut = streams.flat_map(|stream| plan.tables_of(stream));
+        let derived = plan.derived.iter().map(|derived| derived.table.name);
+        let tables = cut.map(|table| table.order.table.name).chain(derived);
+        Self::of(files, tables)
+    }
+
+    /// The parts of these tables are known by their table alone: those of a stream, and derived ones.
+    fn of<'a>(files: impl Iterator<Item = String>, tables: impl Iterator<Item = &'a str>) -> Self {
+        let directories =
+            tables.flat_map(|name| [format!("{name}/"), format!("{REJECTS}/{name}/")]);
+        Self {
+            files: files.collect(),
+            directories: directories.collect(),
+        }
+    }
+
+    /// The first of the files in a lake that isn't made again.
+    fn lacks<'a>(&self, files: &'a [String]) -> Option<&'a String> {
+        files.iter().find(|file| {
+            let mut directories = self.directories.iter();
+            !self.files.contains(*file) && !directories.any(|one| file.starts_with(one))
+        })
     }
 }
 
@@ -214,6 +236,56 @@ mod tests {
     use tracelake_schema::TRACES;
 
     use super::*;
+
+    #[test]
+    fn the_table_of_unknown_files() {
+        let planned = [
+            "jobs/part-00000.parquet",
+            "_tracelake/rejects/jobs/part-00000.ndjson",
+        ];
+        let remade = Remade::of(
+            planned.iter().map(|&file| file.to_owned()),
+            ["tasks"].into_iter(),
+        );
+        for (files, unknown) in [
+            (&[][..], None),
+            (&planned[..], None),
+            (&["jobs/part-00001.parquet"], Some(0)),
+            (&["_tracelake/rejects/jobs/part-00001.ndjson"], Some(0)),
+            (
+                &["jobs/part-00000.parquet", "jobs/part-00000.arrow"],
+                Some(1),
+            ),
+            // The table is cut from a file, so all of its parts are made again.
+            (&["tasks/part-00007.parquet"], None),
+            (&["_tracelake/rejects/tasks/part-00007.ndjson"], None),
+            (
+                &["tasks/part-00007.parquet", "tasks_2/part-00007.parquet"],
+                Some(1),
+            ),
+            (
+                &["machines/part-00000.parquet", "other/part-00000.parquet"],
+                Some(0),
+            ),
+        ] {
+            let files: Vec<String> = files.iter().map(|&file| file.to_owned()).collect();
+            let expected = unknown.map(|index: usize| &files[index]);
+            assert_eq!(remade.lacks(&files), expected, "{files:?}");
+        }
+        let origin = Origin::of(&TRACES[0], Settings::default());
+        for (origin, overwrite, known) in [
+            (None, false, false),
+            (None, true, true),
+            (Some(&origin), false, true),
+            (Some(&origin), true, true),
+        ] {
+            assert_eq!(
+                is_known(origin, overwrite),
+                known,
+                "{origin:?}, {overwrite}"
+            );
+        }
+    }
 
     #[test]
     fn the_table_of_cells() {
