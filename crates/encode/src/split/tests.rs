@@ -112,6 +112,45 @@ fn the_first_record_can_be_refused() {
 }
 
 #[test]
+fn nothing_can_be_refused_in_a_chunk_without_records() {
+    let mut records = Records::default();
+    for chunk in [&b""[..], b"cut,"] {
+        records.split(chunk, 2, LineEnding::Lf);
+        records.refuse_first(Fault::ByteOrderMark);
+        assert!(records.is_empty() && records.malformed().is_empty());
+    }
+}
+
+#[test]
+#[should_panic(expected = "a record has a field")]
+fn records_have_fields() {
+    Records::default().split(b"a\n", 0, LineEnding::Lf);
+}
+
+#[test]
+fn kept_records_know_their_lines() {
+    let chunk = b"bad\na,b\nc,d\nbad\nbad\ne,f\ng,h\n";
+    let mut records = Records::default();
+    records.split(chunk, 2, LineEnding::Lf);
+    assert_eq!((records.line(0), records.not_selected()), (None, 0));
+    records.retain(|record, _| match record {
+        0 => Ok(false),
+        2 => Err((1, Fault::NotInteger)),
+        _ => Ok(true),
+    });
+    assert_eq!((records.len(), records.not_selected()), (3, 1));
+    assert_eq!(records.faults(), [(1, 1, Fault::NotInteger)]);
+    let lines = [0, 1, 2, 3].map(|record| records.line(record));
+    assert_eq!(lines, [Some(2), Some(5), Some(6), None]);
+    assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
+    assert_eq!(fields(chunk, &records, 2), [&b"g"[..], b"h"]);
+    // Another chunk starts over.
+    records.split(chunk, 2, LineEnding::Lf);
+    assert_eq!((records.line(0), records.not_selected()), (None, 0));
+    assert!(records.faults().is_empty());
+}
+
+#[test]
 fn line_endings_never_mix() {
     let chunk = b"a,b\r\nc,d\ne,f\r\n";
     let mut records = Records::default();

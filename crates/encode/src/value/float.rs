@@ -103,3 +103,43 @@ fn any_float(field: &[u8]) -> Result<f64, Fault> {
         Err(_) => Err(Fault::NotNumber),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the traces have takes the short way; what it can't round correctly doesn't.
+    #[test]
+    fn common_numbers_are_short() {
+        for (text, value) in [
+            ("0", 0.0),
+            ("-0.02861", -0.02861),
+            ("2.861e-06", 2.861e-6),
+            ("9007199254740992", 9_007_199_254_740_992.0),
+            ("1e+22", 1e22),
+            ("5e-22", 5e-22),
+            ("1.e+09", 1e9),
+        ] {
+            assert_eq!(short_float(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in [
+            "9007199254740993",
+            "1e+23",
+            "5e-23",
+            "1.5.5",
+            "1e+a0",
+            "1e+0a",
+            "1e+:0",
+            "1e+0:",
+            "1e5",
+            ".",
+            "e+05",
+            "-",
+        ] {
+            assert_eq!(short_float(text.as_bytes()), None, "{text}");
+        }
+        let zeros =
+            |digits: usize| short_float(format!("0.{:0<1$}e+18", "", digits - 1).as_bytes());
+        assert_eq!((zeros(40), zeros(41)), (Some(0.0), None));
+    }
+}

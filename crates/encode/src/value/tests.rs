@@ -112,6 +112,52 @@ fn date_times_are_exact_to_the_microsecond() {
 }
 
 #[test]
+fn offsets_are_taken_away() {
+    let noon = "2023-01-01T12:00:00";
+    let of = |offset: &str| date_time(format!("{noon}{offset}").as_bytes(), Zone::Published);
+    let utc = of("Z").unwrap();
+    let minute = 60_000_000;
+    for (offset, minutes) in [
+        ("+00:00", 0),
+        ("+08:00", 8 * 60),
+        ("-03:30", -(3 * 60 + 30)),
+        ("+05:45", 5 * 60 + 45),
+        ("-23:59", -(23 * 60 + 59)),
+    ] {
+        assert_eq!(of(offset), Ok(utc - minutes * minute), "{offset}");
+    }
+    for bad in ["+24:00", "-00:60", "+8:00", "+0a:00", "*08:00", "Z "] {
+        assert_eq!(of(bad), Err(Fault::NotDateTime), "{bad}");
+    }
+}
+
+/// Each day of the calendar is a day later than the one before, and no other day is accepted.
+#[test]
+fn days_follow_each_other() {
+    let mut next = None;
+    for year in 1896..=2404 {
+        for month in 1..=12 {
+            let mut days = 0;
+            for day in 0..=32 {
+                let text = format!("{year:04}-{month:02}-{day:02} 00:00:00");
+                let Ok(micros) = date_time(text.as_bytes(), Zone::None) else {
+                    continue;
+                };
+                assert_eq!(next.unwrap_or(micros), micros, "{text}");
+                next = Some(micros + 86_400_000_000);
+                days += 1;
+                assert_eq!(day, days, "{text}");
+            }
+            assert!((28..=31).contains(&days), "{year}-{month}");
+        }
+    }
+    // 509 years, of which 1900, 2100, 2200 and 2300 are common ones although 4 divides them.
+    let first = date_time(b"1896-01-01 00:00:00", Zone::None).unwrap();
+    let days = 509 * 365 + 128 - 4;
+    assert_eq!(next, Some(first + days * 86_400_000_000));
+}
+
+#[test]
 fn floats_of_other_forms_are_faults() {
     for bad in [
         "", "-", ".", "+1", "nan", "inf", "-inf", "infinity", "1e", "1e+", "0x1p2", "1,2", " 1",

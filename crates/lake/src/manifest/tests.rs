@@ -240,3 +240,160 @@ fn names_what_differs() {
     );
     assert_eq!(then.difference(&then), None);
 }
+
+/// A part of `rows` rows, of which one is rejected if it has rejects.
+fn part(cell: Option<CellName>, file_number: u32, rows: u64) -> PartFacts {
+    let output = file(&format!("jobs/{file_number}.parquet"));
+    let mut part = PartFacts::new(PartKey { cell, file_number }, file("jobs.csv"), output);
+    (part.rows_in, part.rows_out) = (rows, rows);
+    part
+}
+
+#[test]
+fn a_table_adds_up_its_parts() {
+    let mut facts = TableFacts::new("jobs", "ff".into());
+    assert_eq!((facts.rows, facts.rows_not_selected), (0, None));
+    facts.push(part(None, 0, 5));
+    assert_eq!((facts.rows, facts.rows_not_selected), (5, None));
+    for (not_selected, sum) in [(3, 3), (4, 7), (u64::MAX, u64::MAX)] {
+        let mut part = part(None, 1, 6);
+        part.rows_not_selected = Some(not_selected);
+        facts.push(part);
+        assert_eq!(facts.rows_not_selected, Some(sum));
+    }
+    assert_eq!(
+        (facts.rows, facts.rows_in(), facts.parts.len()),
+        (23, 23, 4)
+    );
+    facts.push(part(None, 2, u64::MAX));
+    assert_eq!((facts.rows, facts.rows_in()), (u64::MAX, u64::MAX));
+}
+
+#[test]
+fn a_table_is_taken_apart_by_its_cells() {
+    let mut facts = TableFacts::new("jobs", "ff".into());
+    assert!(facts.by_cell().is_empty());
+    assert_eq!(facts.cell(), None);
+    facts.push(part(None, 0, 5));
+    facts.push(part(None, 1, 6));
+    let whole = facts.by_cell();
+    assert!(whole.keys().eq(&[None]));
+    assert!(matches!(whole[&None], Cow::Borrowed(_)));
+
+    let mut facts = TableFacts::new("jobs", "ff".into());
+    for (cell, number, rows) in [("a", 0, 5), ("b", 0, 7), ("a", 1, 6)] {
+        facts.push(part(Some(cell), number, rows));
+    }
+    assert_eq!(facts.cell(), Some("a"));
+    let cells = facts.by_cell();
+    let found: Vec<_> = cells
+        .iter()
+        .map(|(cell, facts)| (*cell, &facts.name[..], facts.rows, facts.parts.len()))
+        .collect();
+    assert_eq!(
+        found,
+        [(Some("a"), "jobs", 11, 2), (Some("b"), "jobs", 7, 1)]
+    );
+    assert_eq!(cells[&Some("a")].schema_fingerprint, "ff");
+}
+
+#[test]
+fn a_manifest_adds_up_its_tables() {
+    let mut manifest = manifest(1, 9);
+    assert_eq!((manifest.rows(), manifest.rows_rejected()), (9, 1));
+    assert_eq!(manifest.rows_not_selected(), None);
+    let mut other = TableFacts::new("tasks", "ff".into());
+    let mut with_rejects = part(Some("a"), 3, 8);
+    with_rejects.rows_rejected = 2;
+    with_rejects.rows_not_selected = Some(4);
+    with_rejects.rejects = Some(Box::new(file("rejects")));
+    other.push(with_rejects);
+    manifest.tables.push(other);
+    assert_eq!((manifest.rows(), manifest.rows_rejected()), (17, 3));
+    assert_eq!(manifest.rows_not_selected(), Some(4));
+    assert_eq!(manifest.cells(), [None, Some("a")].into());
+    let parts: Vec<_> = manifest
+        .parts()
+        .map(|(table, part)| (table, part.file_number))
+        .collect();
+    assert_eq!(parts, [("jobs", 7), ("tasks", 3)]);
+    let files: Vec<&str> = manifest.files().map(|file| &file.path[..]).collect();
+    assert_eq!(files, ["jobs/part-7.parquet", "jobs/3.parquet", "rejects"]);
+    let parts = manifest.clone().into_parts();
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|(table, part)| (&**table, part.key()))
+        .collect();
+    let key = PartKey {
+        cell: Some("a"),
+        file_number: 3,
+    };
+    assert_eq!(parts, [("jobs", 7.into()), ("tasks", key)]);
+    manifest.tables[0].rows = u64::MAX;
+    manifest.tables[0].parts[0].rows_rejected = u64::MAX;
+    assert_eq!(
+        (manifest.rows(), manifest.rows_rejected()),
+        (u64::MAX, u64::MAX)
+    );
+}
+
+#[test]
+fn rows_that_are_not_selected_count() {
+    let mut part = part(None, 0, 5);
+    for (rows_in, rows_out, rejected, not_selected, adds_up) in [
+        (5, 5, 0, None, true),
+        (5, 4, 1, None, true),
+        (5, 3, 1, Some(1), true),
+        (5, 3, 1, Some(2), false),
+        (5, 3, 1, None, false),
+        (4, 3, 2, None, false),
+        (u64::MAX, u64::MAX, 1, None, false),
+        (0, u64::MAX, 0, Some(1), false),
+    ] {
+        (part.rows_in, part.rows_out) = (rows_in, rows_out);
+        (part.rows_rejected, part.rows_not_selected) = (rejected, not_selected);
+        assert_eq!(part.counts_add_up(), adds_up, "{part:?}");
+    }
+    let mut manifest = manifest(1, 9);
+    manifest.tables[0].parts[0].rows_in = 13;
+    manifest.tables[0].parts[0].rows_not_selected = Some(3);
+    manifest.tables[0].rows_not_selected = Some(3);
+    manifest.check_counts().unwrap();
+    manifest.tables[0].parts[0].rows_in = 12;
+    let says = |manifest: &Manifest| manifest.check_counts().unwrap_err().to_string();
+    let expected = "12 rows in, but 9 out and 1 rejected, 3 not selected";
+    assert!(says(&manifest).contains(expected), "{}", says(&manifest));
+    manifest.tables[0].parts[0].rows_in = 13;
+    for (rows, named) in [(Some(4), "4"), (None, "none")] {
+        manifest.tables[0].rows_not_selected = rows;
+        let expected = format!("rows_not_selected is {named}, but 3 in its parts");
+        assert!(says(&manifest).contains(&expected), "{}", says(&manifest));
+    }
+}
+
+#[test]
+fn what_was_read_of_a_source_was_digested() {
+    let mut part = part(None, 0, 5);
+    part.source.bytes = 70;
+    assert_eq!((part.digested(true), part.digested(false)), (70, u64::MAX));
+    part.of = Some(3);
+    assert_eq!(part.digested(true), u64::MAX);
+}
+
+#[test]
+fn paths_stay_below_their_directory() {
+    for (path, is_below) in [
+        ("jobs/part-7.csv.gz", true),
+        ("a", true),
+        ("..a/b..", true),
+        ("", false),
+        ("/jobs", false),
+        ("../jobs", false),
+        ("jobs/../../x", false),
+        ("jobs/..", false),
+        ("./jobs", false),
+        ("a\nb", false),
+    ] {
+        assert_eq!(is_relative(path), is_below, "{path:?}");
+    }
+}

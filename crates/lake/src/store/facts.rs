@@ -5,6 +5,8 @@
 //! with the machine only means that a part is converted again. A line is believed only when it has the digest
 //! of its content, and the output has the digest that it names.
 
+mod tests;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -222,10 +224,14 @@ pub fn progress(root: &Location) -> Result<LakeProgress> {
 
 /// The request of a run on a disk that had the lake at `root` alone and hasn't finished it, as a plan with one shard.
 /// `None` if there is none that can be read, or if it isn't of a lake of this `origin`: a run that is killed while it
-/// begins leaves its request beside the journal that it was about to replace.
+/// begins leaves its request beside the journal that it was about to replace. No run has a lake in a bucket alone.
 #[must_use]
 pub fn asked(root: &Location, origin: &Origin) -> Option<PlanFile> {
-    let (json, _) = backend(root).read(ASKED).ok()??;
+    let backend = backend(root);
+    if backend.agreement() == Agreement::Plan {
+        return None;
+    }
+    let (json, _) = backend.read(ASKED).ok()??;
     let asked = PlanFile::from_json(&json).ok()?;
     let is_of_another = asked.origin.difference_but_policy(origin).is_some();
     (!is_of_another).then_some(asked)
@@ -441,62 +447,4 @@ fn line(line: &JournalLine) -> Result<Vec<u8>> {
 
 fn json_line(line: &JournalLine) -> io::Result<Vec<u8>> {
     Ok(seal::line(serde_json::to_vec(line)?))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-    use tracelake_core::digest::Digest;
-
-    use super::*;
-
-    fn cut() -> impl Strategy<Value = CutFacts> {
-        let whole = proptest::option::of(0..9_u64);
-        let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
-        ("[xy]", whole, tables).prop_map(|(source, whole, tables)| CutFacts {
-            source,
-            whole: whole.map(|bytes| Fingerprint {
-                bytes,
-                sha256: Digest::of(&bytes.to_le_bytes()),
-            }),
-            selected: None,
-            tables,
-        })
-    }
-
-    fn part() -> impl Strategy<Value = (Arc<str>, PartFacts)> {
-        let of = proptest::option::of(0..9_u32);
-        ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
-            let file = |path| json!({"path": path, "bytes": 100, "sha256": Digest::of(b"")});
-            let facts = json!({
-                "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
-                "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
-            });
-            let facts = serde_json::from_value(facts).unwrap();
-            (table.into(), facts)
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn a_part_gets_what_the_first_facts_of_its_file_say(
-            cuts in proptest::collection::vec(cut(), 0..6),
-            parts in proptest::collection::vec(part(), 0..12),
-        ) {
-            let mut completed = parts.clone();
-            complete(&cuts, &mut completed);
-            for ((table, before), (_, after)) in parts.iter().zip(&completed) {
-                let mut of_file = cuts.iter().filter(|cut| cut.source == before.source.path);
-                let known = of_file.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
-                let mut expected = before.clone();
-                if let (None, Some((whole, count))) = (before.of, known) {
-                    expected.source.bytes = whole.bytes;
-                    expected.source.sha256 = whole.sha256;
-                    expected.of = Some(count);
-                }
-                prop_assert_eq!(after, &expected);
-            }
-        }
-    }
 }

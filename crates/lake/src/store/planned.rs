@@ -7,6 +7,8 @@
 //! OUT/_tracelake/manifest.json                   put last; then facts, base and plan are removed
 //! ```
 
+mod tests;
+
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::{Arc, PoisonError};

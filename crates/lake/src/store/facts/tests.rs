@@ -1,0 +1,220 @@
+//! What journals say, and what is believed of them.
+
+#![cfg(test)]
+
+use proptest::prelude::*;
+use serde_json::json;
+use tracelake_core::digest::Digest;
+use tracelake_core::options::Codec;
+use tracelake_core::settings::Settings;
+use tracelake_location::{Memory, Url};
+
+use super::*;
+use crate::manifest::{FileFacts, TableFacts};
+
+fn cut() -> impl Strategy<Value = CutFacts> {
+    let whole = proptest::option::of(0..9_u64);
+    let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
+    ("[xy]", whole, tables).prop_map(|(source, whole, tables)| CutFacts {
+        source,
+        whole: whole.map(|bytes| Fingerprint {
+            bytes,
+            sha256: Digest::of(&bytes.to_le_bytes()),
+        }),
+        selected: None,
+        tables,
+    })
+}
+
+fn part() -> impl Strategy<Value = (Arc<str>, PartFacts)> {
+    let of = proptest::option::of(0..9_u32);
+    ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
+        let file = |path| json!({"path": path, "bytes": 100, "sha256": Digest::of(b"")});
+        let facts = json!({
+            "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
+            "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
+        });
+        let facts = serde_json::from_value(facts).unwrap();
+        (table.into(), facts)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_part_gets_what_the_first_facts_of_its_file_say(
+        cuts in proptest::collection::vec(cut(), 0..6),
+        parts in proptest::collection::vec(part(), 0..12),
+    ) {
+        let mut completed = parts.clone();
+        complete(&cuts, &mut completed);
+        for ((table, before), (_, after)) in parts.iter().zip(&completed) {
+            let mut of_file = cuts.iter().filter(|cut| cut.source == before.source.path);
+            let known = of_file.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
+            let mut expected = before.clone();
+            if let (None, Some((whole, count))) = (before.of, known) {
+                expected.source.bytes = whole.bytes;
+                expected.source.sha256 = whole.sha256;
+                expected.of = Some(count);
+            }
+            prop_assert_eq!(after, &expected);
+        }
+    }
+}
+
+fn origin(compression: Codec) -> Origin {
+    let mut settings = Settings::default();
+    settings.compression = compression;
+    Origin::new("some-trace", settings)
+}
+
+fn facts(file_number: u32) -> PartFacts {
+    let file = FileFacts {
+        path: format!("part-{file_number}"),
+        bytes: 1,
+        sha256: Digest::of(b""),
+    };
+    PartFacts::new(file_number.into(), file.clone(), file)
+}
+
+fn journal_part(file_number: u32, etag: &str) -> JournalLine {
+    let facts = facts(file_number);
+    JournalLine::Part {
+        table: "jobs".to_owned(),
+        etags: BTreeMap::from([(facts.output.path.clone(), etag.to_owned())]),
+        facts,
+    }
+}
+
+fn journal(lines: &[JournalLine]) -> Vec<u8> {
+    lines.iter().flat_map(|one| line(one).unwrap()).collect()
+}
+
+#[test]
+fn a_journal_adds_to_what_is_known() {
+    let cut = CutFacts {
+        source: "x".to_owned(),
+        whole: None,
+        selected: None,
+        tables: BTreeMap::new(),
+    };
+    let lines = [
+        JournalLine::Origin(origin(Codec::None)),
+        journal_part(0, "a"),
+        JournalLine::Cut(cut.clone()),
+        journal_part(0, "b"),
+        // There is one of them, at the start.
+        JournalLine::Origin(origin(Codec::None)),
+        journal_part(1, "c"),
+    ];
+    let mut bytes = journal(&lines);
+    bytes.extend(b"{}\n");
+    let mut progress = LakeProgress::default();
+    read_journal(&mut &bytes[..], &mut progress).unwrap();
+    assert_eq!(progress.origin, Some(origin(Codec::None)));
+    let parts: Vec<_> = progress
+        .parts
+        .iter()
+        .map(|(table, facts)| (&**table, facts.file_number))
+        .collect();
+    assert_eq!(parts, [("jobs", 0), ("jobs", 0), ("jobs", 1)]);
+    assert_eq!(progress.cut, [cut]);
+    let etags = [("part-0", "b"), ("part-1", "c")];
+    let etags = etags.map(|(path, etag)| (path.to_owned(), etag.to_owned()));
+    assert_eq!(progress.etags, BTreeMap::from(etags));
+    assert_eq!((progress.damaged_lines, progress.complete), (2, false));
+
+    // Those of another lake are skipped, those of another policy on bad rows aren't.
+    let other = journal(&[
+        JournalLine::Origin(origin(Codec::Snappy)),
+        journal_part(2, "d"),
+    ]);
+    read_journal(&mut &other[..], &mut progress).unwrap();
+    assert_eq!(progress.parts.len(), 3);
+    let mut rejecting = origin(Codec::None);
+    rejecting.options.on_bad_row = tracelake_core::options::OnBadRow::Reject;
+    let same = journal(&[JournalLine::Origin(rejecting), journal_part(2, "d")]);
+    read_journal(&mut &same[..], &mut progress).unwrap();
+    assert_eq!((progress.parts.len(), progress.damaged_lines), (4, 2));
+
+    let source = facts(0).source.path.clone();
+    let removed = journal(&[
+        JournalLine::Origin(origin(Codec::None)),
+        JournalLine::Removed { source },
+        journal_part(3, "e"),
+    ]);
+    read_journal(&mut &removed[..], &mut progress).unwrap();
+    let parts = progress.parts.iter().map(|(_, facts)| facts.file_number);
+    assert_eq!(parts.collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn a_journal_without_its_first_line_says_nothing() {
+    let whole = journal(&[
+        JournalLine::Origin(origin(Codec::None)),
+        journal_part(0, "a"),
+        journal_part(1, "b"),
+    ]);
+    let first = whole.iter().position(|&byte| byte == b'\n').unwrap();
+    let damaged = [b"x", &whole[1..]].concat();
+    let unknown = seal::line(br#"{"origin":{"options":{"layout":"heap"}}}"#.to_vec());
+    let unknown = [&unknown, &whole[first + 1..]].concat();
+    for (journal, damaged_lines) in [(&b""[..], 0), (&damaged, 2), (&whole[..first], 0)] {
+        let mut progress = LakeProgress::default();
+        read_journal(&mut &*journal, &mut progress).unwrap();
+        assert!(progress.parts.is_empty() && progress.origin.is_none());
+        assert_eq!(progress.damaged_lines, damaged_lines);
+    }
+    // As another version may write it.
+    let mut progress = LakeProgress::default();
+    let error = read_journal(&mut &unknown[..], &mut progress).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    progress.origin = Some(origin(Codec::None));
+    read_journal(&mut &unknown[..], &mut progress).unwrap();
+    assert!(progress.parts.is_empty());
+}
+
+#[test]
+fn a_finished_lake_has_the_parts_of_its_manifest() {
+    let mut table = TableFacts::new("jobs", String::new());
+    table.push(facts(0));
+    let manifest = Manifest::new(origin(Codec::None), vec![table]);
+    let progress = LakeProgress::finished(manifest);
+    assert_eq!(progress.origin, Some(origin(Codec::None)));
+    assert_eq!(progress.parts, [("jobs".into(), facts(0))]);
+    assert!(progress.complete && progress.plan.is_none());
+}
+
+#[test]
+fn a_request_is_that_of_its_lake() {
+    let requested = PlanFile {
+        origin: origin(Codec::None),
+        base: None,
+        shards: 1,
+        max_rejects: None,
+        tables: Vec::new(),
+        parts: Vec::new(),
+        streams: Vec::new(),
+        derived: Vec::new(),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let root = Location::from(directory.path());
+    let lake = Lake::open(&root).unwrap();
+    assert_eq!(asked(&root, &requested.origin), None);
+    let begin = |asked| {
+        lake.begin(&requested.origin, asked, std::iter::empty())
+            .unwrap()
+    };
+    begin(Some(&requested));
+    assert_eq!(asked(&root, &requested.origin), Some(requested.clone()));
+    assert_eq!(asked(&root, &origin(Codec::Snappy)), None);
+    std::fs::write(directory.path().join(ASKED), "{}").unwrap();
+    assert_eq!(asked(&root, &requested.origin), None);
+    begin(None);
+    assert!(!directory.path().join(ASKED).exists());
+
+    // No run has a bucket alone.
+    let objects = [(format!("lake/{ASKED}"), requested.to_json().into())];
+    let bucket = Url::of_objects("bucket", Arc::new(Memory::new(objects.into())));
+    let root = Location::Url(bucket).join("lake");
+    assert_eq!(asked(&root, &requested.origin), None);
+}
