@@ -23,18 +23,44 @@ use super::own_bucket::Objects;
 /// # Ok::<(), tracelake_core::Error>(())
 /// ```
 #[derive(Debug, Default)]
-pub struct Memory(Mutex<BTreeMap<String, Bytes>>);
+pub struct Memory {
+    objects: Mutex<BTreeMap<String, Bytes>>,
+    /// The ETags that were asked for, each with what it is of. A plan can be large, and its ETag is asked for once for
+    /// each of its parts.
+    etags: Mutex<BTreeMap<String, (Bytes, String)>>,
+}
 
 impl Memory {
     /// A bucket with these objects, by their paths.
     #[must_use]
     pub fn new(objects: BTreeMap<String, Bytes>) -> Self {
-        Self(Mutex::new(objects))
+        Self {
+            objects: Mutex::new(objects),
+            ..Self::default()
+        }
     }
 
     /// Its objects, by their paths.
     pub fn objects(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn etags(&self) -> MutexGuard<'_, BTreeMap<String, (Bytes, String)>> {
+        self.etags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ETag of an object with these bytes.
+    fn etag(&self, path: &str, bytes: &Bytes) -> String {
+        let mut etags = self.etags();
+        match etags.get(path) {
+            // While it is kept here, no others take its place in memory.
+            Some((known, etag)) if std::ptr::eq(&known[..], &bytes[..]) => etag.clone(),
+            _ => {
+                let etag = etag(bytes);
+                etags.insert(path.to_owned(), (bytes.clone(), etag.clone()));
+                etag
+            }
+        }
     }
 }
 
@@ -46,7 +72,10 @@ fn etag(bytes: &[u8]) -> String {
 impl Objects for Memory {
     fn read(&self, path: &str) -> Result<Option<(Bytes, String)>> {
         let found = self.objects().get(path).cloned();
-        Ok(found.map(|bytes| (bytes.clone(), etag(&bytes))))
+        Ok(found.map(|bytes| {
+            let etag = self.etag(path, &bytes);
+            (bytes, etag)
+        }))
     }
 
     fn version(&self, path: &str) -> Result<Option<(u64, String)>> {
@@ -64,14 +93,14 @@ impl Objects for Memory {
             Some(Listed {
                 path: rest.to_owned(),
                 bytes: bytes.len() as u64,
-                etag: Some(etag(bytes)),
+                etag: Some(self.etag(path, bytes)),
             })
         });
         Ok(below.collect())
     }
 
     fn put(&self, path: &str, bytes: Bytes) -> Result<String> {
-        let etag = etag(&bytes);
+        let etag = self.etag(path, &bytes);
         self.objects().insert(path.to_owned(), bytes);
         Ok(etag)
     }
@@ -89,6 +118,7 @@ impl Objects for Memory {
         let mut objects = self.objects();
         for path in paths {
             objects.remove(*path);
+            self.etags().remove(*path);
         }
         Ok(())
     }
