@@ -597,11 +597,14 @@ def misses(table, found):
     return wrong
 
 
+TEXTS_OF_LATER_FILES = "texts that can't be NULL are None from the second file of a table on"
+
 #: Known limits of readers: the beginnings of their exceptions, and the causes. Others fail the command.
 KNOWN = {
     "fastparquet": {
         "constraint: ": "lists of structs are NULL",
-        "attribute_name: ": "texts that can't be NULL are None from the second file of a table on",
+        "attribute_name: ": TEXTS_OF_LATER_FILES,
+        "name: ": TEXTS_OF_LATER_FILES,
     },
 }
 
