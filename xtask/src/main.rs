@@ -133,6 +133,9 @@ enum Task {
     },
     /// Change the code in small ways, and list the changes that no unit test notices; needs cargo-mutants
     Mutants {
+        /// Only these files, or only the sample of all others
+        #[arg(long, value_parser = mutants::NAMES)]
+        only: Option<String>,
         /// The share of the mutants to try, K of N from 0: all of them take days
         #[arg(long, value_name = "K/N", default_value = "0/1")]
         shard: mutants::Share,
@@ -199,7 +202,9 @@ fn main() -> Result<()> {
         Task::Faults { only } => faults::faults(&root, only.as_deref())?,
         Task::Scale => scale::scale(&root)?,
         Task::Kill { moments, only } => kill::kill(&root, moments, only.as_deref())?,
-        Task::Mutants { shard, seed } => mutants::mutants(&root, shard, seed)?,
+        Task::Mutants { only, shard, seed } => {
+            mutants::mutants(&root, only.as_deref(), shard, seed)?;
+        }
         Task::Races { runs, seed } => races::races(&root, runs, seed)?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
         Task::Readers { spark, .. } => {

@@ -55,6 +55,23 @@ fn lines_that_are_no_records_are_counted_apart() {
 }
 
 #[test]
+fn comments_between_malformed_rows_are_counted() {
+    let csv = Csv {
+        comment: Some(b'#'),
+        ..Csv::PLAIN
+    };
+    let mut records = Records::default();
+    let form = LineForm::of(csv, LineEnding::Lf, false);
+    records.split(b"1\n#\n2,3\n#\n4\n", 2, form);
+    assert_eq!((records.len(), records.skipped()), (1, 2));
+    let mut malformed = records.malformed().to_vec();
+    let lines = |malformed: &[Reject]| malformed.iter().map(Reject::line).collect::<Vec<_>>();
+    assert_eq!(lines(&malformed), [0, 2]);
+    records.count_skipped(&mut malformed);
+    assert_eq!(lines(&malformed), [0, 4]);
+}
+
+#[test]
 fn fields_can_have_several_bytes_between_them() {
     let form = |separator, comment| {
         let csv = Csv {

@@ -4,7 +4,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use tracelake_schema::Zone;
+use tracelake_schema::{TRACES, Zone};
 
 #[test]
 fn integers_at_the_edges() {
@@ -41,6 +41,21 @@ fn integers_have_digits_alone() {
                 .filter(|_| field[0] != b'+');
             assert_eq!(integer(&field).ok(), plain, "{byte} at {at}");
         }
+    }
+}
+
+#[test]
+fn a_word_shows_whether_it_ends_in_a_small_exponent() {
+    for (word, has_exponent) in [
+        (b"1234e-06", true),
+        (b"1.52e-09", true),
+        (b"1234e-16", false),
+        (b"1234e+06", false),
+        (b"1234E-06", false),
+        (b"00000000", false),
+    ] {
+        let digits = u64::from_le_bytes(*word) ^ ZEROS;
+        assert_eq!(digits & EXPONENT_BYTES == EXPONENT, has_exponent);
     }
 }
 
@@ -112,6 +127,21 @@ fn date_times_are_exact_to_the_microsecond() {
 }
 
 #[test]
+fn a_sentinel_may_be_spelled_in_another_way() {
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut columns = tables.flat_map(|table| table.columns);
+    let has_other = |one: &Sentinel| one.also.is_some();
+    let column = columns.find(|column| column.sentinels.iter().any(has_other));
+    let column = column.unwrap();
+    let known = column.sentinels.iter().find(|one| has_other(one)).unwrap();
+    let (also, beyond) = (known.also.unwrap(), Fault::OutOfRange { bits: 64 });
+    let found = |field: &str, fault| sentinel(column, field.as_bytes(), fault).map(|one| one.value);
+    assert_eq!(found(also, beyond), Some(known.value));
+    assert_eq!(found(&format!("{also}0"), beyond), None);
+    assert_eq!(found(also, Fault::NotInteger), None);
+}
+
+#[test]
 fn offsets_are_taken_away() {
     let noon = "2023-01-01T12:00:00";
     let of = |offset: &str| date_time(format!("{noon}{offset}").as_bytes(), Zone::Published);
@@ -168,6 +198,14 @@ fn floats_of_other_forms_are_faults() {
     assert_eq!(float(b"-1.8e308"), Err(Fault::Overflow));
     assert_eq!(float(b"1e-400").map(f64::to_bits), Ok(0));
     assert_eq!(float(b"-0").map(f64::to_bits), Ok((-0.0_f64).to_bits()));
+}
+
+#[test]
+fn booleans_are_digits() {
+    assert_eq!((boolean(b"0"), boolean(b"1")), (Ok(false), Ok(true)));
+    for bad in ["", "2", "00", "true"] {
+        assert_eq!(boolean(bad.as_bytes()), Err(Fault::NotBoolean), "{bad:?}");
+    }
 }
 
 #[test]

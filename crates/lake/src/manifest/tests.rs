@@ -110,6 +110,8 @@ fn reads_what_it_writes() {
     let json = manifest.to_json().unwrap();
     assert_eq!(read(&json).unwrap(), manifest);
     manifest.origin.synthetic = true;
+    manifest.tables[0].parts[0].headers_accepted = 1;
+    manifest.tables[0].parts[0].integral_floats_accepted = 7;
     let json = manifest.to_json().unwrap();
     assert_eq!(read(&json).unwrap(), manifest);
     assert!(
