@@ -24,6 +24,10 @@ const COUNTS: Place = Place {
     begin: "<!-- begin: counted by cargo xtask scale -->\n",
     end: "<!-- end: counted by cargo xtask scale -->\n",
 };
+const BY_SHARDS: Place = Place {
+    begin: "<!-- begin: shards counted by cargo xtask scale -->\n",
+    end: "<!-- end: shards counted by cargo xtask scale -->\n",
+};
 const TABLES: Place = Place {
     begin: "<!-- begin: cargo xtask scale -->\n",
     end: "<!-- end: cargo xtask scale -->\n",
@@ -34,6 +38,7 @@ struct Model {
     prices: Prices,
     store: Vec<Store>,
     lake: Vec<Lake>,
+    by_shards: ByShards,
     transfer: Transfer,
     shards: Shards,
     trace: Vec<TraceFigures>,
@@ -50,6 +55,13 @@ struct Prices {
 struct Lake {
     parts: u64,
     shards: u32,
+}
+
+/// A lake whose requests are counted for several numbers of shards.
+#[derive(Deserialize)]
+struct ByShards {
+    parts: u64,
+    shards: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -120,13 +132,38 @@ pub(crate) fn scale(root: &Path) -> Result<()> {
         counted.append(&mut count(lake)?);
     }
     let counts = counts(&counted)?;
+    let by_shards = by_shards(&model.by_shards)?;
     let path = root.join(PAGE);
     let page = fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
     let page = COUNTS.with(&page, &counts)?;
+    let page = BY_SHARDS.with(&page, &by_shards)?;
     let tables = tables(root, &model, &page)?;
     fs::write(&path, TABLES.with(&page, &tables)?)?;
-    println!("{counts}\n{tables}");
+    println!("{counts}\n{by_shards}\n{tables}");
     Ok(())
+}
+
+/// The table of requests by the number of shards: those of all shards and of the commit.
+fn by_shards(lakes: &ByShards) -> Result<String> {
+    let mut text = "| parts | shards | requests | for each part | MB read |\n\
+                    |---|---|---|---|---|\n"
+        .to_owned();
+    let parts = lakes.parts;
+    for &shards in &lakes.shards {
+        let made = CountedLake::new(parts);
+        made.convert_shards(shards)?;
+        made.commit()?;
+        let requests = made.bucket.take();
+        writeln!(
+            text,
+            "| {} | {shards} | {} | {:.1} | {:.1} |",
+            group_digits(parts),
+            group_digits(requests.all()),
+            requests.all() as f64 / parts as f64,
+            requests.bytes_read as f64 / 1e6,
+        )?;
+    }
+    Ok(text)
 }
 
 /// Makes a lake in memory, and counts the requests of each step.
