@@ -116,6 +116,29 @@ fn fields_can_have_several_bytes_between_them() {
 }
 
 #[test]
+fn a_column_is_read_from_any_record() {
+    let chunk = b"a,b\nc,dd\ne,\ng,h\n";
+    let csv = Csv {
+        separator: Separator::Text(","),
+        ..Csv::PLAIN
+    };
+    let text = LineForm::of(csv, LineEnding::Lf, false);
+    for form in [LineForm::from(LineEnding::Lf), text] {
+        let mut records = Records::default();
+        records.split(chunk, 2, form);
+        let column = records.column(1, 0..4);
+        let field = |(start, end): (usize, usize)| &chunk[start..end];
+        let all: Vec<&[u8]> = column.iter().map(field).collect();
+        assert_eq!(all, [&b"b"[..], b"dd", b"", b"h"]);
+        for record in 0..4 {
+            assert_eq!(field(column.get(record)), all[record]);
+            let after: Vec<&[u8]> = column.after(record).iter().map(field).collect();
+            assert_eq!(after, all[record..]);
+        }
+    }
+}
+
+#[test]
 fn the_first_record_can_be_refused() {
     let chunk = b"a,b\nc,d\n\n";
     let mut records = Records::default();

@@ -117,4 +117,19 @@ mod tests {
             assert!(!is_output(file), "{file}");
         }
     }
+
+    #[test]
+    fn files_of_systems_are_skipped() {
+        for (file, is_it) in [
+            ("jobs/.DS_Store", true),
+            ("jobs/_SUCCESS", true),
+            ("jobs/_old/part-00000.parquet", true),
+            ("jobs/notes.txt", false),
+            // Readers that skip it would miss rows.
+            ("jobs/_part-00000.parquet", false),
+            ("jobs/.part-00000.arrow", false),
+        ] {
+            assert_eq!(is_skipped(file), is_it, "{file}");
+        }
+    }
 }

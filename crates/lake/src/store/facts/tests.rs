@@ -77,9 +77,13 @@ fn facts(file_number: u32) -> PartFacts {
 }
 
 fn journal_part(file_number: u32, etag: &str) -> JournalLine {
+    journal_part_of("jobs", file_number, etag)
+}
+
+fn journal_part_of(table: &str, file_number: u32, etag: &str) -> JournalLine {
     let facts = facts(file_number);
     JournalLine::Part {
-        table: "jobs".to_owned(),
+        table: table.to_owned(),
         etags: BTreeMap::from([(facts.output.path.clone(), etag.to_owned())]),
         facts,
     }
@@ -141,10 +145,15 @@ fn a_journal_adds_to_what_is_known() {
         JournalLine::Origin(origin(Codec::None)),
         JournalLine::Removed { source },
         journal_part(3, "e"),
+        journal_part_of("tasks", 4, "f"),
     ]);
     read_journal(&mut &removed[..], &mut progress).unwrap();
-    let parts = progress.parts.iter().map(|(_, facts)| facts.file_number);
-    assert_eq!(parts.collect::<Vec<_>>(), [1, 2, 3]);
+    let parts = progress.parts.iter();
+    let parts: Vec<_> = parts
+        .map(|(table, facts)| (&**table, facts.file_number))
+        .collect();
+    let expected = [("jobs", 1), ("jobs", 2), ("jobs", 3), ("tasks", 4)];
+    assert_eq!(parts, expected);
 }
 
 #[test]
@@ -205,6 +214,10 @@ fn a_request_is_that_of_its_lake() {
             .unwrap()
     };
     begin(Some(&requested));
+    assert_eq!(
+        progress(&root).unwrap().origin,
+        Some(requested.origin.clone())
+    );
     assert_eq!(asked(&root, &requested.origin), Some(requested.clone()));
     assert_eq!(asked(&root, &origin(Codec::Snappy)), None);
     std::fs::write(directory.path().join(ASKED), "{}").unwrap();

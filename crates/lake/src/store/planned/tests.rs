@@ -232,6 +232,35 @@ fn a_manifest_is_withdrawn_by_the_plan_that_adds_to_it() {
 }
 
 #[test]
+fn an_unfinished_lake_has_the_parts_of_its_base_and_of_its_facts() {
+    let (before, shared) = (manifest(&[0]), Shared::new());
+    shared.put(&base_name(&digest(&before)), before.to_json().unwrap());
+    let adding = plan(Some(&before)).to_json();
+    shared.put(PLAN, adding.clone());
+    let journal = shared.lake.join_in(&origin()).unwrap();
+    let etags = [("jobs/1".to_owned(), "1".to_owned())];
+    journal
+        .note("jobs", &part(1), etags.clone().into())
+        .unwrap();
+    let progress = shared.lake.progress().unwrap();
+    assert_eq!(progress.origin, Some(origin()));
+    let both = [0, 1].map(|number| ("jobs".into(), part(number)));
+    assert_eq!((progress.parts, progress.complete), (both.to_vec(), false));
+    assert_eq!(progress.plan_digest, Some(sha256(&adding)));
+    assert_eq!(progress.plan, Some(plan(Some(&before))));
+    assert_eq!(progress.etags, etags.into());
+
+    // Facts beside the manifest are left over.
+    shared.put(MANIFEST, manifest(&[0]).to_json().unwrap());
+    shared.lake.remove_plan().unwrap();
+    let progress = shared.lake.progress().unwrap();
+    assert_eq!(
+        (progress.parts, progress.complete),
+        (both[..1].to_vec(), true)
+    );
+}
+
+#[test]
 fn a_plan_without_the_manifest_that_it_adds_to_is_refused() {
     let (before, shared) = (manifest(&[0]), Shared::new());
     let backend = &*shared.lake.backend;
