@@ -29,6 +29,7 @@ mod nodes;
 pub mod output;
 mod parquet_file;
 mod parquet_footer;
+mod plain_numbers;
 pub mod quoted;
 pub mod reject;
 pub mod row_fields;

@@ -20,8 +20,8 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
-use super::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::column::{Spelled, is_null, other_spelling};
+use crate::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
 use crate::split::{FieldOffsets, Records};

@@ -1,7 +1,6 @@
 //! Records and rows to Arrow record batches of a fixed number of rows. Memory only.
 
 mod fields;
-mod plain_numbers;
 
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};

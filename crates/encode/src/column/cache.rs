@@ -22,6 +22,10 @@ const DECIMALS_ABOVE_FIELDS: usize = 1 << 15;
 /// of them.
 const MOST_LARGE_INTEGERS: usize = 16;
 
+/// Floats of more digits are no longer looked up by their text once this many of them are new, and with them at most a
+/// quarter of those that were looked up isn't.
+const NEW_FLOATS: usize = 1 << 13;
+
 /// The cache of texts and date-times. What is too long for it is left to the kind.
 impl<K: PhysicalKind> FieldCache<K> for TextCache {
     fn new(_: &Column) -> Self {
@@ -72,6 +76,12 @@ pub(super) struct NumberCache {
     by_text: usize,
     /// Integers of more digits.
     large: usize,
+    /// Fields that were looked up by their text because they weren't found by their digits, and how many of these
+    /// were remembered.
+    asked: usize,
+    remembered: usize,
+    /// Whether hardly any number is found by its text.
+    are_texts_over: bool,
 }
 
 impl NumberCache {
@@ -80,6 +90,16 @@ impl NumberCache {
         if self.numbers.begin() {
             // The values that they know will be found by their digits.
             self.texts.clear();
+        }
+    }
+
+    /// Forgets all texts if hardly any number is found by its text: then looking it up costs more than parsing it again.
+    fn decide_texts(&mut self) {
+        self.remembered += 1;
+        let are_new = self.remembered >= NEW_FLOATS && self.remembered * 4 >= self.asked * 3;
+        if are_new && self.numbers.form() == Form::Decimal && self.numbers.has_begun() {
+            self.texts = TextCache::default();
+            self.are_texts_over = true;
         }
     }
 
@@ -114,6 +134,9 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
             is_over: !column.spelling.nulls.is_empty(),
             by_text: 0,
             large: 0,
+            asked: 0,
+            remembered: 0,
+            are_texts_over: false,
         }
     }
 
@@ -132,12 +155,15 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
             return FieldCache::<K>::find_all(&mut self.texts, text, fields, dictionary, found);
         }
         self.numbers.find_all(text, fields, found, &mut self.others);
-        self.texts.find_each(text, &self.others, found);
+        if !self.are_texts_over {
+            self.asked += self.others.len();
+            self.texts.find_each(text, &self.others, found);
+        }
     }
 
     fn find(&self, text: &[u8], field: Span) -> Found {
         let found = self.numbers.find(self.numbers.slot(text, field));
-        if found == Found::UNKNOWN {
+        if found == Found::UNKNOWN && !self.are_texts_over {
             return FieldCache::<K>::find(&self.texts, text, field);
         }
         found
@@ -146,15 +172,17 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
     fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize) {
         let slot = self.numbers.slot(text, field);
         self.decide(slot, values);
-        if !self.numbers.insert(slot, index) {
+        if !self.numbers.insert(slot, index) && !self.are_texts_over {
             FieldCache::<K>::insert(&mut self.texts, text, field, index, values);
+            self.decide_texts();
         }
     }
 
     fn clear(&mut self) {
         self.numbers.clear();
         self.texts.clear();
-        self.large = 0;
+        (self.large, self.asked, self.remembered) = (0, 0, 0);
+        self.are_texts_over = false;
     }
 
     fn release(&mut self) {
@@ -166,8 +194,12 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tracelake_core::line_ending::LineEnding;
+
+    use crate::column::double::Double;
     use crate::column::integer::Int64;
     use crate::samples::machines;
+    use crate::split::Records;
 
     /// A cache that remembers these integers in turn.
     fn knowing(column: &Column, integers: impl Iterator<Item = u32>) -> NumberCache {
@@ -191,6 +223,42 @@ mod tests {
         assert!(knowing(column, 9_990..10_010).numbers.has_begun());
         let large = knowing(column, 100_000..100_100);
         assert!(large.is_over && !large.numbers.has_begun());
+    }
+
+    /// A cache that was asked for these floats, and remembers those that it didn't know.
+    fn asked_for(whole: impl Fn(usize) -> usize) -> NumberCache {
+        const ROWS: usize = 64;
+        let columns = &mut machines().columns.iter();
+        let column = columns.find(|column| column.kind == Kind::Float).unwrap();
+        let mut cache = <NumberCache as FieldCache<Double>>::new(column);
+        let dictionary = Dictionary::new();
+        let mut index = 0;
+        for start in (0..3 * NEW_FLOATS).step_by(ROWS) {
+            let rows = (start..start + ROWS).map(|row| format!("{}.123456,\n", whole(row)));
+            let text: String = rows.collect();
+            let mut records = Records::default();
+            records.split(text.as_bytes(), 2, LineEnding::Lf);
+            let fields = records.column(0, 0..ROWS);
+            let (cache, text) = (&mut cache, text.as_bytes());
+            let mut found = vec![Found::UNKNOWN; ROWS];
+            FieldCache::<Double>::find_all(cache, text, fields, &dictionary, &mut found);
+            let found = found.iter().enumerate();
+            for (row, _) in found.filter(|(_, found)| **found == Found::UNKNOWN) {
+                index += 1;
+                FieldCache::<Double>::insert(cache, text, fields.get(row), index, index as usize);
+            }
+        }
+        cache
+    }
+
+    #[test]
+    fn floats_are_found_by_their_text_unless_nearly_all_are_new() {
+        assert!(asked_for(|row| row).are_texts_over);
+        // Each of 64 floats twice.
+        assert!(!asked_for(|row| row / 128 * 64 + row % 64).are_texts_over);
+        let mut cache = asked_for(|row| row);
+        FieldCache::<Double>::clear(&mut cache);
+        assert!(!cache.are_texts_over, "another row group asks again");
     }
 
     /// `0` may mean NULL where `00` is a number.

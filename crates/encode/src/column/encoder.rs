@@ -62,6 +62,8 @@ pub(super) struct Encoder<K: PhysicalKind> {
     /// The results of the look-ups in a chunk of text, and those of parsing the rest.
     pub(super) found: Vec<Found>,
     pub(super) unknown: Vec<Unknown<K>>,
+    /// Where values are written PLAIN, those of all fields in a chunk of text; of NULLs and faults, anything.
+    pub(super) parsed: Vec<K::Parsed>,
     pub(super) faults: Vec<(usize, Fault)>,
     /// Of all finished column chunks.
     min_max: Option<MinMax<K::Value>>,
@@ -83,6 +85,7 @@ impl<K: PhysicalKind> Encoder<K> {
             list_bytes: 0,
             found: Vec::new(),
             unknown: Vec::new(),
+            parsed: Vec::new(),
             faults: Vec::new(),
             min_max: None,
             sentinels_mapped: 0,

@@ -9,11 +9,13 @@ use super::cache::NumberCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
+use crate::plain_numbers::{self, Spelling};
+use crate::split::FieldOffsets;
 use crate::value;
 
 /// Makes a kind whose values are stored as INT64.
 macro_rules! int64_kind {
-    ($(#[$doc:meta])* $kind:ident, $cache:ty, $parse:expr) => {
+    ($(#[$doc:meta])* $kind:ident, $cache:ty, $parse:expr, $spelling:expr) => {
         $(#[$doc])*
         pub(super) struct $kind;
 
@@ -23,6 +25,19 @@ macro_rules! int64_kind {
 
             fn parse(field: &[u8]) -> Result<Number, Fault> {
                 $parse(field)
+            }
+
+            fn parse_column(
+                text: &[u8],
+                fields: FieldOffsets<'_>,
+                parsed: &mut [Number],
+                others: &mut Vec<usize>,
+            ) -> usize {
+                let number = |bits: u64| Some(bits.cast_signed());
+                let spelling: Option<Spelling> = $spelling;
+                spelling.map_or(0, |spelling| {
+                    plain_numbers::read(text, fields, spelling, parsed, others, number)
+                })
             }
 
             fn from_sentinel(value: i64) -> Option<Number> {
@@ -64,19 +79,22 @@ int64_kind!(
     /// INT64: integers.
     Int64,
     NumberCache,
-    value::integer
+    value::integer,
+    Some(Spelling::Integer)
 );
 int64_kind!(
     /// INT64: date-times with a zone, in microseconds since 1970 in UTC.
     Instant,
     TextCache,
-    |field| value::date_time(field, Zone::Published)
+    |field| value::date_time(field, Zone::Published),
+    None
 );
 int64_kind!(
     /// INT64: date-times without a zone, in microseconds since 1970.
     DateTime,
     TextCache,
-    |field| value::date_time(field, Zone::None)
+    |field| value::date_time(field, Zone::None),
+    None
 );
 
 /// INT32: codes.
@@ -94,6 +112,16 @@ impl PhysicalKind for Int32 {
 
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::code(field).map(Number::from)
+    }
+
+    fn parse_column(
+        text: &[u8],
+        fields: FieldOffsets<'_>,
+        parsed: &mut [Number],
+        others: &mut Vec<usize>,
+    ) -> usize {
+        let number = |bits| i32::try_from(bits).ok().map(Number::from);
+        plain_numbers::read(text, fields, Spelling::Integer, parsed, others, number)
     }
 
     fn from_sentinel(value: i64) -> Option<Number> {

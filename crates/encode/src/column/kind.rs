@@ -22,7 +22,7 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// A value: a [`Number`], or the bytes of a text.
     type Value: ?Sized + ToOwned<Owned: Send + Clone> + Ord + Hash;
     /// The result of parsing, beyond the verdict. A text is its field, so nothing.
-    type Parsed: Copy + Send;
+    type Parsed: Copy + Default + Send;
     /// The distinct values of a dictionary.
     type Values: ValueList<Value = Self::Value>;
     /// Finds the index of a value by the bytes of its field.
@@ -40,6 +40,18 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// # Errors
     /// The fault of the field.
     fn parse(field: &[u8]) -> Result<Self::Parsed, Fault>;
+
+    /// Parses the first fields of a column, those that have no fault and are spelled plainly, and returns how many
+    /// fields it looked at; `others` gets those of them that are still to be parsed. `parsed` has an element for each
+    /// field of the column.
+    fn parse_column(
+        _text: &[u8],
+        _fields: FieldOffsets<'_>,
+        _parsed: &mut [Self::Parsed],
+        _others: &mut Vec<usize>,
+    ) -> usize {
+        0
+    }
 
     /// Parses the text of a JSON value, a string without its quotes; it may be empty.
     ///

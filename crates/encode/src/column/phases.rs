@@ -117,17 +117,30 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             column,
             found,
             unknown,
+            parsed: values,
             faults,
+            page,
             ..
         } = &mut *self.encoder;
         if self.all_found {
             return self;
         }
-        for (record, found) in found
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, found)| **found == Found::UNKNOWN)
-        {
+        let mut others = Vec::new();
+        let mut done = 0;
+        if page.is_plain() {
+            values.resize(found.len(), K::Parsed::default());
+            // Any field may be a spelling of NULL.
+            if let ChunkFields::Records(fields, _) = self.fields
+                && column.spelling.nulls.is_empty()
+            {
+                done = K::parse_column(self.text, fields, values, &mut others);
+            }
+        }
+        for record in others.into_iter().chain(done..found.len()) {
+            let found = &mut found[record];
+            if *found != Found::UNKNOWN {
+                continue;
+            }
             let parsed = match self.fields {
                 ChunkFields::Records(fields, field) => {
                     let (start, end) = fields.get(record);
@@ -172,6 +185,11 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             fields,
             all_found,
         } = *self;
+        let field = |record| match fields {
+            ChunkFields::Records(fields, _) => (text, fields.get(record)),
+            ChunkFields::Leaf(leaf) => (text, leaf.fields().get(record)),
+            ChunkFields::Name(value) => (value, (0, value.len())),
+        };
         let unknown = std::mem::take(&mut encoder.unknown);
         for unknown in &unknown {
             if faulty.binary_search(&unknown.record).is_ok() {
@@ -179,23 +197,24 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             }
             encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
             encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
-            let field = || match fields {
-                ChunkFields::Records(fields, _) => (text, fields.get(unknown.record)),
-                ChunkFields::Leaf(leaf) => (text, leaf.fields().get(unknown.record)),
-                ChunkFields::Name(value) => (value, (0, value.len())),
-            };
-            match encoder.page.plain() {
-                Some(plain) => {
-                    let bytes = || {
-                        let (text, (start, end)) = field();
-                        &text[start..end]
-                    };
-                    plain.add(K::value(&unknown.parsed, bytes));
-                }
-                None => {
-                    let (text, field) = field();
-                    encoder.found[unknown.record] = encoder.intern(unknown, text, field);
-                }
+            if encoder.page.is_plain() {
+                encoder.parsed[unknown.record] = unknown.parsed;
+            } else {
+                let (text, field) = field(unknown.record);
+                encoder.found[unknown.record] = encoder.intern(unknown, text, field);
+            }
+        }
+        if let Some(plain) = encoder.page.plain() {
+            let records = encoder.found.iter().zip(&encoder.parsed).enumerate();
+            for (record, (_, parsed)) in records.filter(|(record, (found, _))| {
+                **found != Found::NULL
+                    && (faulty.is_empty() || faulty.binary_search(record).is_err())
+            }) {
+                let bytes = || {
+                    let (text, (start, end)) = field(record);
+                    &text[start..end]
+                };
+                plain.add(K::value(parsed, bytes));
             }
         }
         encoder.unknown = unknown;

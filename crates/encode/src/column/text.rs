@@ -9,6 +9,7 @@ use super::found::Found;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
+use crate::split::FieldOffsets;
 use crate::value;
 
 /// The longest text that goes into statistics, in bytes; a longer one, which would bloat the footer, is shortened.
@@ -53,6 +54,19 @@ impl PhysicalKind for Text {
 
     fn parse(field: &[u8]) -> Result<(), Fault> {
         value::text(field).map(|_| ())
+    }
+
+    fn parse_column(
+        text: &[u8],
+        fields: FieldOffsets<'_>,
+        _parsed: &mut [()],
+        others: &mut Vec<usize>,
+    ) -> usize {
+        let records = fields.iter().enumerate();
+        let not_plain = records
+            .filter(|&(_, (start, end))| start == end || !value::is_plain_text(&text[start..end]));
+        others.extend(not_plain.map(|(record, _)| record));
+        fields.iter().len()
     }
 
     fn parse_json(_text: &[u8]) -> Result<(), Fault> {

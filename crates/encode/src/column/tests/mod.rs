@@ -5,6 +5,7 @@
 
 mod leaves;
 mod limits;
+mod plain;
 
 use std::sync::Arc;
 
@@ -334,6 +335,7 @@ fn field(column: usize) -> BoxedStrategy<String> {
         .boxed(),
         MEASURE => prop_oneof![
             6 => "0\\.[0-9]{1,4}|-?0|-0\\.0",
+            3 => "[0-9]{1,3}\\.[0-9]{5,7}",
             3 => any::<f64>().prop_filter("finite", |v| v.is_finite()).prop_map(|value| format!("{value:e}")),
             3 => empty,
             1 => Just("nan".to_owned()),

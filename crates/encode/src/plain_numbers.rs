@@ -6,7 +6,7 @@ use crate::split::FieldOffsets;
 
 /// How a number of plain digits is spelled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(crate) enum Spelling {
     /// Digits alone.
     Integer,
     /// Digits, perhaps with a point, or with an exponent.
@@ -15,13 +15,13 @@ pub(super) enum Spelling {
 
 /// The spelling of a column's plain numbers, and what makes a value of the bits of an `i64` or an `f64`; `None` if it
 /// doesn't fit.
-pub(super) type PlainNumbers<V> = (Spelling, fn(u64) -> Option<V>);
+pub(crate) type PlainNumbers<V> = (Spelling, fn(u64) -> Option<V>);
 
 /// Reads the first fields of a column that are plain numbers; `put` makes the value of the bits of an `i64` or an
 /// `f64`, `None` if it doesn't fit. Returns how many fields were read; `others` gets those whose value is still to be
 /// read.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn read<V>(
+pub(crate) fn read<V>(
     text: &[u8],
     fields: FieldOffsets<'_>,
     spelling: Spelling,
@@ -41,7 +41,7 @@ pub(super) fn read<V>(
 
 /// Elsewhere no field is read here.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn read<V>(
+pub(crate) fn read<V>(
     _: &[u8],
     _: FieldOffsets<'_>,
     _: Spelling,
@@ -103,7 +103,7 @@ mod tests {
 
     /// Numbers and what resembles them, in two columns.
     fn rows() -> impl Strategy<Value = Vec<(String, String)>> {
-        let field = "-?[0-9]{0,18}|[0-9]{1,4}\\.[0-9]{0,9}|[0-9]\\.[0-9]{1,9}|\\.[0-9]{1,8}\
+        let field = "-?[0-9]{0,18}|9007199254740[0-9]{3}|[0-9]{0,9}\\.[0-9]{0,9}|[0-9]\\.[0-9]{1,9}|\\.[0-9]{1,8}\
             |[0-9]\\.[0-9]{0,5}e-[0-9]{1,2}|[0-9.e:/-]{0,12}|[ -+--~]{0,12}";
         prop::collection::vec((field, field), 0..70)
     }
@@ -174,6 +174,10 @@ mod tests {
             "172.0",
             "14.25",
             "100",
+            "12.345678",
+            "1234567.12345678",
+            "123456789012.3",
+            "9007199254740992",
         ] {
             let rows = vec![(field.to_owned(), String::new()); 16];
             let (read, left) = read_column(&rows, 0, Spelling::Float, Some);
