@@ -30,7 +30,7 @@ pub fn float(field: &[u8]) -> Result<f64, Fault> {
 }
 
 /// Up to here, an `f64` holds every integer exactly.
-pub(crate) const EXACT_INTEGERS: u64 = 1 << 53;
+const EXACT_INTEGERS: u64 = 1 << 53;
 
 /// More digits than a number of the common case has.
 const MOST_DIGITS: i32 = 40;

@@ -8,7 +8,6 @@ use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Sentinel};
 
 pub use date_time::date_time;
-pub(crate) use float::EXACT_INTEGERS;
 pub use float::float;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
@@ -157,7 +156,7 @@ pub fn boolean(field: &[u8]) -> Result<bool, Fault> {
 /// Whether a text consists of printable ASCII characters, none of them a quote: [`text`] accepts all of these.
 pub(crate) fn is_plain_text(field: &[u8]) -> bool {
     // Without stopping at the first one, so that the compiler compares many bytes at once.
-    let is_plain = |byte: u8| (byte >= b' ') & (byte < 0x7f) & (byte != b'"');
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') & (byte != b'"');
     field.iter().fold(true, |all, &byte| all & is_plain(byte))
 }
 

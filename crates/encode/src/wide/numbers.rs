@@ -3,7 +3,7 @@
 use std::arch::x86_64::{self as x86, __m512i};
 
 use super::EightFields;
-use crate::value::{EXACT_INTEGERS, EXPONENT, EXPONENT_BYTES};
+use crate::value::{EXPONENT, EXPONENT_BYTES};
 
 /// The most digits after the point of a decimal.
 const DIGITS: i64 = 8;
@@ -228,7 +228,7 @@ impl EightFields<'_> {
     /// each, and a bit for each that was read.
     ///
     /// Their digits make an exact float, and so does the power of ten by which it is divided; so the quotient is rounded
-    /// correctly (Clinger, 1990).
+    /// correctly (Clinger, 1990). Sixteen digits may not be exact, but have no point, and are rounded once, too.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(crate) fn floats(self) -> (__m512i, u8) {
@@ -237,16 +237,14 @@ impl EightFields<'_> {
             u8::MAX => long,
             _ => either(long, self.plain_decimals()),
         };
-        let exact = x86::_mm512_set1_epi64(EXACT_INTEGERS.cast_signed());
-        let are_exact = x86::_mm512_cmple_epu64_mask(decimals.number, exact)
-            & x86::_mm512_cmplt_epu64_mask(places, x86::_mm512_set1_epi64(16));
+        let are_few = x86::_mm512_cmplt_epu64_mask(places, x86::_mm512_set1_epi64(16));
         let powers = x86::_mm512_setr_pd(1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7);
         let more_powers = x86::_mm512_setr_pd(1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15);
         let power = x86::_mm512_permutex2var_pd(powers, places, more_powers);
         let floats = x86::_mm512_div_pd(x86::_mm512_cvtepu64_pd(decimals.number), power);
         (
             x86::_mm512_castpd_si512(floats),
-            decimals.are_numbers & are_exact,
+            decimals.are_numbers & are_few,
         )
     }
 }
