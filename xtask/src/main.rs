@@ -22,6 +22,7 @@ mod golden;
 mod kill;
 mod latency;
 mod mutants;
+mod phases;
 mod python;
 mod races;
 mod readers;
@@ -87,6 +88,12 @@ enum Task {
     },
     /// Time the program as its input grows, and write docs/internals/growth.md
     Growth(Size),
+    /// Print where the program spends its CPU time on one thread, by phase; needs Linux's perf
+    Phases {
+        /// Rows of the largest table
+        #[arg(long, default_value_t = 4_800_000)]
+        rows: u64,
+    },
     /// Compare the CPU time of reading from a web server with that of reading from disk
     Reading(Size),
     /// Compare the throughput from bucket to bucket with and without a wait at each request
@@ -180,6 +187,7 @@ fn main() -> Result<()> {
             bench::bench(&root, page, size.rows, size.rounds, program)?;
         }
         Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds, None)?,
+        Task::Phases { rows } => phases::phases(&root, rows)?,
         Task::Reading(size) => reading::reading(&root, size.rows, size.rounds)?,
         Task::Latency { rounds } => latency::latency(&root, rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,

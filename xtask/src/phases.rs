@@ -1,0 +1,139 @@
+//! `cargo xtask phases`: where the program spends its time on one thread, from samples of perf, by phase of the work.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::bench::source;
+use crate::readers::target;
+use crate::rig::{build_with, published_in_parts, text};
+
+/// Samples a second.
+const FREQUENCY: &str = "4999";
+
+/// The phases, each with texts of which one is in the names of its functions. The first that fits counts.
+const PHASES: &[(&str, &[&str])] = &[
+    ("inflate, with CRC", &["tracelake_source", "crc32"]),
+    ("SHA-256 of input and output", &["sha2", "sha256"]),
+    ("zstd", &["ZSTD_", "HUF_", "FSE_", "HIST_", "XXH64"]),
+    ("split", &["tracelake_encode::split"]),
+    (
+        "look up and parse",
+        &[
+            "digit_cache",
+            "text_cache",
+            "column::cache",
+            "tracelake_encode::wide",
+            "tracelake_encode::value",
+            "plain_numbers",
+            "as tracelake_encode::column::LookUp",
+        ],
+    ),
+    (
+        "dictionaries, pages, packing",
+        &["tracelake_encode", "hashbrown"],
+    ),
+    (
+        "copies, allocator",
+        &[
+            "memmove",
+            "memset",
+            "malloc",
+            "free",
+            "realloc",
+            "unlink_chunk",
+        ],
+    ),
+];
+
+/// What is in none of them.
+const REST: &str = "the rest";
+
+/// The name of the kernel's functions among the samples.
+const KERNEL: &str = "kernel";
+
+/// Converts the largest table of a generated trace under perf, and prints the share of each phase.
+pub(crate) fn phases(root: &Path, rows: u64) -> Result<()> {
+    let program = build_with(root, &["--profile", "profiling"], "--bin", "tracelake")?;
+    let trace = published_in_parts()?;
+    let table = trace.tables.last().context("a trace has tables")?.name;
+    let source = source(root, &program, rows)?;
+    let folder = target(root).join("phases");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).context("cannot remove the lake of an earlier run")?;
+    }
+    fs::create_dir_all(&folder).context("cannot make a directory for the samples")?;
+    let (samples, lake) = (folder.join("samples"), folder.join("lake"));
+    let mut record = Command::new("perf");
+    record.args(["record", "--quiet", "-e", "cpu-clock", "-F", FREQUENCY]);
+    record.arg("-o").arg(&samples).arg("--").arg(&program);
+    record.args(["convert", "--threads", "1", "--progress", "none"]);
+    record.args(["--tables", table, "--trace", trace.name]);
+    let recorded = record.arg(&source).arg(&lake).output();
+    let recorded = recorded.context("cannot start perf: install it")?;
+    ensure!(recorded.status.success(), "perf: {}", text(&recorded));
+    let mut report = Command::new("perf");
+    report.args(["report", "--stdio", "--quiet", "--sort", "symbol"]);
+    report.args(["--percent-limit", "0", "-i"]);
+    let reported = report.arg(&samples).output()?;
+    ensure!(reported.status.success(), "perf: {}", text(&reported));
+    println!("| phase | share of the CPU time |\n|---|---|");
+    let mut all: Vec<_> = shares(&String::from_utf8_lossy(&reported.stdout))
+        .into_iter()
+        .collect();
+    all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (phase, share) in all {
+        println!("| {phase} | {share:.1} % |");
+    }
+    Ok(())
+}
+
+/// The share of each phase in percent, from the lines of a report such as `12.30%  [.] tracelake_encode::split::f`.
+fn shares(report: &str) -> BTreeMap<&'static str, f64> {
+    let mut shares = BTreeMap::new();
+    for line in report.lines() {
+        let Some((percent, symbol)) = line.trim().split_once('%') else {
+            continue;
+        };
+        if let Ok(percent) = percent.parse::<f64>() {
+            *shares.entry(phase(symbol)).or_default() += percent;
+        }
+    }
+    shares
+}
+
+fn phase(symbol: &str) -> &'static str {
+    if symbol.contains("[k]") {
+        return KERNEL;
+    }
+    let fits = |texts: &[&str]| texts.iter().any(|text| symbol.contains(text));
+    let found = PHASES.iter().find(|(_, texts)| fits(texts));
+    found.map_or(REST, |(phase, _)| phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_added_up_by_phase() {
+        let report = "
+    40.00%  [.] tracelake_source::inflate::fast::decode
+    20.50%  [.] tracelake_encode::column::digit_cache::DigitCache::find_all
+    10.00%  [.] tracelake_encode::column::encoder::Encoder<K>::end_page
+     9.50%  [.] tracelake_encode::split::split_blocks
+     8.00%  [k] clear_page
+     7.00%  [.] ZSTD_compressBlock_fast
+     5.00%  [.] _start
+";
+        let shares = shares(report);
+        assert!((shares.values().sum::<f64>() - 100.0).abs() < 1e-9);
+        assert_eq!(shares["look up and parse"], 20.5);
+        assert_eq!(shares["inflate, with CRC"], 40.0);
+        assert_eq!(shares["dictionaries, pages, packing"], 10.0);
+        assert_eq!((shares[KERNEL], shares[REST]), (8.0, 5.0));
+    }
+}
