@@ -97,6 +97,10 @@ impl Run<'_> {
             return Ok(());
         }
         let files = files(self.lake.root(), &table_names(Some(self.plan.trace)))?;
+        // A new lake has none, and a plan may be large.
+        if files.is_empty() {
+            return Ok(());
+        }
         let Some(file) = Remade::by(self.plan).lacks(&files) else {
             return Ok(());
         };
