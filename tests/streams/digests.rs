@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::streams::two_tables;
-use tracelake_testkit::server::{Answer, Server};
-use tracelake_testkit::{Scratch, assert_same_tree, ended, gzip, rows, sha256, tree, with_stores};
+use tracelake_testkit::server::{Answer, Server, refusal};
+use tracelake_testkit::{
+    Run, Scratch, assert_same_tree, ended, gzip, rows, sha256, tree, with_stores,
+};
 
 const CUT: [&str; 2] = ["--part-rows", "100"];
 
@@ -95,6 +98,10 @@ fn a_wrong_file_leaves_a_finished_lake_as_it_is() {
     assert_eq!(run.code, 5, "{}", run.stderr);
     assert!(!run.stderr.contains("removed"), "{}", run.stderr);
     assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
+    // Nor does it cost a lake that is to be replaced.
+    let run = scratch.convert(&[&CUT[..], &["--overwrite"]].concat());
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
     // So does one of which only some parts are wanted.
     let (scratch, name) = source();
     list(&scratch, &name, b"another file");
@@ -107,17 +114,60 @@ fn a_wrong_file_leaves_a_finished_lake_as_it_is() {
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn a_listed_file_is_read_as_often_as_one_that_is_not_listed() {
     let (source, name) = source();
-    list(&source, &name, &bytes_of(&source, &name));
-    let requests = |more: &[&str]| {
-        let server = Server::of(&source.src(), "bucket/trace/", |_| Answer::Well);
-        let scratch = Scratch::new();
-        let mut command = with_stores(&server.url());
-        command.args(["convert", "s3://bucket/trace"]);
-        command.arg(scratch.out()).args(CUT).args(more);
-        ended(command.output().unwrap()).well();
-        let asked = server.asked();
-        let of_file = asked.iter().filter(|asked| asked.path.ends_with(&name));
-        of_file.count()
+    let requests = |more: &[&str], code| {
+        let (run, requests) = from_server(&source, &name, usize::MAX, more, &Scratch::new());
+        assert_eq!(run.code, code, "{}", run.stderr);
+        requests
     };
-    assert_eq!(requests(&[]), requests(&["--checksums", "none"]));
+    let unlisted = requests(&[], 0);
+    list(&source, &name, &bytes_of(&source, &name));
+    assert_eq!(requests(&[], 0), unlisted);
+    list(&source, &name, b"another file");
+    assert_eq!(requests(&[], 5), unlisted);
+    assert_eq!(requests(&["--checksums", "none"], 0), unlisted);
+}
+
+/// Whether it is the right file isn't known where it can't be read again.
+#[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
+fn parts_stay_if_their_file_cannot_be_digested() {
+    let [table, _] = two_tables();
+    let (source, name) = source();
+    let text = rows::sample(table, 0, 250) + "no row\n";
+    source.file(&name, &gzip(text.as_bytes()));
+    let (run, requests) = from_server(&source, &name, usize::MAX, &[], &Scratch::new());
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    list(&source, &name, b"another file");
+    let scratch = Scratch::new();
+    let (run, _) = from_server(&source, &name, requests, &[], &scratch);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(!run.stderr.contains("removed"), "{}", run.stderr);
+    assert_eq!(outputs(&scratch).len(), 2);
+}
+
+/// Converts a source that a server has, into a lake on disk. The server refuses to give the file more often than
+/// `most` times. Returns how often it was asked for.
+fn from_server(
+    source: &Scratch,
+    name: &str,
+    most: usize,
+    more: &[&str],
+    scratch: &Scratch,
+) -> (Run, usize) {
+    let (of_file, left) = (name.to_owned(), AtomicUsize::new(most));
+    let server = Server::of(&source.src(), "bucket/trace/", move |asked| {
+        let is_left = |left: usize| left.checked_sub(1);
+        let (done, fresh) = (Ordering::Relaxed, Ordering::Relaxed);
+        match asked.path.ends_with(&of_file) && left.fetch_update(done, fresh, is_left).is_err() {
+            true => refusal(403, "AccessDenied"),
+            false => Answer::Well,
+        }
+    });
+    let mut command = with_stores(&server.url());
+    command.args(["convert", "s3://bucket/trace"]);
+    command.arg(scratch.out()).args(CUT).args(more);
+    let run = ended(command.output().unwrap());
+    let asked = server.asked();
+    let of_file = asked.iter().filter(|asked| asked.path.ends_with(name));
+    (run, of_file.count())
 }

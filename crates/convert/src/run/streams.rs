@@ -10,7 +10,7 @@ use tracelake_lake::manifest::PartFacts;
 use tracelake_lake::store::CutFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Files, Table};
-use tracelake_source::Source;
+use tracelake_source::{Fingerprint, Source};
 
 use super::files::StagedPart;
 use super::remaining::{Cuts, missing_of};
@@ -52,35 +52,38 @@ impl Run<'_> {
             numbers: BTreeMap::new(),
             progress: ReadProgress::new(&self.context),
         };
-        let check = |expected| check_sha256(&path, expected, self.digest(&path)?);
         let removes = self.removes_parts(shared);
         if let Some(expected) = stream.sha256
             && !removes
         {
             // Its first parts are committed before its last byte is read.
-            check(expected)?;
+            check_sha256(&path, expected, self.digest(&path)?)?;
         }
-        let Err(error) = self.read_stream(shared, &mut cutting, &path) else {
-            return Ok(cutting.parts);
+        let read = self.read_stream(shared, &mut cutting, &path);
+        let found = match (&read, stream.sha256) {
+            (Ok(whole), _) => whole.as_ref().map(|whole| whole.sha256),
+            // What is wrong with its text doesn't matter if it is another file.
+            (Err(error), Some(_)) if removes && is_of_text(error) => Some(self.digest(&path)?),
+            (Err(_), _) => None,
         };
-        let is_wrong = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Misfit);
-        // What is wrong with its text doesn't matter if it is another file.
-        if let Some(expected) = stream.sha256
-            && removes
-            && is_wrong
-            && let Err(another) = check(expected)
+        if let (Some(expected), Some(found)) = (stream.sha256, found)
+            && let Err(another) = check_sha256(&path, expected, found)
         {
-            self.remove_parts(shared, &cutting)?;
+            if removes {
+                self.remove_parts(shared, &cutting)?;
+            }
             return Err(another);
         }
-        Err(error)
+        self.note_cut(shared, &mut cutting, read?)?;
+        Ok(cutting.parts)
     }
 
     /// Whether a run can remove the parts that it has made from a file that isn't the listed one. So it needs to read
     /// the file only once. Nothing is lost in a lake that is new and that no other run uses; and of a file that isn't
     /// read to its end, nothing is known at the end.
     fn removes_parts(&self, shared: &Shared) -> bool {
-        self.lake.is_alone() && shared.kept.is_empty() && self.plan.selected.is_none()
+        let is_new = shared.kept.is_empty() && !self.run_options.overwrite;
+        is_new && self.lake.is_alone() && self.plan.selected.is_none()
     }
 
     /// Removes the parts that were made from a file.
@@ -99,13 +102,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads a file to its end or to the last selected part, and makes its parts.
+    /// Reads a file to its end or to the last selected part, and makes its parts. Returns what was read, if it is the
+    /// whole file.
     fn read_stream(
         &self,
         shared: &Shared,
         cutting: &mut Cutting<'_>,
         location: &Location,
-    ) -> Result<()> {
+    ) -> Result<Option<Fingerprint>> {
         let stream = cutting.stream;
         let mut source = self.open(location)?;
         let path = PathBuf::from(location);
@@ -158,11 +162,18 @@ impl Run<'_> {
                 ended &= self.cut(shared, cutting, table, &path, &mut source)?;
             }
         }
-        let whole = ended.then(|| source.fingerprint());
+        Ok(ended.then(|| source.fingerprint()))
+    }
+
+    /// Notes that a file was read, and gives its parts the digest of the whole.
+    fn note_cut(
+        &self,
+        shared: &Shared,
+        cutting: &mut Cutting<'_>,
+        whole: Option<Fingerprint>,
+    ) -> Result<()> {
+        let stream = cutting.stream;
         if let Some(whole) = &whole {
-            if let Some(expected) = stream.sha256 {
-                check_sha256(location, expected, whole.sha256)?;
-            }
             cutting.progress.report(whole.bytes);
             for ((table, _), facts) in &mut cutting.parts {
                 facts.source.bytes = whole.bytes;
@@ -295,6 +306,11 @@ impl Run<'_> {
         }
         Ok(true)
     }
+}
+
+/// Whether an error is one of what a file says.
+fn is_of_text(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Misfit)
 }
 
 /// The names that archives of these tables are searched for.
