@@ -6,8 +6,7 @@ use tracelake_core::fault::Fault;
 use super::cache::NumberCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
-use crate::plain_numbers::{self, Spelling};
-use crate::split::FieldOffsets;
+use crate::plain_numbers::{PlainNumbers, Spelling};
 use crate::value;
 
 /// DOUBLE: floats, none of them NaN, which the format of the fields doesn't have.
@@ -36,18 +35,12 @@ impl PhysicalKind for Double {
     number_kind!();
     type Cache = NumberCache;
 
+    const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Float, |bits| {
+        Some(from_float(f64::from_bits(bits)))
+    }));
+
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::float(field).map(from_float)
-    }
-
-    fn parse_column(
-        text: &[u8],
-        fields: FieldOffsets<'_>,
-        parsed: &mut [Number],
-        others: &mut Vec<usize>,
-    ) -> usize {
-        let number = |bits| Some(from_float(f64::from_bits(bits)));
-        plain_numbers::read(text, fields, Spelling::Float, parsed, others, number)
     }
 
     fn encode_plain(value: &Number, out: &mut Vec<u8>) {

@@ -9,13 +9,12 @@ use super::cache::NumberCache;
 use super::kind::{Number, PhysicalKind, number_kind, statistics};
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
-use crate::plain_numbers::{self, Spelling};
-use crate::split::FieldOffsets;
+use crate::plain_numbers::{PlainNumbers, Spelling};
 use crate::value;
 
 /// Makes a kind whose values are stored as INT64.
 macro_rules! int64_kind {
-    ($(#[$doc:meta])* $kind:ident, $cache:ty, $parse:expr, $spelling:expr) => {
+    ($(#[$doc:meta])* $kind:ident, $cache:ty, $parse:expr, $numbers:expr) => {
         $(#[$doc])*
         pub(super) struct $kind;
 
@@ -23,21 +22,10 @@ macro_rules! int64_kind {
             number_kind!();
             type Cache = $cache;
 
+            const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = $numbers;
+
             fn parse(field: &[u8]) -> Result<Number, Fault> {
                 $parse(field)
-            }
-
-            fn parse_column(
-                text: &[u8],
-                fields: FieldOffsets<'_>,
-                parsed: &mut [Number],
-                others: &mut Vec<usize>,
-            ) -> usize {
-                let number = |bits: u64| Some(bits.cast_signed());
-                let spelling: Option<Spelling> = $spelling;
-                spelling.map_or(0, |spelling| {
-                    plain_numbers::read(text, fields, spelling, parsed, others, number)
-                })
             }
 
             fn from_sentinel(value: i64) -> Option<Number> {
@@ -80,7 +68,7 @@ int64_kind!(
     Int64,
     NumberCache,
     value::integer,
-    Some(Spelling::Integer)
+    Some((Spelling::Integer, |bits| Some(bits.cast_signed())))
 );
 int64_kind!(
     /// INT64: date-times with a zone, in microseconds since 1970 in UTC.
@@ -110,18 +98,12 @@ impl PhysicalKind for Int32 {
     number_kind!();
     type Cache = NumberCache;
 
+    const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Integer, |bits| {
+        i32::try_from(bits).ok().map(Number::from)
+    }));
+
     fn parse(field: &[u8]) -> Result<Number, Fault> {
         value::code(field).map(Number::from)
-    }
-
-    fn parse_column(
-        text: &[u8],
-        fields: FieldOffsets<'_>,
-        parsed: &mut [Number],
-        others: &mut Vec<usize>,
-    ) -> usize {
-        let number = |bits| i32::try_from(bits).ok().map(Number::from);
-        plain_numbers::read(text, fields, Spelling::Integer, parsed, others, number)
     }
 
     fn from_sentinel(value: i64) -> Option<Number> {

@@ -11,6 +11,7 @@ use tracelake_schema::Column;
 use super::dictionary::{Dictionary, ValueList};
 use super::found::{Found, Span};
 use super::min_max::MinMax;
+use crate::plain_numbers::{self, PlainNumbers};
 use crate::split::FieldOffsets;
 
 /// A number as values are compared and stored: integers, codes and booleans as they are, floats as
@@ -35,6 +36,9 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// Above it, the dictionary was the smaller one on every column of the traces.
     const TRY_PLAIN_BELOW_REPEATS: usize = 8;
 
+    /// How its plain numbers are read, if it has any.
+    const PLAIN_NUMBERS: Option<PlainNumbers<Self::Parsed>> = None;
+
     /// Parses a field that isn't empty.
     ///
     /// # Errors
@@ -45,12 +49,14 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// fields it looked at; `others` gets those of them that are still to be parsed. `parsed` has an element for each
     /// field of the column.
     fn parse_column(
-        _text: &[u8],
-        _fields: FieldOffsets<'_>,
-        _parsed: &mut [Self::Parsed],
-        _others: &mut Vec<usize>,
+        text: &[u8],
+        fields: FieldOffsets<'_>,
+        parsed: &mut [Self::Parsed],
+        others: &mut Vec<usize>,
     ) -> usize {
-        0
+        Self::PLAIN_NUMBERS.map_or(0, |(spelling, number)| {
+            plain_numbers::read(text, fields, spelling, parsed, others, number)
+        })
     }
 
     /// Parses the text of a JSON value, a string without its quotes; it may be empty.
