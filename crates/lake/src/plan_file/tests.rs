@@ -2,10 +2,26 @@
 
 #![cfg(test)]
 
-use tracelake_core::origin::FORMAT;
+use tracelake_core::origin::{FORMAT, Origin};
 
 use super::*;
 use crate::manifest;
+
+impl PlanFile {
+    /// A plan of no parts.
+    pub(crate) fn empty(origin: Origin) -> Self {
+        Self {
+            origin,
+            base: None,
+            shards: 1,
+            max_rejects: None,
+            tables: Vec::new(),
+            parts: Vec::new(),
+            streams: Vec::new(),
+            derived: Vec::new(),
+        }
+    }
+}
 
 /// A plan with fields that only another version knows.
 fn plan(compression: &str) -> Result<PlanFile> {

@@ -195,16 +195,7 @@ fn a_finished_lake_has_the_parts_of_its_manifest() {
 
 #[test]
 fn a_request_is_that_of_its_lake() {
-    let requested = PlanFile {
-        origin: origin(Codec::None),
-        base: None,
-        shards: 1,
-        max_rejects: None,
-        tables: Vec::new(),
-        parts: Vec::new(),
-        streams: Vec::new(),
-        derived: Vec::new(),
-    };
+    let requested = PlanFile::empty(origin(Codec::None));
     let directory = tempfile::tempdir().unwrap();
     let root = Location::from(directory.path());
     let lake = Lake::open(&root).unwrap();

@@ -56,14 +56,8 @@ fn origin() -> Origin {
 
 fn plan(base: Option<&Manifest>) -> PlanFile {
     PlanFile {
-        origin: origin(),
         base: base.map(digest),
-        shards: 1,
-        max_rejects: None,
-        tables: Vec::new(),
-        parts: Vec::new(),
-        streams: Vec::new(),
-        derived: Vec::new(),
+        ..PlanFile::empty(origin())
     }
 }
 
