@@ -183,7 +183,7 @@ fn cargo_mutants(root: &Path, package: &str, share: Share) -> Command {
     }
     command.args(["--sharding", "round-robin", "--shard", &share.to_string()]);
     command.args(["--minimum-test-timeout", TIMEOUT]);
-    // Each run has a copy of its own, but what the workspace depends on is built once.
+    // Each run copies the workspace, but what it depends on is built once.
     command.env("CARGO_TARGET_DIR", target(root).join("mutants/build"));
     command.current_dir(root);
     command
