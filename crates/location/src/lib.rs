@@ -22,6 +22,7 @@ mod objects;
 mod own_bucket;
 pub mod pieces;
 mod random_access;
+mod reader;
 mod redact;
 #[cfg(feature = "urls")]
 mod remote;
@@ -44,6 +45,8 @@ pub use memory::Memory;
 pub use own_bucket::Objects;
 use pieces::Pieces;
 pub use random_access::RandomAccess;
+use reader::Bytes;
+pub use reader::{Reader, from_read};
 pub use redact::redacted;
 pub use url::Url;
 
@@ -416,83 +419,6 @@ impl From<Location> for PathBuf {
     fn from(location: Location) -> Self {
         Self::from(&location)
     }
-}
-
-/// The bytes of a file or an object, in order.
-#[derive(Debug)]
-pub struct Reader(Bytes);
-
-#[derive(Debug)]
-enum Bytes {
-    Disk(File),
-    Pieces(Pieces),
-    Url(Box<objects::Download>),
-}
-
-impl Reader {
-    /// Reads some bytes into a buffer that isn't empty; 0 at the end.
-    ///
-    /// # Errors
-    /// If the disk or the server fails, or the object changes while it is read; [`ErrorKind::Stopped`] if the
-    /// context is cancelled while a server is waited for. A path on disk isn't in the error.
-    pub fn read_some(&mut self, context: &Context, into: &mut [u8]) -> Result<usize> {
-        match &mut self.0 {
-            Bytes::Disk(file) => read_uninterrupted(file, into),
-            Bytes::Pieces(pieces) => read_uninterrupted(pieces, into),
-            Bytes::Url(download) => download.read(into, Some(context)),
-        }
-    }
-
-    /// Asks a server for the first bytes, and doesn't wait for them. Nothing is asked of a disk.
-    ///
-    /// # Errors
-    /// If no thread can be started that waits for servers.
-    pub fn prefetch(&mut self) -> Result<()> {
-        match &mut self.0 {
-            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
-            Bytes::Url(download) => download.prefetch(),
-        }
-    }
-
-    /// Asks whether what was read so far is still there. A file on disk isn't asked: it stays what it was
-    /// as long as it is open, unless another process writes into it.
-    ///
-    /// # Errors
-    /// If the object has changed since, or can't be asked for; [`ErrorKind::Stopped`] if the context is cancelled.
-    pub fn confirm(&self, context: &Context) -> Result<()> {
-        match &self.0 {
-            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
-            Bytes::Url(download) => download.confirm(Some(context)),
-        }
-    }
-}
-
-/// Reads again after a signal.
-fn read_uninterrupted(file: &mut impl Read, into: &mut [u8]) -> Result<usize> {
-    loop {
-        match file.read(into) {
-            Ok(read) => return Ok(read),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::disk("read", error)),
-        }
-    }
-}
-
-/// An error of a server is an [`io::Error`] that holds ours, see [`from_read`].
-impl Read for Reader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Bytes::Disk(file) => file.read(into),
-            Bytes::Pieces(pieces) => pieces.read(into),
-            Bytes::Url(download) => download.read(into, None).map_err(io::Error::other),
-        }
-    }
-}
-
-/// The error of a failed [`Reader`]; a path on disk isn't in it.
-#[must_use]
-pub fn from_read(error: io::Error) -> Error {
-    Error::disk("read", error)
 }
 
 /// Opens a file on disk to read. Opening a pipe or a device could wait for ever, so these are refused.

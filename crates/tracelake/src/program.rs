@@ -420,7 +420,7 @@ fn judged(verdict: &Verdict) -> u8 {
 fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let lake = Location::parse(args.out.as_os_str())?;
     let verdict = release::release(context, &lake, args.allow())?;
-    report::verdict(&verdict, false, reporter.elapsed());
+    report::say_verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);
     Ok(judged(&verdict))
 }

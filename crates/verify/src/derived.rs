@@ -9,8 +9,9 @@ use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
 
+use super::corrupt;
+use super::file::verify_file;
 use super::output::Output;
-use super::{corrupt, verify_file};
 
 /// A dependency: job, task, the task's number, and the number of the task it waits for.
 type Edge = (Option<String>, Option<String>, i64, i64);

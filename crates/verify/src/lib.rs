@@ -16,15 +16,19 @@
 
 mod archive;
 mod catch;
+mod claims;
 mod derived;
+mod file;
 pub mod inspect;
 mod number;
 mod output;
 mod parsed;
+mod parts;
 pub mod release;
 mod release_files;
 mod released;
 mod selected;
+mod sources;
 mod statistics;
 mod text;
 mod values;
@@ -33,27 +37,20 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use tracelake_convert::discover;
-use tracelake_convert::lake_file::count_lines;
 use tracelake_convert::plan::{ChecksumSource, Plan, Request, plan, table_names};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::event::Event;
-use tracelake_core::options::Format;
-use tracelake_core::part_key::CELL;
 use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
-use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, is_relative};
-use tracelake_lake::store::{files, foreign_files, inside, read_manifest};
+use tracelake_lake::manifest::{Manifest, PartFacts};
+use tracelake_lake::store::{files, foreign_files, read_manifest};
 use tracelake_location::{Location, LocationKind};
-use tracelake_schema::arrow::{arrow_schema, fingerprint};
-use tracelake_schema::{Table, Trace};
-use tracelake_source as source;
+use tracelake_schema::Trace;
 
-use catch::catch;
-use derived::verify_derived;
-use output::Output;
+use claims::contradictions;
+use parts::LakeView;
 use released::verify_release;
-use values::{SourceFile, Sources, verify_values};
+use sources::Sources;
 
 /// The result of a verification.
 #[derive(Debug)]
@@ -167,7 +164,7 @@ impl Verification {
         self.manifest.parts().count() as u64
     }
 
-    /// The bytes that the [`Event::Read`]s of [`Verification::run`] add up to.
+    /// The bytes that the [`Event::Read`](tracelake_core::event::Event::Read)s of [`Verification::run`] add up to.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let parts = self.manifest.parts();
@@ -340,232 +337,6 @@ fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
     Ok(strays.map(finding).collect())
 }
 
-/// Impossible claims of the manifest about tables and parts.
-fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
-    let mut findings = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut files = BTreeSet::new();
-    for file in manifest.files() {
-        if !files.insert(&file.path) {
-            let finding = corrupt("two parts of the manifest name this file");
-            findings.push(finding.at(root.join(&file.path)).hint(AGAIN));
-        }
-    }
-    for facts in &manifest.tables {
-        let finding = |reason: &str| {
-            corrupt(reason)
-                .at(root)
-                .field(facts.name.clone())
-                .hint(AGAIN)
-        };
-        let known = trace
-            .table(&facts.name)
-            .map(|table| fingerprint(&arrow_schema(table)));
-        if known.is_some_and(|known| known != facts.schema_fingerprint) {
-            findings.push(finding("the manifest names another schema"));
-        }
-        for part in &facts.parts {
-            if !seen.insert((&facts.name, part.key())) {
-                findings.push(finding("the manifest names a part twice"));
-            }
-            let is_cell = |cell| trace.cells.is_some_and(|cells| cells.find(cell).is_some());
-            if !part.cell.is_none_or(is_cell) {
-                findings.push(finding(
-                    "the manifest gives a part a cell that the trace doesn't have",
-                ));
-            }
-            if !is_in_cell(part) {
-                findings.push(finding(
-                    "the manifest gives a part another cell than its directory",
-                ));
-            }
-            let name = part.output.path.rsplit('/').next().unwrap_or_default();
-            let number = format!("part-{:05}", part.file_number);
-            let rest = name.strip_prefix(&number);
-            if !rest.is_some_and(|rest| rest.starts_with(['-', '.'])) {
-                findings.push(finding(
-                    "the manifest gives a part another number than its file",
-                ));
-            }
-        }
-    }
-    findings
-}
-
-/// Whether the output of a part is in the directory of its cell.
-fn is_in_cell(part: &PartFacts) -> bool {
-    let mut names = part.output.path.split('/').skip(1);
-    let named = names.find_map(|name| name.strip_prefix(CELL));
-    named == part.cell
-}
-
 fn corrupt(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, reason)
-}
-
-/// The lake to check every part against.
-struct LakeView<'a> {
-    context: &'a Context,
-    root: &'a Location,
-    trace: &'static Trace,
-    format: Format,
-    manifest: &'a Manifest,
-    sources: Option<Sources<'a>>,
-}
-
-impl<'a> LakeView<'a> {
-    /// Checks the parts of one table made from one source. For each: how many values were compared with
-    /// the source, and what is wrong.
-    fn verify_parts(&self, parts: &[(&str, &PartFacts)]) -> Vec<(u64, Option<Error>)> {
-        let facts: Vec<&PartFacts> = parts.iter().map(|(_, part)| *part).collect();
-        let mut source = None;
-        let mut checked = Vec::new();
-        for (table, part) in parts {
-            let found = self.verify_part(table, part, &facts, &mut source);
-            self.context.emit(Event::Read {
-                bytes: part.output.bytes,
-            });
-            checked.push(match found {
-                Ok(values) => (values, None),
-                Err(error) => (0, Some(error)),
-            });
-        }
-        checked
-    }
-
-    /// Checks one part; returns how many values were compared with the source.
-    fn verify_part(
-        &self,
-        table: &str,
-        part: &PartFacts,
-        of_source: &[&PartFacts],
-        source: &mut Option<SourceFile>,
-    ) -> Result<u64> {
-        self.context.check()?;
-        let table = self.trace.table(table).ok_or_else(|| {
-            let shown = escape(table.as_bytes(), 80);
-            corrupt(format!("the manifest names the unknown table '{shown}'")).at(self.root)
-        })?;
-        self.context.emit(Event::Started {
-            table: table.name,
-            part: part.key(),
-        });
-        let path = verify_file(self.context, self.root, &part.output)?;
-        let rejects = match &part.rejects {
-            Some(rejects) => Some(verify_file(self.context, self.root, rejects)?),
-            None => None,
-        };
-        verify_rejects(part, rejects.as_ref())?;
-        let values =
-            catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
-                .map_err(|error| error.or_at(path))?;
-        self.context.emit(Event::Verified {
-            table: table.name,
-            part: part.key(),
-            rows: part.rows_out,
-        });
-        Ok(values)
-    }
-
-    /// Checks the content of an output, whose digest is right.
-    fn verify_output(
-        &self,
-        table: &'static Table,
-        part: &PartFacts,
-        path: &Location,
-        rejects: Option<&Location>,
-        of_source: &[&PartFacts],
-        source: &mut Option<SourceFile>,
-    ) -> Result<u64> {
-        if !is_relative(&part.source.path) {
-            let shown = escape(part.source.path.as_bytes(), 200);
-            let reason =
-                format!("the manifest names its source {shown}, which leads out of the source");
-            return Err(corrupt(reason).at(path).hint(AGAIN));
-        }
-        let output = Output::open(path, self.format)?;
-        let rows = output.rows()?;
-        if rows != part.rows_out {
-            let expected = part.rows_out;
-            let reason = format!("its footer says {rows} rows, the manifest {expected}");
-            return Err(corrupt(reason).at(path).hint(AGAIN));
-        }
-        if fingerprint(output.schema()) != fingerprint(&arrow_schema(table)) {
-            let reason = format!("does not match the schema of {}", table.name);
-            return Err(corrupt(reason).at(path).hint(AGAIN));
-        }
-        if let Some(time) = table.time
-            && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
-        {
-            let reason = "its time range is not the one in the manifest";
-            return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
-        }
-        let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
-            return Ok(0);
-        };
-        output.check_statistics(self.context)?;
-        let mut derived = self.trace.derived.iter();
-        if let Some(derived) = derived.find(|derived| derived.table.name == table.name) {
-            return verify_derived(self.context, self.root, derived, part, output);
-        }
-        let source = match source {
-            Some(source) => source,
-            None => source.insert(SourceFile::find(
-                self.context,
-                sources,
-                self.manifest,
-                table,
-                of_source,
-            )?),
-        };
-        verify_values(source, table, part, output, rejects)
-    }
-}
-
-/// Compares the number of lines of a rejects file with the manifest.
-fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
-    let lines = match rejects {
-        None => 0,
-        Some(path) => count_lines(path)?,
-    };
-    if lines != part.rows_rejected {
-        let reason = format!(
-            "{lines} rows are rejected, the manifest says {}",
-            part.rows_rejected
-        );
-        return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));
-    }
-    Ok(())
-}
-
-/// The hint for a file of the lake that isn't what was committed.
-const AGAIN: &str = "run convert again to restore it";
-
-/// Checks that a file has the bytes it was committed with.
-fn verify_file(context: &Context, root: &Location, facts: &FileFacts) -> Result<Location> {
-    let path = inside(root, &facts.path)?;
-    let found = source::fingerprint(context, &path).map_err(|error| {
-        // A file that is missing is damage; one that exists and can't be read is a failure.
-        let error = error.hint(AGAIN);
-        if path.is_file() {
-            error
-        } else {
-            error.of_kind(ErrorKind::Corrupt)
-        }
-    })?;
-    if found.bytes != facts.bytes {
-        let reason = format!(
-            "has {} bytes, but the manifest says {}",
-            found.bytes, facts.bytes
-        );
-        return Err(corrupt(reason).at(path).hint(AGAIN));
-    }
-    if found.sha256 != facts.sha256 {
-        let reason = format!(
-            "has SHA-256 {}, but the manifest says {}",
-            found.sha256, facts.sha256
-        );
-        return Err(corrupt(reason).at(path).hint(AGAIN));
-    }
-    Ok(path)
 }

@@ -2,8 +2,10 @@
 
 #![cfg(test)]
 
+use tracelake_core::digest::Digest;
 use tracelake_core::options::Codec;
 use tracelake_core::origin::Origin;
+use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::Settings;
 use tracelake_schema::{Confidence, Published};
 

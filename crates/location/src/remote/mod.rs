@@ -8,9 +8,11 @@ mod download;
 mod environment;
 mod explain;
 mod keys;
+mod object;
 mod pace;
 mod random_access;
 mod store;
+mod transfer;
 mod upload;
 
 use std::future::Future;
@@ -25,7 +27,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
-use store::Stores;
+use object::Stores;
 
 pub(super) use download::Download;
 pub(crate) use random_access::RemoteFile;

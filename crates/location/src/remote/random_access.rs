@@ -7,7 +7,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::super::Url;
 use super::super::url::UrlContext;
-use super::download::Transfer;
+use super::transfer::Transfer;
 use super::{Network, Pending, network};
 
 /// The fewest bytes that are read at once: a footer, or the header of a page with some of the page.

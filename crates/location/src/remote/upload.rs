@@ -10,7 +10,7 @@ use tracelake_core::error::Result;
 
 use super::super::Url;
 use super::super::url::UrlContext;
-use super::store::Object;
+use super::object::Object;
 use super::{Network, Pending, ask, ask_for, network};
 
 /// The parts of an object, in bytes; a smaller object is sent as a whole. A store takes ten thousand.

@@ -1,0 +1,76 @@
+use super::*;
+
+/// The digests are those of `md5sum`.
+#[test]
+fn the_hash_is_the_start_of_the_md5() {
+    assert_eq!(Sample::hash(b""), 0xd41d_8cd9);
+    assert_eq!(Sample::hash(b"0"), 0xcfcd_2084);
+    assert_eq!(Sample::hash(b"-1"), 0x6bb6_1e3b);
+}
+
+#[test]
+fn samples_that_are_refused() {
+    for text in [
+        "",
+        "1",
+        "0/0",
+        "16/16",
+        "17/16",
+        "-1/16",
+        "0/1000001",
+        "a/b",
+        "0/16/2",
+        "+0/16",
+        "0x1/16",
+        "0/99999999999",
+    ] {
+        assert!(text.parse::<Sample>().is_err(), "{text}");
+    }
+    assert_eq!(
+        "999999/1000000".parse::<Sample>().unwrap().to_string(),
+        "999999/1000000"
+    );
+}
+
+#[test]
+fn ranges_of_time() {
+    let parse = |text: &str| text.parse::<TimeRange>();
+    for text in [
+        "",
+        "5",
+        "..",
+        "5..",
+        "..5",
+        "5..5",
+        "6..5",
+        "2d..1h",
+        "1h..60m",
+        "1x..2x",
+        "h..2h",
+        "1.5h..2h",
+        "0..9223372036854775808",
+        "999999999d..2d",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+    assert_eq!(parse("-5..10").unwrap().bounds(7), Ok((-5, 10)));
+    assert_eq!(parse("-1h..1s500ms").unwrap().to_string(), "-1h..1500ms");
+    assert_eq!(
+        parse("-1h..1500ms").unwrap().bounds(1_000),
+        Ok((-3_600_000, 1_500))
+    );
+    assert!(parse("0..1500ms").unwrap().bounds(1).is_err());
+    assert!(parse("7200..1h").unwrap().bounds(1).is_err());
+    assert!(!parse("0..1h").unwrap().has_units());
+}
+
+#[test]
+fn names_of_columns() {
+    let names: ColumnNames = "a.b,c".parse().unwrap();
+    let pairs: Vec<_> = names.pairs().collect();
+    assert_eq!(pairs, [(Some("a"), "b"), (None, "c")]);
+    assert_eq!(names.to_string(), "a.b,c");
+    for text in ["", "a,", ".b", "a.", "a.b.c"] {
+        assert!(text.parse::<ColumnNames>().is_err(), "{text}");
+    }
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+#[test]
+fn shown_as_typed_but_for_secrets() {
+    for (typed, expected) in [
+        ("s3://bucket", "s3://bucket"),
+        ("S3://bucket/", "s3://bucket"),
+        ("gs://bucket/a/b.csv.gz", "gs://bucket/a/b.csv.gz"),
+        ("az://container/a@b#c", "az://container/a@b#c"),
+        (
+            "abfss://c@acc.dfs.core.windows.net/a",
+            "abfss://c@acc.dfs.core.windows.net/a",
+        ),
+        ("https://user:pa@ss@h:8080/a%20b", "https://h:8080/a%20b"),
+        ("https://h/a?sig=secret", "https://h/a"),
+        ("http://[::1]:80/a", "http://[::1]:80/a"),
+    ] {
+        assert_eq!(Url::parse(typed).unwrap().to_string(), expected);
+    }
+}
+
+#[test]
+fn malformed_urls_are_refused_without_their_secrets() {
+    for typed in [
+        "ftp://host/a",
+        "htps://host/a",
+        "s3://",
+        "s3:///path",
+        "s3://buc ket/a",
+        "s3://b//a",
+        "s3://b/../a",
+        "gs://b/a\n",
+        "https://",
+        "https://host:port/a",
+        "https://ho st/a",
+        "https://host/a b",
+        "s3://AKIA:SECRET/SECRET@bucket/a",
+        "s3://AKIA:SECRET@bucket/a",
+        "az://c:SECRET@a.b.c/a",
+        "az://c@account/a",
+        "az://container/a?sig=SECRET",
+        "https://user:SECRET/SECRET@host/a",
+        "https://host/a#access_token=SECRET",
+        "https://host/a?b#SECRET",
+        "https://host/a%3FX-Amz-Signature=SECRET",
+        "s3://bucket/X-Amz-Signature=SECRET",
+    ] {
+        let error = Url::parse(typed).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{typed}");
+        assert!(error.advice().is_some(), "{typed}");
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains("SECRET"), "{text}");
+    }
+    assert!(misspelt("s3:/bucket/a").is_some());
+    assert!(misspelt("https//host").is_some());
+    assert!(misspelt("HTTPS:/host").is_some());
+    let shown = misspelt(" https://user:SECRET@host").unwrap().to_string();
+    assert!(shown.starts_with(" https://…@host: "), "{shown}");
+    assert!(misspelt("s3").is_none());
+    assert!(misspelt("gsx/a").is_none());
+}
+
+#[test]
+fn down_and_up_again() {
+    let bucket = Url::parse("s3://bucket/").unwrap();
+    assert_eq!((bucket.name(), bucket.parent()), (None, None));
+    let object = bucket.join("a/b c.csv");
+    assert_eq!(object.to_string(), "s3://bucket/a/b c.csv");
+    assert_eq!(object.name(), Some("b c.csv"));
+    assert_eq!(object.parent().unwrap().to_string(), "s3://bucket/a");
+    let file = Url::parse("https://h/x%2Fy.csv?sig=1").unwrap();
+    let again = file.parent().unwrap().join(file.name().unwrap());
+    assert_eq!(again, file);
+    let web = Url::parse("https://h").unwrap();
+    assert_eq!(web.join("a b/ü%").to_string(), "https://h/a%20b/%C3%BC%25");
+}

@@ -1,0 +1,220 @@
+//! The columns of a table.
+
+/// One column of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Column {
+    /// The name in the lake, by convention the snake case of `content`.
+    pub name: &'static str,
+    /// The publisher's own name, as `schema.csv` has it in its column `content`.
+    pub content: &'static str,
+    /// How a field is read.
+    pub kind: Kind,
+    /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
+    pub format: &'static str,
+    /// Whether an empty field makes a bad row; otherwise it is NULL. [`Table::required`](super::Table::required) says why a
+    /// column is mandatory. A column that some version of the family lacks never is.
+    pub mandatory: bool,
+    /// The unit of the values, if they have one.
+    pub unit: Option<&'static str>,
+    /// The fields of a [`Kind::Struct`], or the single item of a [`Kind::List`]; otherwise empty.
+    pub fields: &'static [Column],
+    /// The publisher's change to the values.
+    pub obfuscation: Obfuscation,
+    /// The named values of a [`Kind::Code`]. Values without a name are kept, too.
+    pub codes: &'static [Code],
+    /// Special values, which don't mean what they say.
+    pub sentinels: &'static [Sentinel],
+    /// Names for the values between certain bounds. The ranges ascend and don't overlap; values
+    /// between two of them have no name.
+    pub ranges: &'static [Range],
+    /// Values with which the publisher marks invalid measurements. The lake keeps them unchanged;
+    /// views show them as NULL.
+    pub invalid: &'static [i64],
+    /// The meaning of the column.
+    pub doc: &'static str,
+    /// Where its values are found and how they may be spelled, where that is special.
+    pub spelling: Spelling,
+    /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
+    pub synthetic: &'static str,
+    /// The share of synthetic rows in which an optional column is empty, from 0 to 1.
+    pub empty: f64,
+}
+
+impl Column {
+    /// The meaning of the column, with its unit, as one text.
+    #[must_use]
+    pub fn comment(&self) -> String {
+        match self.unit {
+            Some(unit) => format!("{} Unit: {unit}.", self.doc),
+            None => self.doc.to_owned(),
+        }
+    }
+
+    /// The number of units per second if the column is a point in time, otherwise `None`. The unit of
+    /// a point in time says what it counts from, such as `seconds since the trace began`.
+    #[must_use]
+    pub fn time_units(&self) -> Option<i64> {
+        match self.unit?.split_once(" since ")?.0 {
+            "microseconds" => Some(1_000_000),
+            "milliseconds" => Some(1_000),
+            "seconds" => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether a text may hold an integer: whether the publisher's format is `…_OR_INTEGER`.
+    #[must_use]
+    pub fn may_be_integer(&self) -> bool {
+        self.kind == Kind::Text && self.format.ends_with("_OR_INTEGER")
+    }
+}
+
+/// How a field is read, and its Arrow type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Decimal digits with an optional minus, `Int64`.
+    Integer,
+    /// The output of C's `%g`, `Float64`, correctly rounded.
+    Float,
+    /// `0` or `1`, `Boolean`.
+    Boolean,
+    /// UTF-8, `Utf8`.
+    Text,
+    /// An integer with named values, `Int32`.
+    Code,
+    /// A date and a time of day in microseconds, `Timestamp`.
+    DateTime(Zone),
+    /// Several named values, `Struct`.
+    Struct,
+    /// Any number of values of one kind, `List`.
+    List,
+}
+
+/// Whether date-times have a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zone {
+    /// Each value ends with `Z` or an offset such as `+08:00`; the lake has it in UTC.
+    Published,
+    /// No value has a zone, and the lake's timestamps have none.
+    None,
+}
+
+/// Where the values of a column are found and how they may be spelled, beside what [`Kind`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spelling {
+    /// Spellings of NULL beside the empty field.
+    pub nulls: &'static [&'static str],
+    /// Whether an integer may be spelled `5.0`.
+    pub integral_floats: bool,
+    /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
+    pub capture: Option<&'static str>,
+}
+
+impl Spelling {
+    /// A field of the file, of which only the empty one is NULL.
+    pub const PLAIN: Self = Self {
+        nulls: &[],
+        integral_floats: false,
+        capture: None,
+    };
+}
+
+/// A publisher's change to the values of a column before publishing them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obfuscation {
+    /// Nothing.
+    Unchanged,
+    /// Each value is replaced by an opaque keyed hash.
+    Hashed,
+    /// Each value is replaced by its rank among all values.
+    Ordered,
+    /// Each value is divided by the largest one in the trace.
+    Rescaled,
+    /// Hashed where there are many values, ordered where there are few.
+    HashedOrOrdered,
+}
+
+impl Obfuscation {
+    /// The name in the descriptions, such as `hashed-or-ordered`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Obfuscation::Unchanged => "unchanged",
+            Obfuscation::Hashed => "hashed",
+            Obfuscation::Ordered => "ordered",
+            Obfuscation::Rescaled => "rescaled",
+            Obfuscation::HashedOrOrdered => "hashed-or-ordered",
+        }
+    }
+}
+
+/// A named value of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// The value in the file and in the lake.
+    pub value: i32,
+    /// The publisher's name for it, or ours where the publisher gave none.
+    pub name: &'static str,
+    /// Its meaning.
+    pub doc: &'static str,
+}
+
+/// A range of values with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first value.
+    pub from: i64,
+    /// The last value; `None` if the range has no end.
+    pub to: Option<i64>,
+    /// The publisher's name for it.
+    pub name: &'static str,
+    /// Its meaning.
+    pub doc: &'static str,
+}
+
+/// A value with a special meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sentinel {
+    /// The value in the lake.
+    pub value: i64,
+    /// Its name.
+    pub name: &'static str,
+    /// Another number that files contain for it, if any; it is mapped to `value` and counted.
+    pub also: Option<&'static str>,
+    /// Its meaning.
+    pub doc: &'static str,
+}
+
+/// A count of the rows in all published parts of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// The rows.
+    pub rows: u64,
+    /// How reliable the count is.
+    pub confidence: Confidence,
+    /// Who counted.
+    pub source: &'static str,
+}
+
+/// How reliable a published count is, the most reliable first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confidence {
+    /// The publisher says so.
+    Publisher,
+    /// Counted in the published files by this project.
+    Measured,
+    /// Another reader of the files says so.
+    Reported,
+}
+
+impl Confidence {
+    /// The name in the descriptions, such as `measured`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Publisher => "publisher",
+            Confidence::Measured => "measured",
+            Confidence::Reported => "reported",
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Checks, figures and tables that are queries.
+
+/// A promise about the rows of a trace, and the query that finds what breaks it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Check {
+    /// Its name, such as `task_usage_sorted`.
+    pub name: &'static str,
+    /// The promise, in one sentence.
+    pub sentence: &'static str,
+    /// Where it is promised: the document and its section, or the measurement.
+    pub document: &'static str,
+    /// The tables that the query reads, the checked one first.
+    pub needs: &'static [Need],
+    /// Whether what breaks the promise is always in one part, so that the query may run on some of the
+    /// parts at a time, the same ones of every table.
+    pub by_part: bool,
+    /// A query in DuckDB's SQL with one row for each violation. Its first column, `finding`, says what
+    /// is wrong; the others say where.
+    pub sql: &'static str,
+    /// Violations that are known from the published data.
+    pub known: &'static [Known],
+}
+
+/// Violations of a [`Check`] that were published or measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// A condition on the rows of the check's query; `true` if it holds for all of them.
+    pub when: &'static str,
+    /// The most violations that it explains; more are a new finding.
+    pub at_most: Option<u64>,
+    /// The most violations that it explains, in percent of the rows of the checked table.
+    pub at_most_percent: Option<f64>,
+    /// The known violations, and who says so.
+    pub doc: &'static str,
+}
+
+/// A table that a query reads, and which of its parts it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The parts.
+    pub parts: NeededParts,
+}
+
+/// The parts of a table that a query needs in order to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeededParts {
+    /// Any: each row is judged by itself, or by its neighbours in the part.
+    Any,
+    /// Any, without gaps between them.
+    Unbroken,
+    /// Those that the lake has of the first table.
+    Same,
+    /// All published parts.
+    All,
+}
+
+impl NeededParts {
+    /// The name in the descriptions, such as `unbroken`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Unbroken => "unbroken",
+            Self::Same => "same",
+            Self::All => "all",
+        }
+    }
+}
+
+/// A figure of a report, and the query for its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figure {
+    /// Its name, such as `task_events_over_time`.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// The content, and how it was computed.
+    pub caption: &'static str,
+    /// The tables that the query reads.
+    pub needs: &'static [Need],
+    /// How the numbers are drawn.
+    pub plot: Plot,
+    /// The label of the horizontal axis.
+    pub x: &'static str,
+    /// The label of the vertical axis.
+    pub y: &'static str,
+    /// A query in DuckDB's SQL with the columns `x`, `series` and `y`, in the order of the figure.
+    pub sql: &'static str,
+}
+
+/// How the numbers of a [`Figure`] are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plot {
+    /// One line for each series; x is a number.
+    Lines,
+    /// As lines, one on top of the other.
+    Areas,
+    /// One group of bars for each x, which is a text.
+    Bars,
+    /// As bars, one on top of the other.
+    Stacks,
+    /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
+    Numbers,
+}
+
+impl Plot {
+    /// The name in the descriptions, such as `lines`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Areas => "areas",
+            Self::Bars => "bars",
+            Self::Stacks => "stacks",
+            Self::Numbers => "numbers",
+        }
+    }
+}
+
+/// A table that a query makes of those of a lake, such as the lifetimes of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryTable {
+    /// Its name.
+    pub name: &'static str,
+    /// A one-line description.
+    pub summary: &'static str,
+    /// The tables that the query reads.
+    pub needs: &'static [Need],
+    /// The columns of the result.
+    pub columns: &'static [QueryColumn],
+    /// The query, in DuckDB's SQL; it ends with the order of the rows.
+    pub sql: &'static str,
+}
+
+/// A column of a [`QueryTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// The unit of the values, if they have one.
+    pub unit: Option<&'static str>,
+    /// Its meaning.
+    pub doc: &'static str,
+}

@@ -1,0 +1,225 @@
+use super::*;
+use crate::{Files, Obfuscation, Syntax, TRACES};
+
+const TABLE: Table = Table {
+    name: "odd",
+    summary: "what's odd",
+    columns: &[Column {
+        name: "user",
+        content: "user",
+        kind: Kind::Text,
+        format: "STRING",
+        mandatory: true,
+        unit: None,
+        fields: &[],
+        obfuscation: Obfuscation::Unchanged,
+        codes: &[],
+        sentinels: &[],
+        ranges: &[],
+        invalid: &[],
+        doc: r"The user's \name.",
+        spelling: crate::Spelling::PLAIN,
+        synthetic: "",
+        empty: 0.0,
+    }],
+    fields: &[0],
+    files: Files::Parts,
+    naming: crate::Naming::NONE,
+    csv: crate::Csv::PLAIN,
+    syntax: Syntax::Csv,
+    parts: 1,
+    published: None,
+    shards: &[],
+    required: None,
+    entity: &[],
+    primary_key: &[],
+    references: &[],
+    time: None,
+    synthetic: "",
+};
+
+#[test]
+fn views_read_the_files_that_they_are_given() {
+    for trace in TRACES {
+        for table in trace.all_tables() {
+            let views = duckdb_views(trace, table, "['/a[[]1]/b.parquet']");
+            assert!(views.contains("FROM read_parquet(['/a[[]1]/b.parquet'], "));
+            assert!(!views.contains("**"), "{}", table.name);
+            let below = duckdb_views(trace, table, &files_below(table));
+            assert!(duckdb(trace, Some(table)).ends_with(&format!("\n{below}")));
+        }
+    }
+}
+
+#[test]
+fn names_for_spark_are_those_of_the_view() {
+    for trace in TRACES {
+        for table in trace.all_tables() {
+            let columns = spark_named(trace, table).join(",\n    ");
+            let view = format!(" AS SELECT\n    {columns},\n    `");
+            assert!(spark(trace, Some(table)).contains(&view), "{}", table.name);
+        }
+    }
+}
+
+#[test]
+fn duckdb_doubles_quotes() {
+    let ddl = duckdb(&TRACES[0], Some(&TABLE));
+    assert!(
+        ddl.contains("FROM read_parquet('odd/**/*.parquet', "),
+        "{ddl}"
+    );
+    assert!(
+        ddl.contains("COMMENT ON VIEW \"odd\" IS 'what''s odd';"),
+        "{ddl}"
+    );
+    assert!(
+        ddl.contains(r#"COLUMN "odd"."user" IS 'The user''s \name.';"#),
+        "{ddl}"
+    );
+    assert!(!ddl.contains("CREATE TABLE"), "{ddl}");
+}
+
+#[test]
+fn spark_escapes_with_a_backslash() {
+    let ddl = spark(&TRACES[0], Some(&TABLE));
+    assert!(
+        ddl.contains(r"`user` STRING COMMENT 'The user\'s \\name.'"),
+        "{ddl}"
+    );
+    assert!(ddl.contains(r"COMMENT 'what\'s odd'"), "{ddl}");
+    assert!(ddl.contains("PARTITIONED BY (`file_number`)"), "{ddl}");
+}
+
+#[test]
+fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
+    let trace = crate::Trace {
+        cells: Some(crate::Cells {
+            names: &["a"],
+            directory: "moon_{cell}",
+            doc: "The crater.",
+        }),
+        ..TRACES[0]
+    };
+    let ddl = spark(&trace, Some(&TABLE));
+    assert!(
+        ddl.contains("PARTITIONED BY (`cell`, `file_number`)"),
+        "{ddl}"
+    );
+    assert!(
+        ddl.contains("`cell` STRING COMMENT 'The crater. It is in"),
+        "{ddl}"
+    );
+    let ddl = duckdb(&trace, Some(&TABLE));
+    assert!(
+        ddl.contains("COMMENT ON COLUMN \"odd\".\"cell\" IS 'The crater."),
+        "{ddl}"
+    );
+    let whole = Table {
+        files: Files::Whole,
+        naming: crate::Naming::NONE,
+        csv: crate::Csv::PLAIN,
+        ..TABLE
+    };
+    assert!(!duckdb(&trace, Some(&whole)).contains("cell"));
+    assert!(!duckdb(&TRACES[0], Some(&TABLE)).contains("cell"));
+}
+
+#[test]
+fn every_table_has_its_files_and_a_view_in_which_no_column_is_there_twice() {
+    for trace in TRACES {
+        let views = |ddl: &str| ddl.matches("VIEW \"").count() - ddl.matches("ON VIEW").count();
+        assert_eq!(views(&duckdb(trace, None)), 2 * trace.tables.len());
+        for derived in trace.derived {
+            assert_eq!(views(&duckdb(trace, Some(&derived.table))), 2);
+        }
+        let spark = spark(trace, None);
+        let tables = trace.all_tables().count();
+        assert_eq!(spark.matches("CREATE TABLE").count(), tables);
+        assert_eq!(spark.matches("CREATE VIEW").count(), tables);
+        for table in trace.all_tables() {
+            let select = select(trace, table, &DUCKDB);
+            let names = select.lines().map(|line| line.rsplit(' ').next().unwrap());
+            let mut names: Vec<&str> = names.map(|name| name.trim_end_matches(',')).collect();
+            assert!(names.len() > table.columns.len(), "{select}");
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn the_expressions_of_a_view_follow_the_description() {
+    let column = |kind, unit, format| Column {
+        name: "c",
+        kind,
+        unit,
+        format,
+        ..TABLE.columns[0]
+    };
+    let special: &[crate::Sentinel] = &[crate::Sentinel {
+        value: -1,
+        name: "NONE",
+        also: None,
+        doc: "",
+    }];
+    let trace = crate::Trace {
+        epoch: None,
+        ..TRACES[0]
+    };
+    let duckdb = |column: &Column| selected(&trace, column, &DUCKDB).join("; ");
+    let plain = column(Kind::Integer, None, "INTEGER");
+    assert_eq!(duckdb(&plain), "\"c\"");
+    let invalid = Column {
+        sentinels: special,
+        ..plain
+    };
+    assert_eq!(
+        duckdb(&invalid),
+        "CASE WHEN \"c\" NOT IN (-1) THEN \"c\" END AS \"c\""
+    );
+    let time = column(Kind::Float, Some("seconds since the start"), "FLOAT");
+    assert_eq!(
+        duckdb(&time),
+        "CAST(\"c\" AS DOUBLE) / 1 AS \"c_seconds\"; \
+             make_timestamp(TRY_CAST(round(\"c\" * 1000000) + 0 AS BIGINT)) AS \"c_timestamp\"; \"c\""
+    );
+    let code = Column {
+        codes: &[crate::Code {
+            value: 3,
+            name: "it's",
+            doc: "",
+        }],
+        ..column(Kind::Code, None, "INTEGER")
+    };
+    assert_eq!(
+        selected(&trace, &code, &SPARK),
+        [r"CASE `c` WHEN 3 THEN 'it\'s' ELSE CAST(`c` AS STRING) END AS `c`"]
+    );
+    let ranges: &[crate::Range] = &[
+        crate::Range {
+            from: 0,
+            to: Some(4),
+            name: "LOW",
+            doc: "",
+        },
+        crate::Range {
+            from: 10,
+            to: None,
+            name: "HIGH",
+            doc: "",
+        },
+    ];
+    assert_eq!(
+        duckdb(&Column { ranges, ..plain }),
+        "CASE WHEN \"c\" BETWEEN 0 AND 4 THEN 'LOW' WHEN \"c\" >= 10 THEN 'HIGH' END AS \"c_range\"; \"c\""
+    );
+    let mixed = column(Kind::Text, None, "STRING_HASH_OR_INTEGER");
+    assert_eq!(
+        selected(&trace, &mixed, &SPARK),
+        [
+            "CASE WHEN `c` RLIKE '^-?[0-9]+$' THEN TRY_CAST(`c` AS BIGINT) END AS `c_integer`",
+            "`c`"
+        ]
+    );
+}

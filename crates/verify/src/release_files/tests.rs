@@ -1,0 +1,183 @@
+use super::*;
+use tracelake_core::part_key::PartKey;
+use tracelake_lake::manifest::PartFacts;
+use tracelake_schema::TRACES;
+
+/// The first trace of the catalog in which every table is published in parts.
+pub(super) fn trace() -> &'static Trace {
+    TRACES.iter().find(|trace| trace.in_parts()).unwrap()
+}
+
+fn file(path: &str) -> FileFacts {
+    FileFacts {
+        path: path.to_owned(),
+        bytes: 1,
+        sha256: Digest::of(b""),
+    }
+}
+
+/// A lake of the first table of the first trace with these outputs.
+pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
+    let mut options = Settings::default();
+    options.layout = layout;
+    let table = trace().tables[0].name;
+    let mut facts = TableFacts::new(table, String::new());
+    for &(file_number, name) in outputs {
+        let key = PartKey {
+            cell: None,
+            file_number,
+        };
+        let mut part = PartFacts::new(key, file("in"), file(&format!("{table}/{name}")));
+        (part.rows_in, part.rows_out, part.rows_rejected) = (3, 2, 1);
+        facts.push(part);
+    }
+    Manifest::new(Origin::new(trace().name, options), vec![facts])
+}
+
+#[test]
+fn a_whole_trace_is_called_whole() {
+    let trace = *trace();
+    let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+    let one = manifest.tables.remove(0);
+    manifest.tables = trace
+        .tables
+        .iter()
+        .map(|table| {
+            let mut facts = one.clone();
+            facts.name = table.name.to_owned();
+            let rows = table.published.map_or(3, |published| published.rows);
+            facts.parts = (0..table.parts)
+                .map(|number| {
+                    let mut part = one.parts[0].clone();
+                    part.file_number = number;
+                    part.rows_in = if number == 0 { rows } else { 0 };
+                    part.output.path = format!("{}/part-{number:05}.parquet", table.name);
+                    part
+                })
+                .collect();
+            facts
+        })
+        .collect();
+    assert_eq!(completeness(&trace, &manifest).gaps, []);
+    let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+    let card = readme::readme(&lake);
+    assert!(card.contains("Every part of every table that was published is here."));
+    assert!(!card.contains("not the whole trace"));
+    manifest.tables[0].parts[0].rows_in -= 1;
+    let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+    assert!(readme::readme(&lake).contains("**This is not the whole trace.**"));
+}
+
+#[test]
+fn a_synthetic_lake_names_no_authors() {
+    let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+    let home = file("_tracelake/manifest.json");
+    let text = |manifest: &Manifest| {
+        let release = release_files(trace(), manifest, &home).unwrap();
+        let files = release.files.into_iter();
+        files
+            .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+            .collect::<String>()
+    };
+    let theirs = trace().creators.iter().copied().chain([trace().citation]);
+    let theirs: Vec<&str> = theirs.collect();
+    let published = text(&manifest);
+    assert!(theirs.iter().all(|name| published.contains(name)));
+    manifest.origin.synthetic = true;
+    let synthetic = text(&manifest);
+    for name in theirs.into_iter().chain([trace().licence, "licenses/"]) {
+        assert!(!synthetic.contains(name), "{name}");
+    }
+    let says = "Synthetic data in the format of";
+    assert!(synthetic.matches(says).count() >= RELEASE.len());
+}
+
+/// Whatever a forged manifest says, no release has it.
+#[test]
+fn strings_of_a_manifest_cannot_reach_a_release() {
+    const MARKUP: &str = "<img src=x onerror=alert(1)>";
+    let home = file("_tracelake/manifest.json");
+    let healthy = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+    let json = serde_json::to_value(&healthy).unwrap();
+    let mut pointers = Vec::new();
+    strings(&json, String::new(), &mut pointers);
+    assert!(pointers.len() > 10, "{pointers:?}");
+    for pointer in pointers {
+        let mut json = json.clone();
+        *json.pointer_mut(&pointer).unwrap() = MARKUP.into();
+        // A name that no option has, and what is no digest, isn't even read.
+        let Ok(forged) = serde_json::from_value::<Manifest>(json) else {
+            let is_checked = pointer.starts_with("/options/") || pointer.ends_with("/sha256");
+            assert!(is_checked, "{pointer}");
+            continue;
+        };
+        let Ok(release) = release_files(trace(), &forged, &home) else {
+            continue;
+        };
+        for (name, bytes) in release.files {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(!text.contains("<img"), "{pointer} in {name}");
+        }
+    }
+}
+
+fn strings(json: &Value, pointer: String, found: &mut Vec<String>) {
+    match json {
+        Value::String(_) => found.push(pointer),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                strings(item, format!("{pointer}/{at}"), found);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                strings(value, format!("{pointer}/{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_file_in_another_place_is_refused() {
+    let made = |layout, name| {
+        let manifest = manifest(layout, &[(0, name)]);
+        release_files(trace(), &manifest, &file("_tracelake/manifest.json"))
+    };
+    assert!(made(Layout::Flat, "part-00000.parquet").is_ok());
+    assert!(made(Layout::Hive, "file_number=0/part-00000.parquet").is_ok());
+    for (layout, name) in [
+        (Layout::Hive, "part-00000.parquet"),
+        (Layout::Hive, "file_number=1/part-00000.parquet"),
+        (Layout::Flat, "file_number=0/part-00000.parquet"),
+        (Layout::Flat, "part-00000.csv"),
+        (Layout::Flat, "part-\n.parquet"),
+        (Layout::Flat, "../part-00000.parquet"),
+    ] {
+        let error = made(layout, name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}");
+    }
+}
+
+#[test]
+fn checksums_are_sorted_and_name_every_file_once() {
+    let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
+    let manifest = manifest(Layout::Flat, &parts);
+    let home = file("_tracelake/manifest.json");
+    let release = release_files(trace(), &manifest, &home).unwrap();
+    let paths = release.sums.lines().map(|line| line.split_at(66).1);
+    let paths: Vec<&str> = paths.collect();
+    assert!(
+        paths.is_sorted() && paths.len() == 2 + 1 + RELEASE.len(),
+        "{paths:?}"
+    );
+    assert!(RELEASE.iter().all(|name| paths.contains(name)));
+}
+
+#[test]
+fn licences_of_spdx_have_a_page() {
+    let page = licence_page("CC-BY-4.0").unwrap();
+    assert_eq!(page, "https://spdx.org/licenses/CC-BY-4.0.html");
+    assert_eq!(licence_page("for research only"), None);
+    assert_eq!(licence_page("LicenseRef-own"), None);
+}

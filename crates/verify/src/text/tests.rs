@@ -1,0 +1,101 @@
+use super::*;
+
+#[test]
+fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
+    std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
+    std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
+    let table = &tracelake_schema::TRACES[0].tables[0];
+    let order = FieldOrder::built_in(table, "here");
+    let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
+    let mut rows = PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
+    assert!(rows.advance().unwrap());
+    assert_eq!(rows.record, ByteRecord::from(vec!["\u{feff}v", "1"]));
+    assert_eq!((rows.line(), rows.rejected()), (2, 1));
+    assert!(!rows.advance().unwrap());
+}
+
+/// Quoted CSV after its header.
+fn source(text: &str) -> SourceText {
+    SourceText {
+        path: PathBuf::new().into(),
+        member: None,
+        text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
+        is_quoted: true,
+        comment: None,
+        separator: Separator::Byte(b','),
+        pending: None,
+        headers_accepted: 0,
+        lines: 0,
+        rows: 0,
+    }
+}
+
+/// The rows of quoted CSV, each between angle brackets.
+fn rows(text: &str) -> String {
+    let mut lines = source(text);
+    let (mut row, mut all) = (Vec::new(), String::new());
+    while lines.next(&mut row).unwrap() {
+        all += &format!("<{}>", String::from_utf8_lossy(&row).escape_default());
+    }
+    all
+}
+
+#[test]
+fn records_end_at_line_ends_outside_of_quotes() {
+    for (text, expected) in [
+        ("a,b\nc\n", "<a,b\\n><c\\n>"),
+        ("\n\n\n", "<\\n><\\n><\\n>"),
+        ("\"a\n\nb\",1\n\nc", "<\\\"a\\n\\nb\\\",1\\n><\\n><c>"),
+        ("a\"b\nc\n", "<a\\\"b\\n><c\\n>"),
+        ("\"a\"b\"\nc\n", "<\\\"a\\\"b\\\"\\n><c\\n>"),
+        ("\"a\"\"\n\"\nb\n", "<\\\"a\\\"\\\"\\n\\\"\\n><b\\n>"),
+        ("a\n\"open\nb\n", "<a\\n><\\\"open\\nb\\n>"),
+        ("", ""),
+    ] {
+        assert_eq!(rows(text), expected, "{text:?}");
+    }
+}
+
+/// A converter that miscounts records would write such rejects.
+#[test]
+fn a_reject_is_exactly_one_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.ndjson");
+    let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+    for (text, raw, says) in [
+        ("\n\n\na\n", "\\n\\n", "not as in the rejects file"),
+        ("\"open\na\n", "\\\"open", "not as in the rejects file"),
+        ("b\n\na\n", "b", "a blank line that"),
+    ] {
+        std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
+        let mut lines = source(text);
+        let mut rows = PartRows::new(
+            &mut lines,
+            &order,
+            0..u64::MAX,
+            Some(&path.as_path().into()),
+        )
+        .unwrap();
+        let error = rows.advance().unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_row_that_never_ends_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.csv");
+    let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+    let mut row = Vec::new();
+    for (text, ends) in [
+        ("x".repeat(LONGEST) + "\r\ny", true),
+        ("x".repeat(LONGEST + 1) + "\n", false),
+        ("x".repeat(LONGEST * 4), false),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
+        assert_eq!(text.next(&mut row).is_ok(), ends);
+    }
+}

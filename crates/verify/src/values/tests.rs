@@ -1,0 +1,223 @@
+use tracelake_convert::part::{ReadProgress, TableText, convert_part};
+use tracelake_core::digest::Digest;
+use tracelake_core::options::Format;
+use tracelake_core::part_key::PartKey;
+use tracelake_encode::cell::Cell;
+use tracelake_encode::cell::tests::{TABLE, json_object, mutations, quoted_line};
+use tracelake_encode::output::Encoding;
+use tracelake_lake::manifest::FileFacts;
+use tracelake_schema::arrow::arrow_schema;
+use tracelake_source::Source;
+
+use super::*;
+
+static JSON: Table = TABLE;
+static QUOTED: Table = Table {
+    syntax: Syntax::QuotedCsv,
+    ..TABLE
+};
+
+fn rows() -> Vec<Vec<Cell>> {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let rule = |name, relation| Cell::Struct(vec![text(name), relation]);
+    let full = vec![
+        Cell::Integer(9_007_199_254_740_993),
+        Cell::Code(-1),
+        Cell::Float(0.1 + 0.2),
+        Cell::Boolean(true),
+        text("a \"b\",\nc"),
+        Cell::Struct(vec![Cell::Float(1e-5), Cell::Null]),
+        Cell::List(vec![
+            rule("it's \"\\é", Cell::Code(3)),
+            rule("", Cell::Null),
+        ]),
+        Cell::List([1, 2, 2].map(Cell::Integer).to_vec()),
+        text("2024-02-29T23:59:58.000001+08:00"),
+    ];
+    let mut empty = vec![Cell::Null; full.len()];
+    empty[0] = Cell::Integer(1);
+    let mut hollow = empty.clone();
+    hollow[5] = Cell::Struct(vec![Cell::Null, Cell::Null]);
+    hollow[6] = Cell::List(vec![]);
+    vec![full, empty, hollow]
+}
+
+fn text(table: &Table, rows: &[Vec<Cell>]) -> String {
+    if table.syntax == Syntax::Json {
+        let lines = rows.iter().map(|row| json_object(row, table.columns));
+        return lines.map(|line| format!("{line}\n")).collect();
+    }
+    let header = table.columns.iter().map(|column| column.content);
+    let mut text = header.collect::<Vec<_>>().join(",") + "\n";
+    for (index, row) in rows.iter().enumerate() {
+        text += &(quoted_line(row, index % 2 == 0, false) + "\n");
+    }
+    text
+}
+
+/// A source and the lake made from it, in one directory.
+struct Pair {
+    directory: tempfile::TempDir,
+    order: FieldOrder,
+    part: PartFacts,
+}
+
+impl Pair {
+    fn new(table: &'static Table, text: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let order = FieldOrder::built_in(table, "here");
+        let path = directory.path().join("source");
+        std::fs::write(&path, text).unwrap();
+        let mut source = Source::open(&Context::new(), &path).unwrap();
+        let mut rejects = Vec::new();
+        let mut reading = TableText::new(&mut source, &order, None);
+        assert!(reading.next_part().unwrap());
+        let (converted, parquet) = convert_part(
+            &mut reading,
+            &order,
+            &arrow_schema(table),
+            Encoding::DEFAULT,
+            Vec::new(),
+            &mut |bad| {
+                rejects.extend(bad.to_json()?);
+                Ok(())
+            },
+            &mut ReadProgress::new(&Context::new()),
+        )
+        .unwrap();
+        std::fs::write(directory.path().join("lake"), parquet).unwrap();
+        std::fs::write(directory.path().join("rejects"), rejects).unwrap();
+        let none = || FileFacts {
+            path: String::new(),
+            bytes: 0,
+            sha256: Digest::of(b""),
+        };
+        let key = PartKey {
+            cell: None,
+            file_number: 0,
+        };
+        let mut part = PartFacts::new(key, none(), none());
+        part.rows_in = converted.rows_in;
+        part.rows_out = converted.rows_out;
+        part.rows_rejected = converted.rows_rejected;
+        part.sentinels_mapped = converted.sentinels_mapped;
+        Self {
+            directory,
+            order,
+            part,
+        }
+    }
+
+    /// Compares the lake with another text than the one that it was made from.
+    fn verify(&mut self, text: &str) -> Result<u64> {
+        let path = |name: &str| self.directory.path().join(name);
+        std::fs::write(path("source"), text).unwrap();
+        let fingerprint = tracelake_source::fingerprint(&Context::new(), path("source")).unwrap();
+        self.part.source.sha256 = fingerprint.sha256;
+        let mut file = SourceFile {
+            context: Context::new(),
+            is_cut: false,
+            holds_parts: false,
+            order: self.order.clone(),
+            path: path("source").into(),
+            fingerprints: [(u64::MAX, fingerprint)].into(),
+            part_rows: None,
+            text: None,
+            archive: None,
+        };
+        let output = Output::open(&path("lake").into(), Format::Parquet).unwrap();
+        output.check_statistics(&Context::new()).unwrap();
+        let rejects = path("rejects");
+        verify_values(
+            &mut file,
+            self.order.table,
+            &self.part,
+            output,
+            Some(&rejects.clone().into()),
+        )
+    }
+}
+
+#[test]
+fn every_mutation_of_a_nested_value_is_found() {
+    for table in [&JSON, &QUOTED] {
+        let rows = rows();
+        let mut pair = Pair::new(table, &text(table, &rows));
+        assert_eq!(pair.part.rows_out, 3);
+        assert_eq!(pair.verify(&text(table, &rows)).unwrap(), 27);
+        let mut tried = 0;
+        for (row, cells) in rows.iter().enumerate() {
+            for (index, column) in table.columns.iter().enumerate() {
+                for other in mutations(&cells[index], column) {
+                    let mut mutated = rows.clone();
+                    mutated[row][index] = other;
+                    let error = pair.verify(&text(table, &mutated)).unwrap_err();
+                    let expected = format!("{}.{}", table.name, column.name);
+                    assert_eq!(error.place().field, Some(expected), "{error}");
+                    // The first row takes two lines.
+                    let quoted = table.syntax == Syntax::QuotedCsv;
+                    let lines = text(table, &mutated[..row]).lines().count();
+                    assert_eq!(
+                        error.place().line,
+                        Some(lines as u64 + 1),
+                        "{error} {quoted}"
+                    );
+                    tried += 1;
+                }
+            }
+            let mut dropped = rows.clone();
+            dropped.remove(row);
+            pair.verify(&text(table, &dropped)).unwrap_err();
+        }
+        assert!(tried > 40, "{tried}");
+    }
+}
+
+/// Spellings that the documented rule allows and that libraries read in another way or not at all.
+#[test]
+fn honest_spellings_are_no_findings() {
+    let (numbers, [first, second]) = (|text: &str| text.to_owned(), [0, 7]);
+    let contents = |column: usize| TABLE.columns[column].content;
+    let json = format!(
+        "{{\"{}\":-0,\"{}\":[\"007\",-0,\"00\"]}}\n",
+        contents(first),
+        contents(second)
+    );
+    let mut header = TABLE
+        .columns
+        .iter()
+        .map(|column| column.content)
+        .collect::<Vec<_>>()
+        .join(",");
+    let inner = TABLE.columns[5].fields[0].content;
+    header.push('\n');
+    let quoted = format!("{header}-0,007,007,,,\"{{'{inner}': 007}}\",,\"[007, 00, -0]\",\n");
+    for (table, text) in [(&JSON, numbers(&json)), (&QUOTED, numbers(&quoted))] {
+        let mut pair = Pair::new(table, &text);
+        assert_eq!(
+            (pair.part.rows_out, pair.part.rows_rejected),
+            (1, 0),
+            "{text}"
+        );
+        assert_eq!(pair.verify(&text).unwrap(), 9, "{text}");
+        let other = text.replace("007", "008");
+        pair.verify(&other).unwrap_err();
+    }
+}
+
+#[test]
+fn rejected_rows_are_left_out_whole() {
+    let good = text(&QUOTED, &rows());
+    let bad = "x,,,,\"two\nlines\",,,,\n\n1,,,,a\"b,,,,\n";
+    let text = good.clone() + bad + good.split_once('\n').unwrap().1;
+    let mut pair = Pair::new(&QUOTED, &text);
+    assert_eq!((pair.part.rows_in, pair.part.rows_rejected), (9, 3));
+    assert_eq!(pair.verify(&text).unwrap(), 54);
+    let error = pair
+        .verify(&text.replace("two\nlines", "two\nlinez"))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("not as in the rejects file"),
+        "{error}"
+    );
+}
