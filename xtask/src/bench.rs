@@ -170,7 +170,7 @@ pub(crate) fn source(root: &Path, program: &Path, rows: u64) -> Result<PathBuf> 
 }
 
 /// A source of a trace in two parts, with this many rows of its largest table.
-fn generated(root: &Path, program: &Path, trace: &Trace, rows: u64) -> Result<PathBuf> {
+pub(crate) fn generated(root: &Path, program: &Path, trace: &Trace, rows: u64) -> Result<PathBuf> {
     let name = match trace.in_parts() {
         true => rows.to_string(),
         false => format!("{}-{rows}", trace.name),

@@ -93,6 +93,12 @@ enum Task {
         /// Rows of the largest table
         #[arg(long, default_value_t = 4_800_000)]
         rows: u64,
+        /// Name of the trace [default: the one published in parts]
+        #[arg(long)]
+        trace: Option<String>,
+        /// Name of the table [default: the last one of the trace]
+        #[arg(long)]
+        table: Option<String>,
     },
     /// Compare the CPU time of reading from a web server with that of reading from disk
     Reading(Size),
@@ -187,7 +193,9 @@ fn main() -> Result<()> {
             bench::bench(&root, page, size.rows, size.rounds, program)?;
         }
         Task::Growth(size) => bench::bench(&root, Page::Growth, size.rows, size.rounds, None)?,
-        Task::Phases { rows } => phases::phases(&root, rows)?,
+        Task::Phases { rows, trace, table } => {
+            phases::phases(&root, trace.as_deref(), table.as_deref(), rows)?;
+        }
         Task::Reading(size) => reading::reading(&root, size.rows, size.rounds)?,
         Task::Latency { rounds } => latency::latency(&root, rounds)?,
         Task::Golden { update, builds } => golden::golden(&root, update, builds)?,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::bench::source;
+use crate::bench::generated;
 use crate::readers::target;
 use crate::rig::{build_with, published_in_parts, text};
 
@@ -55,12 +55,24 @@ const REST: &str = "the rest";
 /// The name of the kernel's functions among the samples.
 const KERNEL: &str = "kernel";
 
-/// Converts the largest table of a generated trace under perf, and prints the share of each phase.
-pub(crate) fn phases(root: &Path, rows: u64) -> Result<()> {
+/// Converts a table of a generated trace under perf, and prints the share of each phase. Without names, it is the last
+/// table of the trace that is published in parts.
+pub(crate) fn phases(
+    root: &Path,
+    trace: Option<&str>,
+    table: Option<&str>,
+    rows: u64,
+) -> Result<()> {
     let program = build_with(root, &["--profile", "profiling"], "--bin", "tracelake")?;
-    let trace = published_in_parts()?;
-    let table = trace.tables.last().context("a trace has tables")?.name;
-    let source = source(root, &program, rows)?;
+    let trace = match trace {
+        Some(name) => {
+            tracelake_schema::trace(name).with_context(|| format!("no trace is named {name}"))?
+        }
+        None => published_in_parts()?,
+    };
+    let last = trace.tables.last().context("a trace has tables")?.name;
+    let table = table.unwrap_or(last);
+    let source = generated(root, &program, trace, rows)?;
     let folder = target(root).join("phases");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("cannot remove the lake of an earlier run")?;
