@@ -102,14 +102,14 @@ impl LeafFields {
     }
 
     #[inline]
-    fn push(&mut self, (start, end): (u32, u32), repetition: u8) {
+    pub(crate) fn push(&mut self, (start, end): (u32, u32), repetition: u8) {
         self.offsets
             .extend_from_slice(&[start.wrapping_sub(1), end]);
         self.push_level(self.most.definition, repetition);
     }
 
     #[inline]
-    fn push_level(&mut self, definition: u8, repetition: u8) {
+    pub(crate) fn push_level(&mut self, definition: u8, repetition: u8) {
         if self.most.definition > 0 {
             self.definition_levels.push(definition);
         }

@@ -10,7 +10,7 @@ use tracelake_schema::{Column, Kind};
 use super::JsonColumns;
 use super::stops::{number_end, number_length, string_end};
 use crate::nodes::Node;
-use crate::row_fields::{RowFields, offset};
+use crate::row_fields::{LeafFields, RowFields, offset};
 
 /// The most objects and lists within one another that are skipped here.
 const DEPTH: u32 = 32;
@@ -232,10 +232,41 @@ impl<'a> DirectReader<'a> {
             rows.push_null(node.leaves.clone(), node.levels.definition, repetition);
             return Some(());
         }
+        if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind {
+            let leaf = &mut rows.leaves[item.leaves.start];
+            return self.numbers(item, repetition, node.levels.repetition, leaf);
+        }
         let mut repetition = repetition;
         loop {
             self.value(item, repetition, rows)?;
             repetition = node.levels.repetition;
+            self.skip_space();
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+            self.skip_space();
+        }
+    }
+
+    /// Reads the rest of a list of numbers, which has most of the values of instance_usage: as `list` does for other
+    /// items, but without asking for each one what it is and which leaf it goes to.
+    fn numbers(
+        &mut self,
+        item: &Node,
+        mut repetition: u8,
+        next: u8,
+        leaf: &mut LeafFields,
+    ) -> Option<()> {
+        loop {
+            match self.number() {
+                Some(value) => leaf.push((offset(value.start), offset(value.end)), repetition),
+                None if item.column.mandatory => return None,
+                None => {
+                    self.word(b"null")?;
+                    leaf.push_level(item.null_level(), repetition);
+                }
+            }
+            repetition = next;
             self.skip_space();
             if self.take(b',').is_none() {
                 return self.take(b']');
