@@ -21,6 +21,14 @@ const PHASES: &[(&str, &[&str])] = &[
     ("zstd", &["ZSTD_", "HUF_", "FSE_", "HIST_", "XXH64"]),
     ("split", &["tracelake_encode::split"]),
     (
+        "find values in JSON or quotes",
+        &[
+            "tracelake_encode::json",
+            "tracelake_encode::quoted",
+            "csv_core",
+        ],
+    ),
+    (
         "look up and parse",
         &[
             "digit_cache",

@@ -134,7 +134,7 @@ pub mod tests {
     #[cfg(test)]
     use crate::reject::Reject;
 
-    const fn column(
+    pub(crate) const fn column(
         name: &'static str,
         kind: Kind,
         mandatory: bool,

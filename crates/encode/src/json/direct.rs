@@ -8,7 +8,7 @@ use std::ops::Range;
 use tracelake_schema::{Column, Kind};
 
 use super::JsonColumns;
-use super::stops::{number_end, number_length, string_end};
+use super::stops::{Commas, number_end, number_length, string_end};
 use crate::nodes::Node;
 use crate::row_fields::{LeafFields, RowFields, offset};
 
@@ -248,8 +248,8 @@ impl<'a> DirectReader<'a> {
         }
     }
 
-    /// Reads the rest of a list of numbers, which has most of the values of instance_usage: as `list` does for other
-    /// items, but without asking for each one what it is and which leaf it goes to.
+    /// Reads the rest of a list of numbers: most of the values of instance_usage. Its commas are found in blocks, and
+    /// what is between two of them is nearly always a number; `items` reads on from the first one that isn't.
     fn numbers(
         &mut self,
         item: &Node,
@@ -257,7 +257,28 @@ impl<'a> DirectReader<'a> {
         next: u8,
         leaf: &mut LeafFields,
     ) -> Option<()> {
+        let end = self.at + memchr::memchr(b']', self.rest())?;
+        for stop in Commas::new(self.text, self.at..end).chain([end]) {
+            if !is_number(&self.text[self.at..stop]) {
+                return self.items(item, repetition, next, leaf);
+            }
+            leaf.push((offset(self.at), offset(stop)), repetition);
+            repetition = next;
+            self.at = stop + 1;
+        }
+        Some(())
+    }
+
+    /// Reads the rest of a list of numbers, one after another.
+    fn items(
+        &mut self,
+        item: &Node,
+        mut repetition: u8,
+        next: u8,
+        leaf: &mut LeafFields,
+    ) -> Option<()> {
         loop {
+            self.skip_space();
             match self.number() {
                 Some(value) => leaf.push((offset(value.start), offset(value.end)), repetition),
                 None if item.column.mandatory => return None,
@@ -271,7 +292,6 @@ impl<'a> DirectReader<'a> {
             if self.take(b',').is_none() {
                 return self.take(b']');
             }
-            self.skip_space();
         }
     }
 
@@ -333,11 +353,8 @@ impl<'a> DirectReader<'a> {
             return self.string();
         }
         let number = self.at..number_end(self.text, self.at);
-        match self.text.get(number.clone())? {
-            // After these, a number that isn't one of JSON isn't one for `value` either.
-            [b'0'..=b'9', b'.', b'0'..=b'9', ..] => {}
-            number if number_length(number) == Some(number.len()) => {}
-            _ => return None,
+        if !is_number(self.text.get(number.clone())?) {
+            return None;
         }
         self.at = number.end;
         Some(number)
@@ -398,6 +415,18 @@ impl<'a> DirectReader<'a> {
         while let Some(b' ' | b'\t' | b'\r') = self.peek() {
             self.at += 1;
         }
+    }
+}
+
+/// Whether a text is a number of JSON, if it is one for its column.
+#[inline]
+fn is_number(text: &[u8]) -> bool {
+    match text {
+        // With these around it, a number that isn't one of JSON isn't one for `value` either.
+        [b'0'..=b'9', b'.', b'0'..=b'9'] | [b'0'..=b'9', b'.', b'0'..=b'9', .., b'0'..=b'9'] => {
+            true
+        }
+        _ => number_length(text) == Some(text.len()),
     }
 }
 

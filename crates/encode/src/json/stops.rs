@@ -1,5 +1,9 @@
 //! Where strings and numbers of JSON end.
 
+use std::ops::Range;
+
+use crate::split::masks::{self, masks};
+
 /// Bytes that are looked at at once: most strings and numbers of a trace are shorter.
 const BLOCK: usize = 16;
 
@@ -38,6 +42,64 @@ fn first(text: &[u8], mut from: usize, is_stop: impl Fn(u8) -> bool) -> Option<u
     }
     let rest = text.get(from..)?.iter().position(|&byte| is_stop(byte));
     rest.map(|rest| from + rest)
+}
+
+/// The positions of the commas in a range of a text, found a block at a time.
+pub(super) struct Commas<'a> {
+    text: &'a [u8],
+    end: usize,
+    /// Where the current block starts.
+    at: usize,
+    /// Its commas that weren't given yet, the first byte lowest.
+    mask: u32,
+}
+
+impl<'a> Commas<'a> {
+    /// Those of a range.
+    #[inline]
+    pub(super) fn new(text: &'a [u8], range: Range<usize>) -> Self {
+        let mut commas = Self {
+            text,
+            end: range.end,
+            at: range.start,
+            mask: 0,
+        };
+        commas.look();
+        commas
+    }
+
+    /// Finds the commas of the current block.
+    #[inline]
+    fn look(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let (commas, _) = match rest.first_chunk() {
+            Some(block) => masks(block, b','),
+            None => {
+                let mut block = [0; masks::BLOCK];
+                block[..rest.len()].copy_from_slice(rest);
+                masks(&block, b',')
+            }
+        };
+        self.mask = commas;
+    }
+}
+
+impl Iterator for Commas<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            self.at += masks::BLOCK;
+            if self.at >= self.end {
+                return None;
+            }
+            self.look();
+        }
+        let comma = self.at + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        (comma < self.end).then_some(comma)
+    }
 }
 
 /// The length of the number of JSON that a text starts with.
@@ -89,6 +151,17 @@ mod tests {
             };
             prop_assert_eq!(string_end(&text, from), plain(b"\"\\", 0x1f));
             prop_assert_eq!(number_end(&text, from), plain(b",]}", b' ').unwrap_or(text.len()));
+        }
+
+        /// As byte by byte.
+        #[test]
+        fn commas_are_those_of_the_range(
+            text in prop::collection::vec(prop_oneof![3 => b'0'..=b'9', 1 => Just(b',')], 0..100),
+            [from, to] in prop::array::uniform2(0..100_usize),
+        ) {
+            let range = from.min(text.len())..to.min(text.len());
+            let plain = range.clone().filter(|&at| text[at] == b',').collect::<Vec<_>>();
+            prop_assert_eq!(Commas::new(&text, range).collect::<Vec<_>>(), plain);
         }
     }
 }

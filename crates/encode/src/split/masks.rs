@@ -7,12 +7,12 @@
 //! all other processors; tests compare them.
 
 /// Bytes that are compared at once.
-pub(super) const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 
 /// The positions of separators and newlines in a block, and those of newlines alone: one bit for each byte, that
 /// of the first byte lowest.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn masks(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
+pub(crate) fn masks(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
     // SAFETY: SSE2 is part of the architecture, so every processor that runs this has it.
     #[expect(unsafe_code, reason = "measured above")]
     unsafe {
@@ -44,7 +44,7 @@ fn sse2(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
 
 /// The plain twin.
 #[cfg(any(test, not(target_arch = "x86_64")))]
-pub(super) fn plain(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
+pub(crate) fn plain(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
     let of = |wanted: u8| {
         let bits = block.iter().enumerate();
         bits.fold(0, |bits, (at, &byte)| {
@@ -56,7 +56,7 @@ pub(super) fn plain(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use plain as masks;
+pub(crate) use plain as masks;
 
 /// Writes the positions of the bits of a mask, of which the lowest one is at `at`; what follows them may be
 /// overwritten.

@@ -1,7 +1,7 @@
 //! A chunk of whole lines to the offsets of its records and fields. Pure: no I/O.
 
 mod line_form;
-mod masks;
+pub(crate) mod masks;
 mod offsets;
 mod tests;
 

@@ -11,7 +11,7 @@ use tracelake_schema::arrow::arrow_schema;
 
 use super::super::*;
 use super::object;
-use crate::cell::tests::TABLE;
+use crate::cell::tests::{TABLE, column};
 use crate::column_values::{self, ReadRows};
 use crate::row_fields::{RowFields, RowTexts};
 
@@ -195,6 +195,72 @@ fn numbers_end_where_those_of_json_do() {
                 }
             }
         }
+    }
+}
+
+/// A list of numbers that may be NULL.
+static SHARES: [Column; 1] = [column(
+    "shares",
+    Kind::List,
+    false,
+    &[column("item", Kind::Float, false, &[])],
+)];
+
+#[test]
+fn numbers_in_lists_are_those_of_the_plain_reader() {
+    let json = JsonColumns::from(&SHARES[..]);
+    let read = |items: &str| {
+        let line = format!("{{\"shares\":[{items}]}}");
+        let mut rows = RowFields::new(&json.nodes);
+        let is_read = direct::append(line.as_bytes(), 0..line.len(), &json, &mut rows);
+        let fields = rows.leaves[0].fields();
+        let fields = fields.iter().map(|(from, to)| line[from..to].to_owned());
+        let fields: Vec<String> = fields.collect();
+        let plain = row(line.as_bytes(), &json);
+        (is_read, fields, rows, plain)
+    };
+    let many = vec!["2.384e-05"; 40].join(",");
+    for items in [
+        "0.5",
+        "1",
+        "-0.25,1e3",
+        " 0.5 , 1 ",
+        "null",
+        "0.5,null,2",
+        "\"0.5\",2",
+        &many,
+        &format!("{many},null,{many}"),
+        &format!("{many}, 0.5,{many}"),
+    ] {
+        let (is_read, fields, rows, plain) = read(items);
+        assert!(is_read, "{items}");
+        let expected = items.split(',').map(|item| item.trim().trim_matches('"'));
+        let expected: Vec<&str> = expected.filter(|item| *item != "null").collect();
+        assert_eq!(fields, expected, "{items}");
+        let mut texts = RowTexts::of(json.nodes.clone());
+        texts.push(&plain.expect("a row"));
+        let (found, plain) = (&rows.leaves[0], &texts.rows.leaves[0]);
+        assert_eq!(found.definition_levels(), plain.definition_levels());
+        assert_eq!(found.repetition_levels(), plain.repetition_levels());
+    }
+    for items in [
+        "0.5,",
+        ",0.5",
+        "0.5 1",
+        "0.5}",
+        "0.5x",
+        "0.5]",
+        "0.5,\"]\"",
+        "0.5,[1]",
+        "01",
+        "+1",
+    ] {
+        let (is_read, fields, _, plain) = read(items);
+        assert!(plain.is_err(), "{items}");
+        let mut fields = fields
+            .iter()
+            .map(|field| crate::value::float(field.as_bytes()));
+        assert!(!is_read || fields.any(|field| field.is_err()), "{items}");
     }
 }
 
