@@ -126,6 +126,15 @@ fn captures_become_columns() {
         ("where", "kind = \"text\"\ncapture = \"where\""),
     ];
     scratch.file("readings_north.csv", b"1\n2\n");
+    let missing = misfit(&scratch, &one_table(table, &columns));
+    assert_eq!(missing.code, 1, "{}", missing.stderr);
+    assert!(
+        missing
+            .message()
+            .contains("1 of 2 files are missing: readings_south.csv;"),
+        "{}",
+        missing.message()
+    );
     scratch.file("readings_south.csv", b"3\n");
     converted(&scratch, &one_table(table, &columns));
     for (number, place, rows) in [(0, "north", 2), (1, "south", 1)] {

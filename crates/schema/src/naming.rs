@@ -108,18 +108,23 @@ impl Naming {
         } else {
             first
         };
-        let mut name = String::new();
-        for piece in pattern.pieces {
-            match piece {
-                Piece::Text(text) => name.push_str(text),
-                Piece::Number => name.push_str(&self.first.saturating_add(part).to_string()),
-                Piece::Total => name.push_str(&parts.to_string()),
+        // The value of the last capture changes from part to part, that of the first one least often.
+        let (mut rest, mut pieces) = (place, Vec::new());
+        for piece in pattern.pieces.iter().rev() {
+            pieces.push(match piece {
+                Piece::Text(text) => (*text).to_owned(),
+                Piece::Number => self.first.saturating_add(part).to_string(),
+                Piece::Total => parts.to_string(),
                 Piece::Capture(index) => {
                     let values = self.captures.get(*index)?.values;
-                    name.push_str(values.get(place % values.len())?);
+                    let value = values.get(rest % values.len())?;
+                    rest /= values.len();
+                    (*value).to_owned()
                 }
-            }
+            });
         }
+        pieces.reverse();
+        let name = pieces.concat();
         Some(if pattern.text.ends_with(".gz") {
             name + ".gz"
         } else {
@@ -323,6 +328,39 @@ mod tests {
         assert_eq!((claim.number, claim.total), (2, Some(3)));
         assert_eq!(claim.values, [Some("default")]);
         assert!(naming.claims("pods_other.csv").is_empty());
+    }
+
+    #[test]
+    fn each_part_has_the_name_that_is_read_as_its_number() {
+        let two: &[Piece] = &[
+            Piece::Capture(0),
+            Piece::Text("-"),
+            Piece::Capture(0),
+            Piece::Text(".csv"),
+        ];
+        for (pieces, first, parts) in [
+            (&[Piece::Capture(0), Piece::Text(".csv")][..], 0, 3),
+            (two, 1, 9),
+            (
+                &[
+                    Piece::Number,
+                    Piece::Text("-of-"),
+                    Piece::Total,
+                    Piece::Text(".csv"),
+                ][..],
+                1,
+                4,
+            ),
+        ] {
+            let naming = naming(vec![pieces].leak(), first);
+            for part in 0..parts {
+                let name = naming.name_of(part, parts).unwrap();
+                let claims = naming.claims(&name);
+                let found = (claims[0].number, claims[0].total);
+                assert_eq!(found, (first + part, Some(parts)), "{name}");
+                assert_eq!(claims.len(), 1, "{name}");
+            }
+        }
     }
 
     #[test]

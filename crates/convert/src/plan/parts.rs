@@ -42,11 +42,11 @@ pub(super) fn plan_table(
             .filter(|gap| selected(gap.file_number))
             .collect();
         if !gaps.is_empty() && !request.allow_missing {
-            let reason = format!(
-                "{} of {total} parts are missing: {}",
-                gaps.len(),
-                listed(&gaps)
-            );
+            let missing = gaps.len();
+            let reason = match names_of(table, &gaps) {
+                Some(names) => format!("{missing} of {total} files are missing: {names}"),
+                None => format!("{missing} of {total} parts are missing: {}", listed(&gaps)),
+            };
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(&request.source)
                 .field(table.name)
@@ -102,6 +102,16 @@ pub(super) fn part_plan(
         layout,
         format,
     }
+}
+
+/// The names of the files of some parts, where names don't say the number of a part.
+fn names_of(table: &Table, parts: &[PartKey]) -> Option<String> {
+    let count = table.naming.count()?;
+    let places = parts
+        .iter()
+        .map(|part| part.file_number - table.naming.first);
+    let names = places.map(|place| table.naming.name_of(place, count));
+    Some(names.collect::<Option<Vec<String>>>()?.join(", "))
 }
 
 /// The parts with these numbers that are not there; `parts` are of one cell, in the order of

@@ -103,7 +103,9 @@ fn fields_can_have_several_bytes_between_them() {
         malformed,
         [(2, blank), (3, count(0)), (4, count(1)), (5, count(3))]
     );
+    let before = records.len();
     records.retain(|record, _| Ok(record == 2));
+    assert_eq!((records.len(), records.not_selected()), (1, before - 1));
     assert_eq!(fields(chunk, &records, 0), [&b"8"[..], b"9"]);
 
     let chunk = b"a;\tb\n;\t\nc;d\n";
@@ -146,6 +148,7 @@ fn the_first_record_can_be_refused() {
     for _ in 0..2 {
         records.refuse_first(Fault::ByteOrderMark);
         assert_eq!(records.len(), 1);
+        assert_eq!(records.offsets.all().len(), records.arrangement.step);
         assert_eq!(fields(chunk, &records, 0), [&b"c"[..], b"d"]);
         let malformed: Vec<_> = records.malformed().iter().map(Reject::line).collect();
         assert_eq!(malformed, [0, 2]);

@@ -219,6 +219,18 @@ fn text_keeps_to_the_format() {
     assert_eq!(text(b"\"a\""), Err(Fault::Quote));
 }
 
+#[test]
+fn plain_texts_are_ascii_that_needs_no_look() {
+    for before in ["", "abcdefghijklmnopqrstuvwxyz ~!"] {
+        for byte in 0..=u8::MAX {
+            let field = [before.as_bytes(), &[byte][..], b"z"].concat();
+            let is_plain = (b' '..=b'~').contains(&byte) && byte != b'"';
+            assert_eq!(is_plain_text(&field), is_plain, "{}", field.escape_ascii());
+            assert!(!is_plain || text(&field).is_ok());
+        }
+    }
+}
+
 /// Sixteen digits may not fit in 53 bits: rounded to them, and then divided or multiplied, they would be
 /// rounded twice.
 #[test]

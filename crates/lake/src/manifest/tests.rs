@@ -401,3 +401,17 @@ fn paths_stay_below_their_directory() {
         assert_eq!(is_relative(path), is_below, "{path:?}");
     }
 }
+
+/// A part without them has the bytes that it had before these counts existed.
+#[test]
+fn counts_of_what_was_accepted_are_written_if_there_are_any() {
+    let mut part = PartFacts::new(0.into(), file("a"), file("b"));
+    let names = ["headers_accepted", "integral_floats_accepted"];
+    let written = |part: &PartFacts| {
+        let json = serde_json::to_value(part).unwrap();
+        names.map(|name| json.get(name).and_then(serde_json::Value::as_u64))
+    };
+    assert_eq!(written(&part), [None, None]);
+    (part.headers_accepted, part.integral_floats_accepted) = (1, 5);
+    assert_eq!(written(&part), [Some(1), Some(5)]);
+}

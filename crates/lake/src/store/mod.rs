@@ -399,3 +399,4 @@ fn busy(root: &Location) -> Error {
 
 #[cfg(test)]
 mod tests;
+mod tests_of_finished;

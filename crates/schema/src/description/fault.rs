@@ -35,7 +35,10 @@ impl DescriptionError {
             .take(80)
             .collect();
         let reason = error.message().trim().replace('\n', ", ");
-        let message = format!("`{shown}`: {reason}");
+        let message = match shown.is_empty() {
+            true => reason,
+            false => format!("`{shown}`: {reason}"),
+        };
         Self { line, message }
     }
 }

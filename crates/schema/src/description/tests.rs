@@ -285,6 +285,12 @@ fn a_mistake_has_its_line_its_key_and_what_is_expected() {
 }
 
 #[test]
+fn a_mistake_on_an_empty_line_shows_no_line() {
+    let error = parse("").unwrap_err();
+    assert_eq!(error.to_string(), "line 1: missing field `family`");
+}
+
+#[test]
 fn what_would_grow_without_bound_is_refused() {
     let trace = "[[trace]]\nname = \"small-1\"\ntitle = \"one\"\ndocument = \"a letter\"\n";
     let many = SMALL.replace(trace, &trace.repeat(17));

@@ -183,6 +183,45 @@ fn a_journal_without_its_first_line_says_nothing() {
 }
 
 #[test]
+fn what_a_journal_notes_is_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = Location::from(directory.path());
+    let lake = Lake::open(&root).unwrap();
+    let kept = facts(0);
+    let begun = lake.begin(&origin(Codec::None), None, std::iter::once(("jobs", &kept)));
+    let journal = begun.unwrap();
+    let mut wrong = facts(1);
+    wrong.source.path = "wrong".to_owned();
+    journal.note("jobs", &wrong, BTreeMap::new()).unwrap();
+    journal.note("tasks", &facts(2), BTreeMap::new()).unwrap();
+    let cut = CutFacts {
+        source: "x".to_owned(),
+        whole: None,
+        selected: None,
+        tables: BTreeMap::from([("tasks".to_owned(), 3)]),
+    };
+    journal.note_cut(cut.clone()).unwrap();
+    journal.note_removed("wrong").unwrap();
+    let plan = PlanFile::empty(origin(Codec::None));
+    for progress in [
+        lake.progress().unwrap(),
+        lake.progress_of(&plan, 0).unwrap(),
+    ] {
+        let parts = [("jobs".into(), facts(0)), ("tasks".into(), facts(2))];
+        assert_eq!(progress.parts, parts);
+        assert_eq!(progress.cut, std::slice::from_ref(&cut));
+        assert_eq!((progress.damaged_lines, progress.complete), (0, false));
+    }
+}
+
+#[test]
+fn a_plan_is_written_as_it_is() {
+    let plan = PlanFile::empty(origin(Codec::None));
+    let bytes = plan_bytes(&plan, &"lake".parse().unwrap()).unwrap();
+    assert_eq!(PlanFile::from_json(&bytes).unwrap(), plan);
+}
+
+#[test]
 fn a_finished_lake_has_the_parts_of_its_manifest() {
     let mut table = TableFacts::new("jobs", String::new());
     table.push(facts(0));
