@@ -131,17 +131,27 @@ fn a_lake_is_finished_by_its_manifest() {
 
 #[test]
 fn a_manifest_that_cannot_be_used_says_why() {
-    let (here, _) = OnDisk::finished();
+    let (here, manifest) = OnDisk::finished();
     here.put(MANIFEST, b"{}\n");
     fails(
         read_manifest(&here.root),
         ErrorKind::Corrupt,
         "run convert again",
     );
-    let newer = br#"{"format":1000000}"#.to_vec();
-    here.put(MANIFEST, &seal::line(newer));
-    let error = read_manifest(&here.root).unwrap_err();
-    assert!(!error.to_string().contains("no manifest"), "{error}");
+    // One of a later version, on a disk and in a bucket.
+    let json = manifest.to_json().unwrap();
+    let newer = b"{\n  \"tracelake\": 1,\n".to_vec();
+    here.put(MANIFEST, &seal::document(newer.clone()));
+    let elsewhere =
+        "use the version of tracelake that made it, or another directory or --overwrite";
+    fails(read_manifest(&here.root), ErrorKind::Refused, elsewhere);
+    let bucket = Arc::new(Memory::default());
+    let root = Location::Url(Url::of_objects("bucket", bucket.clone()));
+    bucket.put(MANIFEST, seal::document(newer).into()).unwrap();
+    fails(read_manifest(&root), ErrorKind::Refused, "or a new prefix");
+    bucket.put(MANIFEST, json.into()).unwrap();
+    assert_eq!(read_manifest(&root).unwrap(), manifest);
+    assert_eq!(Lake::open(&root).unwrap().left_behind(), 0);
 }
 
 #[test]
@@ -181,6 +191,45 @@ fn files_of_a_lake_are_outputs_or_foreign() {
     here.put(STRAY, b"x");
     here.lake.remove_strays(&manifest, &[]).unwrap();
     assert!(!here.has(STRAY) && here.has(OUTPUT));
+}
+
+#[test]
+fn a_directory_goes_with_its_last_file() {
+    let here = OnDisk::new();
+    for path in [OUTPUT, STRAY, NOTES] {
+        here.put(path, b"x");
+    }
+    // One that isn't there is no error.
+    let paths = [STRAY, "tasks/file_number=0/part-00000.parquet", OUTPUT];
+    here.lake.remove_outputs(&paths.map(str::to_owned)).unwrap();
+    assert_eq!(names(&here.directory.path().join("jobs")), ["notes.txt"]);
+    here.lake.remove_outputs(&[NOTES.to_owned()]).unwrap();
+    assert_eq!(names(here.directory.path()), [HOME]);
+}
+
+#[test]
+fn each_worker_has_a_journal() {
+    let here = OnDisk::new();
+    drop(
+        here.lake
+            .begin(&origin(), None, std::iter::empty())
+            .unwrap(),
+    );
+    for _ in 0..2 {
+        drop(here.lake.join_in(&origin()).unwrap());
+    }
+    here.put("_tracelake/journal-x.ndjson", b"not one of ours");
+    here.put("_tracelake/journal-0.ndjson", b"not one of ours");
+    let names = here.home();
+    let journals = ["journal-1.ndjson", "journal-2.ndjson", "journal.ndjson"];
+    assert!(
+        journals
+            .iter()
+            .all(|name| names.iter().any(|it| it == name))
+    );
+    let progress = here.lake.progress().unwrap();
+    assert_eq!(progress.origin, Some(origin()));
+    assert_eq!(progress.damaged_lines, 0);
 }
 
 #[test]

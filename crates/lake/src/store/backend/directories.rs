@@ -216,4 +216,34 @@ mod tests {
         outcome.unwrap();
         assert_eq!(made.len(), 2);
     }
+
+    #[test]
+    fn a_directory_is_made_with_its_parents_and_removed_with_its_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b");
+        let mut made = Vec::new();
+        make_all(&path, &mut made).unwrap();
+        make_all(&path, &mut made).unwrap();
+        assert_eq!(made, [directory.path().join("a"), path.clone()]);
+        fs::write(path.join("file"), "x").unwrap();
+        let error = make_all(&path.join("file"), &mut made).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        let error = make_all(&path.join("file/below"), &mut made).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Failed);
+
+        assert_eq!(remove_file(&path).unwrap_err().kind(), ErrorKind::Failed);
+        remove_file(&path.join("file")).unwrap();
+        remove_file(&path.join("file")).unwrap();
+        fs::write(path.join("file"), "x").unwrap();
+        remove_all(&directory.path().join("a")).unwrap();
+        remove_all(&directory.path().join("a")).unwrap();
+        assert!(!directory.path().join("a").exists());
+    }
+
+    #[test]
+    fn names_are_in_the_directory_above() {
+        assert_eq!(above(Path::new("lake")), Some(Path::new(".")));
+        assert_eq!(above(Path::new("a/lake")), Some(Path::new("a")));
+        assert_eq!(above(Path::new("/")), None);
+    }
 }
