@@ -233,6 +233,29 @@ fn each_worker_has_a_journal() {
 }
 
 #[test]
+fn only_a_lake_is_an_existing_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = Location::from(directory.path().join("lake").as_path());
+    fails(
+        Lake::existing(&root, Duration::ZERO),
+        ErrorKind::Refused,
+        "not a lake",
+    );
+    assert!(Lake::peek(&root).unwrap().is_none());
+    let lake = Lake::open(&root).unwrap();
+    assert_eq!(lake.elsewhere(), "another directory or --overwrite");
+    drop(lake.stage(OUTPUT).unwrap());
+    drop(lake);
+    assert!(Lake::peek(&root).unwrap().is_some());
+    let staged = directory.path().join("lake/_tracelake/staging/3/file");
+    fs::create_dir_all(staged.parent().unwrap()).unwrap();
+    fs::write(&staged, "x").unwrap();
+    let lake = Lake::existing(&root, Duration::ZERO).unwrap();
+    assert_eq!(lake.left_behind(), 1);
+    assert!(!staged.exists());
+}
+
+#[test]
 fn what_was_begun_is_not_given_up() {
     let here = OnDisk::new();
     let begun = here.lake.begin(&origin(), None, std::iter::empty());
