@@ -21,7 +21,7 @@ struct Whole {
     tests: Option<&'static str>,
 }
 
-/// What a lake says of itself: manifest, plan, journals and the paths of outputs.
+/// The records of a lake: manifest, plan, journals and the paths of outputs.
 const FACTS: &[&str] = &[
     "crates/lake/src/manifest/*.rs",
     "crates/lake/src/plan_file.rs",
@@ -64,7 +64,7 @@ const WHOLE: &[Whole] = &[
 /// The choice of the sample: everything else.
 const SAMPLE: &str = "sample";
 
-/// What `--only` may name.
+/// The names for `--only`.
 pub(crate) const NAMES: [&str; 5] = ["value", "split", "facts", "store", SAMPLE];
 
 /// Crates of whose mutants one in [`ONE_IN`] is tried.

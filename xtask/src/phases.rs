@@ -57,7 +57,7 @@ const PHASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What is in none of them.
+/// The phase of all other functions.
 const REST: &str = "the rest";
 
 /// The name of the kernel's functions among the samples.

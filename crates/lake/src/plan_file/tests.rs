@@ -1,4 +1,4 @@
-//! What plans say, and what is refused of them.
+//! Plans as they are written and read, and refused ones.
 
 #![cfg(test)]
 

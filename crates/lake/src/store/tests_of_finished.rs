@@ -227,6 +227,10 @@ fn each_worker_has_a_journal() {
             .iter()
             .all(|name| names.iter().any(|it| it == name))
     );
+    // They are read in this order, the first one first.
+    let numbered = [1, 2].map(|number| format!("{HOME}/journal-{number}.ndjson"));
+    let order = [JOURNAL, &numbered[0], &numbered[1]];
+    assert_eq!(here.lake.backend.journals().unwrap(), order);
     let progress = here.lake.progress().unwrap();
     assert_eq!(progress.origin, Some(origin()));
     assert_eq!(progress.damaged_lines, 0);
@@ -242,6 +246,12 @@ fn only_a_lake_is_an_existing_one() {
         "not a lake",
     );
     assert!(Lake::peek(&root).unwrap().is_none());
+    fs::create_dir(directory.path().join("lake")).unwrap();
+    assert!(Lake::peek(&root).unwrap().is_none());
+    let thesis = directory.path().join("lake/thesis.tex");
+    fs::write(&thesis, "x").unwrap();
+    assert_eq!(Lake::peek(&root).unwrap_err().kind(), ErrorKind::Refused);
+    fs::remove_file(&thesis).unwrap();
     let lake = Lake::open(&root).unwrap();
     assert_eq!(lake.elsewhere(), "another directory or --overwrite");
     drop(lake.stage(OUTPUT).unwrap());

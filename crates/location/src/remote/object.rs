@@ -1,4 +1,4 @@
-//! What can be asked of an object in a store.
+//! The stores that were opened, and requests for their objects.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What `inspect` prints.
+//! The output of `inspect`.
 
 use indicatif::HumanBytes;
 use tracelake_core::part_key::of_cell;

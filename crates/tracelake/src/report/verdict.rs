@@ -1,4 +1,4 @@
-//! What `verify` and `release` print.
+//! The output of `verify` and `release`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What journals say, and what is believed of them.
+//! Journals as they are written and read.
 
 #![cfg(test)]
 
@@ -206,6 +206,7 @@ fn what_a_journal_notes_is_read_back() {
     for progress in [
         lake.progress().unwrap(),
         lake.progress_of(&plan, 0).unwrap(),
+        lake.progress_to_take_over().unwrap(),
     ] {
         let parts = [("jobs".into(), facts(0)), ("tasks".into(), facts(2))];
         assert_eq!(progress.parts, parts);
@@ -219,6 +220,10 @@ fn a_plan_is_written_as_it_is() {
     let plan = PlanFile::empty(origin(Codec::None));
     let bytes = plan_bytes(&plan, &"lake".parse().unwrap()).unwrap();
     assert_eq!(PlanFile::from_json(&bytes).unwrap(), plan);
+    let directory = tempfile::tempdir().unwrap();
+    let lake = Lake::open(&directory.path().into()).unwrap();
+    lake.put_plan(&plan).unwrap();
+    assert_eq!(std::fs::read(directory.path().join(PLAN)).unwrap(), bytes);
 }
 
 #[test]
