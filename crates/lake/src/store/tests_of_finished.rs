@@ -187,10 +187,42 @@ fn files_of_a_lake_are_outputs_or_foreign() {
     let removed = here.lake.remove_unnamed(&manifest, &jobs()).unwrap();
     assert_eq!(removed, [STRAY_REJECTS, STRAY]);
     assert!(here.has(OUTPUT) && here.has(NOTES) && !here.has(STRAY));
-    // Those that a killed run was removing are removed again.
+    // Those that a killed run was removing are removed again, and nothing else that the list has.
     here.put(STRAY, b"x");
+    let list = [STRAY, OUTPUT, NOTES].map(|path| format!("{path}\n"));
+    here.put(strays::STRAYS, list.concat().as_bytes());
     here.lake.remove_strays(&manifest, &[]).unwrap();
-    assert!(!here.has(STRAY) && here.has(OUTPUT));
+    assert!(!here.has(STRAY) && here.has(OUTPUT) && here.has(NOTES));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_a_directory_is_refused() {
+    for name in ["file_number=3", "cell=a"] {
+        let (here, _) = OnDisk::finished();
+        let link = here.directory.path().join("jobs").join(name);
+        std::os::unix::fs::symlink("/tmp", link).unwrap();
+        fails(
+            files(&here.root, &jobs()),
+            ErrorKind::Refused,
+            "symbolic link",
+        );
+    }
+}
+
+#[test]
+fn a_file_is_known_by_its_size_and_digest() {
+    let here = OnDisk::new();
+    let mut staging = here.lake.stage(OUTPUT).unwrap();
+    staging.write_all(b"ro").unwrap();
+    staging.write_all(b"ws").unwrap();
+    let facts = here
+        .lake
+        .commit(staging.close().unwrap())
+        .unwrap()
+        .into_facts();
+    assert_eq!((facts.path.as_str(), facts.bytes), (OUTPUT, 4));
+    assert_eq!(facts.sha256, Digest::of(b"rows"));
 }
 
 #[test]
@@ -376,6 +408,14 @@ fn a_lake_keeps_the_description_of_its_trace() {
     // That of an earlier lake goes when a lake of a built-in trace takes its place.
     here.lake.put_description(&self::origin()).unwrap();
     assert!(!path.exists());
+
+    // In a bucket, another run may be making a lake of it.
+    let bucket = Arc::new(Memory::default());
+    let root = Location::Url(Url::of_objects("bucket", bucket.clone()));
+    let lake = Lake::open(&root).unwrap();
+    bucket.put(DESCRIPTION_PATH, DESCRIPTION.into()).unwrap();
+    lake.put_description(&self::origin()).unwrap();
+    assert!(bucket.objects().contains_key(DESCRIPTION_PATH));
 }
 
 #[test]

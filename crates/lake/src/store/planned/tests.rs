@@ -118,6 +118,30 @@ fn one_plan_is_put() {
     assert!(shared.lake.put_new_plan(other).unwrap());
 }
 
+#[test]
+fn damaged_facts_are_replaced() {
+    let shared = Shared::new();
+    let journal = shared.lake.join_in(&origin()).unwrap();
+    let note = || journal.note("jobs", &part(7), Default::default()).unwrap();
+    note();
+    let path = facts_path(&facts_name("jobs", 7.into()));
+    let whole = shared.text(&path).unwrap();
+    shared.put(&path, b"damaged".to_vec());
+    note();
+    assert_eq!(shared.text(&path).unwrap(), whole);
+}
+
+#[test]
+fn a_plan_keeps_a_copy_of_the_manifest_that_it_adds_to() {
+    let shared = Shared::new();
+    let manifest = manifest(&[0, 1]);
+    shared.put(MANIFEST, manifest.to_json().unwrap());
+    let found = shared.state().manifest.unwrap();
+    shared.lake.put_base(&found).unwrap();
+    let copy = shared.text(&base_name(&digest(&manifest))).unwrap();
+    assert_eq!(copy, manifest.to_json().unwrap());
+}
+
 /// A store that replaces what it was asked to keep.
 #[derive(Debug, Default)]
 struct Replacing(Memory);
