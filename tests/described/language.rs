@@ -117,6 +117,23 @@ fn parts_are_numbered_as_published() {
 }
 
 #[test]
+fn a_message_names_no_more_than_a_few_of_the_missing_files() {
+    let scratch = Scratch::new();
+    let values: Vec<String> = (0..1000).map(|at| format!("\"v{at:03}\"")).collect();
+    let table = format!(
+        "files = \"named\"\nnames = [\"x-{{a}}-{{b}}.csv\"]\n[table.captures]\na = [{0}]\nb = [{0}]",
+        values.join(",")
+    );
+    scratch.file("x-v000-v000.csv", b"1\n");
+    let missing = misfit(&scratch, &one_table(&table, &[("time", INTEGER)]));
+    assert_eq!(missing.code, 1, "{}", missing.stderr);
+    let says = "999999 of 1000000 files are missing: x-v000-v001.csv, x-v000-v002.csv,";
+    assert!(missing.message().contains(says), "{}", missing.message());
+    let says = "x-v000-v020.csv, and 999,979 more; download them";
+    assert!(missing.message().contains(says), "{}", missing.message());
+}
+
+#[test]
 fn captures_become_columns() {
     let scratch = Scratch::new();
     let table = "files = \"named\"\nnames = [\"readings_{where}.csv\"]\n[table.captures]\n\

@@ -17,8 +17,27 @@ pub fn several(number: u64, noun: &str) -> String {
     format!("{} {noun}{s}", group_digits(number))
 }
 
-/// How many ranges a message lists at most: it stays a message, whatever a file or a manifest says.
-const RANGES: usize = 20;
+/// How many things a message lists at most: it stays a message, whatever a file or a manifest says.
+const LISTED: usize = 20;
+
+/// The first 20 of some things, and how many more there are.
+///
+/// ```
+/// let name = |n: u32| format!("{n}.csv");
+/// assert_eq!(tracelake_core::words::first_few([0, 5], name), "0.csv, 5.csv");
+/// assert!(tracelake_core::words::first_few(0..99, name).ends_with("18.csv, 19.csv, and 79 more"));
+/// ```
+#[must_use]
+pub fn first_few<T>(things: impl IntoIterator<Item = T>, shown: impl FnMut(T) -> String) -> String {
+    let mut unlisted = things.into_iter();
+    let listed = unlisted.by_ref().take(LISTED).map(shown);
+    let mut text = listed.collect::<Vec<_>>().join(", ");
+    let more = unlisted.count() as u64;
+    if more > 0 {
+        text += &format!(", and {} more", group_digits(more));
+    }
+    text
+}
 
 /// Ranges of numbers, from the first to the last of each; no more than 20 of them are listed.
 ///
@@ -29,18 +48,10 @@ const RANGES: usize = 20;
 /// ```
 #[must_use]
 pub fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> String {
-    let mut unlisted = ranges.into_iter();
-    let first_ranges = unlisted.by_ref().take(RANGES);
-    let listed = first_ranges.map(|(first, last)| match first == last {
+    first_few(ranges, |(first, last)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
-    });
-    let mut text = listed.collect::<Vec<_>>().join(", ");
-    let more = unlisted.count() as u64;
-    if more > 0 {
-        text += &format!(", and {} more", group_digits(more));
-    }
-    text
+    })
 }
 
 /// Joins ascending numbers; consecutive ones make a range.

@@ -7,6 +7,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::{PartKey, listed};
+use tracelake_core::words::first_few;
 use tracelake_schema::{Table, Trace};
 
 use super::checksums::described_sha256;
@@ -107,11 +108,12 @@ pub(super) fn part_plan(
 /// The names of the files of some parts, where names don't say the number of a part.
 fn names_of(table: &Table, parts: &[PartKey]) -> Option<String> {
     let count = table.naming.count()?;
-    let places = parts
-        .iter()
-        .map(|part| part.file_number - table.naming.first);
-    let names = places.map(|place| table.naming.name_of(place, count));
-    Some(names.collect::<Option<Vec<String>>>()?.join(", "))
+    Some(first_few(parts, |part| {
+        let name = table
+            .naming
+            .name_of(part.file_number - table.naming.first, count);
+        name.unwrap_or_else(|| part.file_number.to_string())
+    }))
 }
 
 /// The parts with these numbers that are not there; `parts` are of one cell, in the order of
