@@ -109,7 +109,7 @@ impl LeafFields {
     }
 
     #[inline]
-    pub(crate) fn push_level(&mut self, definition: u8, repetition: u8) {
+    fn push_level(&mut self, definition: u8, repetition: u8) {
         if self.most.definition > 0 {
             self.definition_levels.push(definition);
         }

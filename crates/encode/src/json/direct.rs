@@ -73,6 +73,7 @@ fn read<'a>(
     let mut reader = DirectReader {
         text,
         at: line.start,
+        line_end: line.end,
     };
     reader.skip_space();
     value(&mut reader)?;
@@ -85,6 +86,8 @@ fn read<'a>(
 struct DirectReader<'a> {
     text: &'a [u8],
     at: usize,
+    /// Where the line ends: nothing is searched for in the lines after it.
+    line_end: usize,
 }
 
 impl<'a> DirectReader<'a> {
@@ -232,67 +235,37 @@ impl<'a> DirectReader<'a> {
             rows.push_null(node.leaves.clone(), node.levels.definition, repetition);
             return Some(());
         }
+        let mut repetition = repetition;
         if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind {
             let leaf = &mut rows.leaves[item.leaves.start];
-            return self.numbers(item, repetition, node.levels.repetition, leaf);
+            if self.numbers(&mut repetition, node.levels.repetition, leaf)? {
+                return Some(());
+            }
         }
-        let mut repetition = repetition;
         loop {
+            self.skip_space();
             self.value(item, repetition, rows)?;
             repetition = node.levels.repetition;
             self.skip_space();
             if self.take(b',').is_none() {
                 return self.take(b']');
             }
-            self.skip_space();
         }
     }
 
-    /// Reads the rest of a list of numbers: most of the values of instance_usage. Its commas are found in blocks, and
-    /// what is between two of them is nearly always a number; `items` reads on from the first one that isn't.
-    fn numbers(
-        &mut self,
-        item: &Node,
-        mut repetition: u8,
-        next: u8,
-        leaf: &mut LeafFields,
-    ) -> Option<()> {
-        let end = self.at + memchr::memchr(b']', self.rest())?;
+    /// Reads the items of a list of numbers, most of the values of instance_usage, up to the first one that isn't plainly a
+    /// number between two commas. Returns whether the list has ended. Its commas are found in blocks.
+    fn numbers(&mut self, repetition: &mut u8, next: u8, leaf: &mut LeafFields) -> Option<bool> {
+        let end = self.at + memchr::memchr(b']', self.text.get(self.at..self.line_end)?)?;
         for stop in Commas::new(self.text, self.at..end).chain([end]) {
             if !is_number(&self.text[self.at..stop]) {
-                return self.items(item, repetition, next, leaf);
+                return Some(false);
             }
-            leaf.push((offset(self.at), offset(stop)), repetition);
-            repetition = next;
+            leaf.push((offset(self.at), offset(stop)), *repetition);
+            *repetition = next;
             self.at = stop + 1;
         }
-        Some(())
-    }
-
-    /// Reads the rest of a list of numbers, one after another.
-    fn items(
-        &mut self,
-        item: &Node,
-        mut repetition: u8,
-        next: u8,
-        leaf: &mut LeafFields,
-    ) -> Option<()> {
-        loop {
-            self.skip_space();
-            match self.number() {
-                Some(value) => leaf.push((offset(value.start), offset(value.end)), repetition),
-                None if item.column.mandatory => return None,
-                None => {
-                    self.word(b"null")?;
-                    leaf.push_level(item.null_level(), repetition);
-                }
-            }
-            repetition = next;
-            self.skip_space();
-            if self.take(b',').is_none() {
-                return self.take(b']');
-            }
-        }
+        Some(true)
     }
 
     /// Reads an integer or a string; NULL is an inner `None`.
