@@ -95,7 +95,7 @@ pub(super) fn is_weak(tag: &str) -> bool {
 
 /// A request for the first byte. A server that isn't asked for the head alone says why it refuses, and some URLs are
 /// signed for this method only.
-pub(super) fn first_byte() -> GetOptions {
+fn first_byte() -> GetOptions {
     GetOptions::new().with_range(Some(GetRange::Bounded(0..1)))
 }
 
@@ -116,14 +116,18 @@ impl fmt::Debug for Object {
 impl Object {
     /// The ETag of the object in the store.
     pub(super) async fn etag(&self) -> Result<Option<String>> {
-        let answer = match self.get(first_byte()).await {
-            // An empty object has no first byte.
-            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
-            answer => answer,
-        };
-        match answer {
+        match self.look().await {
             Ok(found) => Ok(found.meta.e_tag),
             Err(failure) => Err(self.error("read", failure)),
+        }
+    }
+
+    /// Asks for the first byte, to learn of the object by the answer.
+    pub(super) async fn look(&self) -> std::result::Result<GetResult, Failure> {
+        match self.get(first_byte()).await {
+            // An empty object has no first byte, and some servers say so of any.
+            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
+            found => found,
         }
     }
 

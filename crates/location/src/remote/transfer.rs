@@ -12,7 +12,7 @@ use tracelake_core::error::Result;
 
 use super::client::UNKNOWN;
 use super::explain::Failure;
-use super::object::{Object, first_byte, is_weak};
+use super::object::{Object, is_weak};
 use super::pace::{Judgement, LIMITS, Limits, Pace};
 
 /// The first range of an object, in bytes: enough for a small file, and to see what a file is.
@@ -343,12 +343,7 @@ impl Transfer {
 impl Object {
     /// Its size; `None` if there is no such object.
     pub(super) async fn size(&self) -> Result<Option<u64>> {
-        let found = match self.get(first_byte()).await {
-            // An empty object has no first byte, and some servers say so of any.
-            Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
-            found => found,
-        };
-        match found {
+        match self.look().await {
             Ok(found) if found.meta.size == UNKNOWN => {
                 Transfer::count(self.clone()).await.map(Some)
             }
