@@ -8,13 +8,13 @@ use tracelake_core::settings::Settings;
 use super::*;
 use crate::manifest::PartFacts;
 
-fn names(directory: &Path) -> Vec<String> {
+pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.collect()
 }
 
-fn origin() -> Origin {
+pub(super) fn origin() -> Origin {
     Origin::new("some-trace", Settings::default())
 }
 

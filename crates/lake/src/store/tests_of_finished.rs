@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -15,6 +14,7 @@ use tracelake_core::settings::Settings;
 use tracelake_location::{Memory, Objects, Url};
 use tracelake_schema::description::intern;
 
+use super::tests::{names, origin};
 use super::*;
 use crate::manifest::{PartFacts, TableFacts};
 use crate::plan_file::PlanFile;
@@ -23,10 +23,6 @@ const OUTPUT: &str = "jobs/file_number=0/part-00000.parquet";
 const STRAY: &str = "jobs/file_number=1/part-00001.parquet";
 const STRAY_REJECTS: &str = "_tracelake/rejects/jobs/part-00001.ndjson";
 const NOTES: &str = "jobs/notes.txt";
-
-fn origin() -> Origin {
-    Origin::new("some-trace", Settings::default())
-}
 
 fn jobs() -> BTreeSet<&'static str> {
     BTreeSet::from(["jobs"])
@@ -46,7 +42,7 @@ fn manifest(lake: &Lake, origin: Origin) -> Manifest {
     Manifest::new(origin, vec![table])
 }
 
-/// A lake in a directory of its own.
+/// A lake in a temporary directory.
 struct OnDisk {
     directory: TempDir,
     root: Location,
@@ -90,12 +86,6 @@ impl OnDisk {
         names.sort_unstable();
         names
     }
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.collect()
 }
 
 #[track_caller]
@@ -366,7 +356,7 @@ fn a_release_of_another_manifest_or_over_other_files_is_refused() {
 const DESCRIPTION: &str = r#"
 family = "some"
 licence = "CC0-1.0"
-citation = "somebody"
+citation = "The store's tests."
 [[trace]]
 name = "some-of-store"
 title = "Some"
@@ -406,7 +396,7 @@ fn a_lake_keeps_the_description_of_its_trace() {
     assert_eq!(fs::read_to_string(&path).unwrap(), DESCRIPTION);
 
     // That of an earlier lake goes when a lake of a built-in trace takes its place.
-    here.lake.put_description(&self::origin()).unwrap();
+    here.lake.put_description(&tests::origin()).unwrap();
     assert!(!path.exists());
 
     // In a bucket, another run may be making a lake of it.
@@ -414,7 +404,7 @@ fn a_lake_keeps_the_description_of_its_trace() {
     let root = Location::Url(Url::of_objects("bucket", bucket.clone()));
     let lake = Lake::open(&root).unwrap();
     bucket.put(DESCRIPTION_PATH, DESCRIPTION.into()).unwrap();
-    lake.put_description(&self::origin()).unwrap();
+    lake.put_description(&tests::origin()).unwrap();
     assert!(bucket.objects().contains_key(DESCRIPTION_PATH));
 }
 
