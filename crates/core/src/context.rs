@@ -187,6 +187,17 @@ mod tests {
     }
 
     #[test]
+    fn events_are_heard() {
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let hears = Arc::clone(&heard);
+        let context = Context::new().with_events(move |event| hears.lock().unwrap().push(event));
+        context.warn("slow");
+        assert!(matches!(&heard.lock().unwrap()[..], [Event::Warning(text)] if text == "slow"));
+        // Without a listener, nobody hears it.
+        Context::new().warn("slow");
+    }
+
+    #[test]
     fn there_is_always_a_thread() {
         assert_eq!(Context::new().with_threads(0).threads(), 1);
         assert!(Context::new().threads() > 0);

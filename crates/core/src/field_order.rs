@@ -212,3 +212,32 @@ impl FieldOrder {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    fn order(trace: &str, table: &str) -> FieldOrder {
+        let trace = TRACES.iter().find(|known| known.name == trace).unwrap();
+        let table = trace.tables.iter().find(|known| known.name == table);
+        FieldOrder::built_in(table.unwrap(), trace.name)
+    }
+
+    #[test]
+    fn a_header_has_all_names_in_their_order() {
+        let order = order("google-2011-v2.1", "machine_events");
+        let names: Vec<&str> = order
+            .fields
+            .iter()
+            .map(|field| field.column.content)
+            .collect();
+        let line = |names: &[&str]| names.join(",").into_bytes();
+        assert!(order.is_header(&line(&names)));
+        let swapped = [&[names[1], names[0]], &names[2..]].concat();
+        for other in [&names[1..], &swapped, &["0", "1", "2"], &[]] {
+            assert!(!order.is_header(&line(other)), "{other:?}");
+        }
+    }
+}

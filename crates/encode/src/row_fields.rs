@@ -314,3 +314,34 @@ fn append(text: &mut Vec<u8>, value: std::fmt::Arguments<'_>) {
 pub(crate) fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("a chunk is shorter than 4 GiB")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::tests::TABLE;
+
+    #[test]
+    fn leaves_have_a_size_in_memory() {
+        let mut texts = RowTexts::new(TABLE.columns);
+        let lines = [
+            r#"{"time":1,"user":"abc","after":[1,2,3]}"#,
+            r#"{"time":2,"user":"de"}"#,
+        ];
+        for line in lines {
+            texts.push(&crate::json::row(line.as_bytes(), &TABLE.columns.into()).unwrap());
+        }
+        let nodes = Node::of(TABLE.columns);
+        let found = leaves(&nodes).into_iter().zip(&texts.rows.leaves);
+        let bytes = |name: &str| {
+            let mut found = found.clone().filter(|(leaf, _)| leaf.column.name == name);
+            found
+                .next()
+                .map(|(leaf, texts)| texts.decoded_bytes(leaf.column))
+        };
+        // Eight bytes for each value, NULL or empty list, and the texts.
+        assert_eq!(bytes("time"), Some(2 * 8));
+        assert_eq!(bytes("user"), Some(2 * 8 + 5));
+        assert_eq!(bytes("cpus"), Some(2 * 8));
+        assert_eq!(bytes("item"), Some(4 * 8));
+    }
+}

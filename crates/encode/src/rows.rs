@@ -322,7 +322,12 @@ pub(crate) fn rejects<'a>(
 
 #[cfg(test)]
 mod tests {
+    use parquet::arrow::ArrowSchemaConverter;
+    use tracelake_schema::arrow::arrow_schema;
+
     use super::*;
+    use crate::cell::tests::TABLE;
+    use crate::row_fields::RowTexts;
     use crate::samples::{at, order, parquet_schema, split};
 
     fn builder(most_rows: usize) -> RowGroupBuilder {
@@ -364,5 +369,43 @@ mod tests {
         assert_eq!(rows.pushed(), 5);
         assert_eq!(rows.time(), Some((2, 6)));
         assert!(rows.finish().unwrap().is_none());
+    }
+
+    /// The texts of rows of JSON.
+    fn rows_of(lines: &[&str]) -> RowTexts {
+        let mut texts = RowTexts::new(TABLE.columns);
+        for line in lines {
+            texts.push(&crate::json::row(line.as_bytes(), &TABLE.columns.into()).unwrap());
+        }
+        texts
+    }
+
+    #[test]
+    fn nested_rows_are_taken_all_or_not_at_all() {
+        let schema = ArrowSchemaConverter::new().convert(&arrow_schema(&TABLE));
+        let mut rows = RowGroupBuilder::of_rows(&TABLE, &schema.unwrap(), Codec::DEFAULT, 10);
+        let good = rows_of(&[
+            r#"{"time":3,"rules":[{"name":"a"},{"name":"b"}],"after":[1,2,3]}"#,
+            r#"{"time":"18446744073709551615","usage":{"cpus":0.5}}"#,
+        ]);
+        assert_eq!(
+            rows.push_rows(&good.text, &good.rows).unwrap(),
+            Vec::<usize>::new()
+        );
+        assert_eq!((rows.pushed(), rows.sentinels_mapped()), (2, 1));
+
+        // The second row has a date that isn't one.
+        let mut broken = rows_of(&[
+            r#"{"time":4}"#,
+            r#"{"time":5,"since":"2024-02-29T23:59:58Z"}"#,
+        ]);
+        let since = broken.text.len() - "2024-02-29T23:59:58Z".len();
+        broken.text[since] = b'x';
+        assert_eq!(rows.push_rows(&broken.text, &broken.rows).unwrap(), [1]);
+        assert_eq!((rows.pushed(), rows.sentinels_mapped()), (2, 1));
+
+        let chunks = rows.finish().unwrap().unwrap();
+        assert_eq!(chunks.len(), good.rows.leaves.len());
+        assert_eq!((rows.pushed(), rows.time()), (2, Some((3, i64::MAX))));
     }
 }

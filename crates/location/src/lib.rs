@@ -449,6 +449,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_there_on_a_disk_and_in_a_bucket() {
+        let directory = tempfile::tempdir().unwrap();
+        let objects = std::sync::Arc::new(Memory::default());
+        let bucket = Url::of_objects("bucket", objects);
+        std::fs::write(directory.path().join("a"), "1").unwrap();
+        bucket.join("a").put(b"1".to_vec()).unwrap();
+        for root in [Location::from(directory.path()), Location::Url(bucket)] {
+            let found = ["a", "b"].map(|name| {
+                let location = root.join(name);
+                (location.is_file(), location.is_there().unwrap())
+            });
+            assert_eq!(found, [(true, true), (false, false)], "{root}");
+        }
+    }
+
+    #[test]
     fn nothing_is_written_to_a_directory_named_like_the_home() {
         for path in ["~", "~/lake"] {
             let error = Location::parse(path.as_ref()).unwrap_err();

@@ -352,3 +352,6 @@ fn has_checksum(header: &Header, block: &[u8; BLOCK]) -> bool {
         .map(|sum| Some(sum + spaces))
         .contains(&found)
 }
+
+#[cfg(test)]
+mod tests;

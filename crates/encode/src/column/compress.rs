@@ -107,6 +107,21 @@ mod tests {
         })
     }
 
+    #[test]
+    fn what_has_no_matches_takes_a_low_level_unless_a_high_one_is_asked_for() {
+        let page = b"0.0625,0.03125,0.015625,".repeat(400);
+        let by_zstd = |level: i32| zstd::bulk::compress(&page, level).unwrap();
+        for level in 1..=9 {
+            let expected = match level {
+                ..=Codec::DEFAULT_LEVEL => by_zstd(1),
+                level => by_zstd(level.into()),
+            };
+            let found = compress(Codec::Zstd(level), &page, Redundancy::Frequencies).unwrap();
+            assert!(found == expected, "{level}");
+        }
+        assert!(by_zstd(1) != by_zstd(3) && by_zstd(1) != by_zstd(9));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 

@@ -171,7 +171,20 @@ fn what_cannot_be_read_is_named() {
         fault(&changed)
     };
     assert!(changed(local + 6, 1).contains("the member jobs.csv is encrypted"));
-    assert!(changed(local + 8, 14).contains("jobs.csv is compressed by LZMA, not deflate"));
+    let methods = [
+        (9, "deflate64"),
+        (12, "bzip2"),
+        (14, "LZMA"),
+        (93, "zstd"),
+        (95, "xz"),
+        (97, "method 97"),
+        (98, "PPMd"),
+        (99, "an encrypted method"),
+    ];
+    for (method, name) in methods {
+        let reason = format!("jobs.csv is compressed by {name}, not deflate");
+        assert!(changed(local + 8, method).contains(&reason));
+    }
     assert!(changed(local + 14, 99).contains("wrong CRC of the text of the member jobs.csv"));
     assert!(changed(local + 22, 99).contains("wrong length of the text"));
     assert!(changed(local + 18, 99).contains("wrong length of the compressed text"));
