@@ -358,4 +358,25 @@ mod tests {
         assert_eq!(traces[0].tables[0].columns[1].name, "column_2");
         assert!(!traces[0].tables[0].csv.header);
     }
+
+    /// The separator cuts each line into as many fields, and not one that only the first line has often.
+    #[test]
+    fn the_separator_fits_every_line() {
+        let text = drafted("a,b,c,d;e\n1,5;2\n");
+        let table = &intern(&text).unwrap()[0].tables[0];
+        assert!(table.csv.separator == tracelake_schema::Separator::Byte(b';'));
+    }
+
+    /// A column is of a kind if all of its values are, or of one that has them all.
+    #[test]
+    fn kinds_of_values_make_a_kind_of_columns() {
+        let text = drafted("a,b,c,d\n1,1,1,0.5\n2,0.5,x,2023-01-01 00:00:00\n");
+        let kinds: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("kind = "))
+            .collect();
+        let expected =
+            ["integer", "float", "text", "text"].map(|kind| format!("\"{kind}\"  # guess"));
+        assert_eq!(kinds, expected);
+    }
 }

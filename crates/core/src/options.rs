@@ -347,4 +347,16 @@ mod tests {
         assert!(unknown.starts_with(right), "{unknown}");
         assert!(says(&format!("\"{}\"", "x".repeat(1000))).len() < 200);
     }
+
+    #[test]
+    fn deviations_are_accepted_by_name() {
+        for text in ["header", "integral-floats", "header,integral-floats"] {
+            assert_eq!(text.parse::<Accept>().unwrap().to_string(), text);
+        }
+        let both: Accept = "integral-floats, header".parse().unwrap();
+        assert!(both.header && both.integral_floats);
+        for text in ["", "header,", "footer"] {
+            assert!(text.parse::<Accept>().is_err(), "{text}");
+        }
+    }
 }

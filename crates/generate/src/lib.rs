@@ -259,6 +259,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::digest::Digest;
+
     use super::*;
 
     #[test]
@@ -278,6 +280,39 @@ mod tests {
                     .unwrap_err()
                     .contains("is more than 1000000000000")
             );
+        }
+    }
+
+    /// The SHA-256 of `SHA256SUM`, which has the digest of each file. People cite a seed, so a trace changes only on
+    /// purpose, and `cargo xtask golden --update` follows.
+    const TRACES_OF_SEED_7: [(&str, &str); 3] = [
+        (
+            "google-2011-v2.1",
+            "cf987be8d34e9a0b2270fe4292c8f59922a0347519f9e3bdb083754978ca8e75",
+        ),
+        (
+            "alibaba-2018",
+            "8196b59246f6aaf5e68f59ca7ad72c5bac7913aed7da92b72461e30dac544d73",
+        ),
+        (
+            "borg-2019",
+            "57d1c1476c178977d76b29e5ab8404a737de8ddd57e07329630fde23a7aaf8ac",
+        ),
+    ];
+
+    #[test]
+    fn a_seed_is_a_trace_for_good() {
+        let options = Options {
+            parts: 2,
+            rows: 3_000,
+            seed: 7,
+        };
+        for (name, digest) in TRACES_OF_SEED_7 {
+            let out = tempfile::tempdir().unwrap();
+            let trace = tracelake_schema::trace(name).unwrap();
+            generate(&Context::new(), trace, out.path(), &options).unwrap();
+            let sums = std::fs::read(out.path().join("SHA256SUM")).unwrap();
+            assert_eq!(Digest::of(&sums).to_string(), digest, "{name}");
         }
     }
 }

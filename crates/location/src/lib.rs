@@ -465,6 +465,18 @@ mod tests {
     }
 
     #[test]
+    fn objects_that_are_gone_are_left_out() {
+        let bucket = Url::of_objects("bucket", std::sync::Arc::new(Memory::default()));
+        for name in ["a", "c"] {
+            bucket.join(name).put(name.as_bytes().to_vec()).unwrap();
+        }
+        let all = || ["a", "b", "c"].map(str::to_owned).to_vec();
+        assert_eq!(bucket.read_all(all(), 9).unwrap(), [b"a", b"c"]);
+        bucket.remove_all(&all()[..2]).unwrap();
+        assert_eq!(bucket.read_all(all(), 9).unwrap(), [b"c"]);
+    }
+
+    #[test]
     fn nothing_is_written_to_a_directory_named_like_the_home() {
         for path in ["~", "~/lake"] {
             let error = Location::parse(path.as_ref()).unwrap_err();

@@ -137,3 +137,29 @@ fn numbers(name: &str) -> Option<Vec<i64>> {
     let numbers: Option<Vec<i64>> = fields.map(number).collect();
     numbers.filter(|numbers| start > 0 && !numbers.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tasks_have_numbers() {
+        for (name, expected) in [
+            ("M1", Some(vec![1])),
+            ("R2_1", Some(vec![2, 1])),
+            ("J5_3_4_Stg4", Some(vec![5, 3, 4])),
+            ("R2_1_Stg", None),
+            ("R2_+1", None),
+            ("5_3", None),
+            ("task_abc", None),
+            ("M", None),
+        ] {
+            assert_eq!(numbers(name), expected, "{name}");
+        }
+        // The last number of a name of 50 bytes may be cut.
+        for (start, sevens) in [("J12", 23), ("J123", 22)] {
+            let found = numbers(&(start.to_owned() + &"_7".repeat(23))).unwrap();
+            assert_eq!(found[1..], vec![7; sevens]);
+        }
+    }
+}

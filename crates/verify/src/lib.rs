@@ -340,3 +340,6 @@ fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
 fn corrupt(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, reason)
 }
+
+#[cfg(test)]
+mod tests;

@@ -421,4 +421,17 @@ mod tests {
         }
         python(lists.name, &"[".repeat(1 << 20)).unwrap_err();
     }
+
+    #[test]
+    fn each_syntax_has_its_own_null() {
+        let (_, column) = TABLE.column("time").unwrap();
+        for (syntax, null, word) in [
+            (Syntax::Json, "null", "None"),
+            (Syntax::QuotedCsv, "None", "null"),
+        ] {
+            let read = |text| ValueReader::new(text, syntax).value(column).unwrap();
+            assert!(matches!(read(null), ParsedValue::Null), "{null}");
+            assert!(!matches!(read(word), ParsedValue::Null), "{word}");
+        }
+    }
 }

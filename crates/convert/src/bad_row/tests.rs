@@ -60,3 +60,24 @@ fn a_reject_loses_nothing() {
     assert_eq!(value["raw"], "ü\u{0}");
     assert_eq!(value.get("raw_base64"), None);
 }
+
+#[test]
+fn nearly_all_rows_are_nine_of_ten() {
+    let shares = [
+        (9, 9, false),
+        (9, 10, true),
+        (8, 10, false),
+        (18, 19, true),
+        (17, 19, false),
+        (90, 100, true),
+        (89, 100, false),
+        (u64::MAX, u64::MAX, true),
+    ];
+    for (bad, rows, expected) in shares {
+        assert_eq!(
+            BadShare { bad, rows }.is_nearly_all(),
+            expected,
+            "{bad} of {rows}"
+        );
+    }
+}

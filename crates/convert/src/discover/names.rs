@@ -233,4 +233,14 @@ mod tests {
             assert_eq!(part_name(other), None, "{other}");
         }
     }
+
+    #[test]
+    fn archives_of_one_text_end_in_its_extension() {
+        for ending in [".tar.gz", ".zip", ".csv.zip"] {
+            assert!(is_archive_ending(ending, "csv"), "{ending}");
+        }
+        for ending in [".json.zip", "csv.zip", ".csv.gz", ""] {
+            assert!(!is_archive_ending(ending, "csv"), "{ending}");
+        }
+    }
 }

@@ -221,3 +221,36 @@ fn rejected_rows_are_left_out_whole() {
         "{error}"
     );
 }
+
+/// A table of plain fields, in another order than its columns.
+static PLAIN: Table = Table {
+    syntax: Syntax::Csv,
+    columns: TABLE.columns.split_at(5).0,
+    fields: &[4, 3, 2, 1, 0],
+    ..TABLE
+};
+
+#[test]
+fn every_field_is_compared_with_its_own_column() {
+    let text = "abc,1,0.5,7,3\nd,0,1e-5,-1,18446744073709551615\n,,,,1\n";
+    let mut pair = Pair::new(&PLAIN, text);
+    assert_eq!((pair.part.rows_out, pair.part.sentinels_mapped), (3, 1));
+    assert_eq!(pair.verify(text).unwrap(), 15);
+    for (from, to, field) in [
+        ("abc", "abd", "user"),
+        ("d,0", "d,1", "done"),
+        ("0.5", "0.50000001", "share"),
+        (",7,", ",,", "event"),
+        (",7,3", ",7,4", "time"),
+        (",,,,1", ",,,0,1", "event"),
+        ("18446744073709551615", "18446744073709551614", "time"),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        let error = pair.verify(&changed).unwrap_err();
+        assert_eq!(
+            error.place().field,
+            Some(format!("jobs.{field}")),
+            "{error}"
+        );
+    }
+}
