@@ -354,6 +354,10 @@ mod tests {
             file.write(block).unwrap();
         }
         let (rows, range) = (builder.pushed(), builder.time());
+        assert_eq!(
+            (builder.sentinels_mapped(), builder.integral_floats()),
+            (0, 0)
+        );
         (file.finish().unwrap(), rows, range)
     }
 

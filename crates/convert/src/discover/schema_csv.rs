@@ -228,3 +228,54 @@ fn wrap(path: &Location, error: csv::Error) -> Error {
         None => wrapped,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[&str]) -> Result<SchemaCsv> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        SchemaCsv::read(&Location::from(file.path()))
+    }
+
+    const HEAD: &str = "file pattern,field number,content,format,mandatory";
+
+    #[test]
+    fn fields_are_counted_by_table() {
+        let schema_csv = read(&[
+            HEAD,
+            "a/part-?????-of-?????.csv.gz,1,time,INTEGER,YES",
+            "a/part-?????-of-?????.csv.gz,2,user,STRING_HASH,NO",
+            "b/part-?????-of-?????.csv.gz,1,time,INTEGER,YES",
+        ]);
+        let schema_csv = schema_csv.unwrap();
+        assert_eq!(
+            ["a", "b", "c"].map(|table| schema_csv.fields(table)),
+            [2, 1, 0]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let cases = [
+            ("time,1,time,INTEGER,YES", "'time' names no directory"),
+            ("a/b,0,time,INTEGER,YES", "'0' is not 1 to 1000"),
+            ("a/b,1001,time,INTEGER,YES", "'1001' is not 1 to 1000"),
+            ("a/b,+1,time,INTEGER,YES", "'+1' is not 1 to 1000"),
+            ("a/b,1,time,INTEGER,yes", "mandatory is 'yes'"),
+        ];
+        for (line, reason) in cases {
+            let error = read(&[HEAD, "a/b,1000,time,INTEGER,NO", line]).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.place().line),
+                (ErrorKind::Misfit, Some(3))
+            );
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        let error = read(&["time,job"]).unwrap_err().to_string();
+        assert!(error.contains("expected the header"), "{error}");
+        let error = read(&[HEAD]).unwrap_err().to_string();
+        assert!(error.contains("describes no field"), "{error}");
+    }
+}

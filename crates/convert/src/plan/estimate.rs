@@ -137,6 +137,8 @@ mod tests {
                             is_gzip,
                             ..file(1 << 40)
                         };
+                        let measured = speed(&file).map(|speed| (speed.syntax, speed.is_gzip));
+                        assert_eq!(measured, Some((syntax, is_gzip)));
                         let made = Estimate::of([file], encoding, 2).unwrap();
                         assert!(0 < made.bytes.0 && made.bytes.0 < made.bytes.1);
                         assert!(0 < made.seconds.0 && made.seconds.0 < made.seconds.1);

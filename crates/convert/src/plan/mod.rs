@@ -389,7 +389,7 @@ fn skipped(found: &FoundSource) -> Vec<String> {
         format!("{path} is skipped: {}", skipped.why)
     });
     let more = found.skipped.len().saturating_sub(NAMED) as u64;
-    let more = (more > 0).then(|| format!("{} more skipped", several(more, "file")));
+    let more = (more > 0).then(|| format!("{} skipped", several(more, "more file")));
     warnings.chain(more).collect()
 }
 
@@ -405,3 +405,6 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
     });
     wanted.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -382,3 +382,33 @@ fn first_row(context: &Context, root: &Location, table: &FoundTable) -> Result<O
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_fits_the_table_whose_names_it_has() {
+        let table = |syntax: Syntax| {
+            let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+            tables.find(|table| table.syntax == syntax).unwrap()
+        };
+        let json = table(Syntax::Json);
+        let row = |name: &str| format!("{{\"{name}\":1}}");
+        let known = row(json.columns[0].name);
+        let rows = [
+            (&known[..], Fit::Values),
+            (&row("weather"), Fit::Syntax),
+            ("{\"time\":", Fit::Syntax),
+            ("1,2,3", Fit::Nothing),
+        ];
+        for (row, expected) in rows {
+            assert_eq!(fit(json, row.as_bytes(), None), expected, "{row}");
+        }
+        let plain = table(Syntax::Csv);
+        let fields = plain.fields.len();
+        assert_eq!(fit(plain, known.as_bytes(), Some(fields)), Fit::Nothing);
+        assert_eq!(fit(plain, b"1,2", Some(fields)), Fit::Fields);
+        assert_eq!(fit(plain, b"1,2", Some(fields + 1)), Fit::Syntax);
+    }
+}

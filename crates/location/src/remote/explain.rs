@@ -312,3 +312,83 @@ pub(super) fn misconfigured(url: &Url, error: &object_store::Error) -> Error {
         .at(url.to_string())
         .hint(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of this refusal, and the hint.
+    fn said(url: &str, unsigned: bool, status: u16, code: &str) -> (String, String) {
+        let code = Some(code.to_owned()).filter(|code| !code.is_empty());
+        let refusal = Refusal {
+            status,
+            code,
+            region: None,
+        };
+        refused(&Url::parse(url).unwrap(), unsigned, "read", &refusal)
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let (bucket, web) = ("s3://bucket/a", "https://example.org/a");
+        let cases = [
+            (bucket, false, 301, "", "in another region", "AWS_REGION"),
+            (
+                bucket,
+                false,
+                404,
+                "NoSuchBucket",
+                "no such bucket",
+                "check its name",
+            ),
+            (
+                bucket,
+                false,
+                403,
+                "SignatureDoesNotMatch",
+                "credentials are wrong",
+                "check ",
+            ),
+            (
+                bucket,
+                false,
+                403,
+                "RequestTimeTooSkewed",
+                "the clock",
+                "set it",
+            ),
+            (
+                bucket,
+                false,
+                403,
+                "AccessDenied",
+                "forbidden with these",
+                "check ",
+            ),
+            (
+                bucket,
+                true,
+                403,
+                "AccessDenied",
+                "forbidden without",
+                "set ",
+            ),
+            (web, true, 401, "", "forbidden without", "the URL is public"),
+            (
+                bucket,
+                false,
+                409,
+                "",
+                "cannot read: the server refuses",
+                "check the URL",
+            ),
+        ];
+        for (url, unsigned, status, code, reason, hint) in cases {
+            let found = said(url, unsigned, status, code);
+            assert!(found.0.contains(reason), "{found:?}");
+            // On a machine with a profile, the hint is how to export it.
+            let is_exported = found.1.contains("export-credentials");
+            assert!(is_exported || found.1.contains(hint), "{found:?}");
+        }
+    }
+}
