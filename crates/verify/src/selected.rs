@@ -73,3 +73,30 @@ fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
     };
     value.ok_or_else(|| format!("{} isn't an integer in the source", column.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use tracelake_encode::cell::tests::TABLE;
+    use tracelake_schema::Table;
+
+    use super::*;
+
+    static JOBS: Table = TABLE;
+
+    #[test]
+    fn a_time_is_an_integer_or_a_float_without_a_fraction() {
+        let order = FieldOrder::built_in(&JOBS, "here");
+        let strict = order.rule_field("time").unwrap();
+        let mut lenient = strict;
+        lenient.accepts_integral_floats = true;
+        for (text, by_rule, on_request) in [
+            ("5", Some(5), Some(5)),
+            ("5.0", None, Some(5)),
+            ("5.5", None, None),
+            ("18446744073709551615", Some(i64::MAX), Some(i64::MAX)),
+        ] {
+            let found = [strict, lenient].map(|field| integer(&field, text).ok());
+            assert_eq!(found, [by_rule, on_request], "{text}");
+        }
+    }
+}
