@@ -24,10 +24,15 @@ fn fields(found: u32) -> Fault {
 
 #[test]
 fn hints_say_what_a_file_seems_to_be() {
-    let cases: [(&[u8], Fault, &str); 7] = [
+    let cases: [(&[u8], Fault, &str); 8] = [
         (b"\xef\xbb\xbf0,,1", fields(3), "byte order mark"),
         (b"\xff\xfe0\0,\0", fields(2), "UTF-16"),
         (b"time,missing info,job ID", Fault::NotInteger, "a header"),
+        (
+            b"time,type,collection_id,instance_index,machine_id",
+            fields(5),
+            "instance_events exported as CSV",
+        ),
         (b"0;;1;0;;;;", fields(1), "separated by ';'"),
         (b"0\t\t1\t0\t\t\t\t", fields(1), "separated by '\\t'"),
         (

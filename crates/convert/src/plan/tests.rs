@@ -42,6 +42,8 @@ fn a_plan_has_the_parts_of_its_source() {
         (1, TABLE)
     );
     assert_eq!((parts, plan.warnings), (vec![0, 1], vec![]));
+    let others = plan.trace.tables.iter().map(|table| table.name);
+    assert!(plan.absent.iter().eq(others.filter(|name| *name != TABLE)));
     // Without leave, no part may be missing.
     let refused = planned(source.path(), |request| request.allow_missing = false);
     let error = refused.unwrap_err().to_string();
