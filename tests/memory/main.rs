@@ -200,8 +200,9 @@ fn the_bound_holds_where_no_value_repeats() {
 /// The bytes that a part adds to a run: what is planned, and what is noted, once for all that use it.
 const PART_BOUND: u64 = 1_800;
 
-/// The bytes that a part adds to a shard, which keeps the plan beside them.
-const SHARD_PART_BOUND: u64 = 3_000;
+/// The bytes that a part adds to a shard, which keeps the plan beside them. A shard that is started again took 1,850 to
+/// 3,140 in different runs of this test, as its threads happened to meet.
+const SHARD_PART_BOUND: u64 = 4_000;
 
 /// Writes many parts with the first row of the sample.
 fn write_parts(scratch: &Scratch, table: &str, parts: u32) {
