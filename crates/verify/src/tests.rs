@@ -10,6 +10,7 @@ use tracelake_core::error::ErrorKind;
 use tracelake_core::options::Format;
 use tracelake_core::selection::Sample;
 use tracelake_location::{Location, Memory, Url};
+use tracelake_schema::TRACES;
 
 use super::*;
 
@@ -23,7 +24,9 @@ struct Made {
 
 impl Made {
     fn new(format: Format, sample: Option<Sample>) -> Self {
-        let trace = tracelake_schema::trace("google-2011-v2.1").unwrap();
+        let mut traces = TRACES.iter().filter(|trace| trace.in_parts());
+        let trace = traces.find(|trace| trace.table("job_events").is_some());
+        let trace = trace.unwrap();
         let directory = tempfile::tempdir().unwrap();
         let made = Self { directory, trace };
         made.write_source(ROWS);
