@@ -200,9 +200,13 @@ fn the_bound_holds_where_no_value_repeats() {
 /// The bytes that a part adds to a run: what is planned, and what is noted, once for all that use it.
 const PART_BOUND: u64 = 1_800;
 
-/// The bytes that a part adds to a shard, which keeps the plan beside them. A shard that is started again took 1,850 to
-/// 3,140 in different runs of this test, as its threads happened to meet.
-const SHARD_PART_BOUND: u64 = 4_000;
+/// The bytes that a part adds to a shard, which keeps the plan beside them.
+const SHARD_PART_BOUND: u64 = 3_000;
+
+/// How often a run that changes nothing is measured; the least counts. In ten runs of a shard that is started again, the
+/// peak of 1,000 parts varied by 1 MB and that of 6,000 by 2 MB, as threads happened to meet. That is no more for more parts,
+/// but one such difference would look like 600 bytes for each.
+const TIMES: usize = 3;
 
 /// Writes many parts with the first row of the sample.
 fn write_parts(scratch: &Scratch, table: &str, parts: u32) {
@@ -226,17 +230,33 @@ fn sample_row(table: &str) -> Vec<u8> {
 
 const SHARD: &[&str] = &["convert", "SRC", "SHARED", "--shard", "0/1"];
 
-/// The runs on a lake of many parts, one after the other, with the bytes that a part may add.
-const RUNS: &[(&str, &[&str], u64)] = &[
-    ("convert", &["convert", "SRC", "OUT"], PART_BOUND),
+/// The runs on a lake of many parts, one after the other, with how often each is measured, and the bytes that a part may
+/// add.
+const RUNS: &[(&str, &[&str], usize, u64)] = &[
+    ("convert", &["convert", "SRC", "OUT"], 1, PART_BOUND),
     // It reads everything first, and keeps it.
-    ("convert again", &["convert", "SRC", "OUT"], PART_BOUND),
-    ("verify", &["verify", "OUT", "--source", "SRC"], PART_BOUND),
-    ("inspect", &["inspect", "OUT"], PART_BOUND),
-    ("shard", SHARD, SHARD_PART_BOUND),
-    ("shard again", SHARD, SHARD_PART_BOUND),
-    ("inspect the shard", &["inspect", "SHARED"], PART_BOUND),
-    ("commit", &["commit", "SHARED"], PART_BOUND),
+    (
+        "convert again",
+        &["convert", "SRC", "OUT"],
+        TIMES,
+        PART_BOUND,
+    ),
+    (
+        "verify",
+        &["verify", "OUT", "--source", "SRC"],
+        TIMES,
+        PART_BOUND,
+    ),
+    ("inspect", &["inspect", "OUT"], TIMES, PART_BOUND),
+    ("shard", SHARD, 1, SHARD_PART_BOUND),
+    ("shard again", SHARD, TIMES, SHARD_PART_BOUND),
+    (
+        "inspect the shard",
+        &["inspect", "SHARED"],
+        TIMES,
+        PART_BOUND,
+    ),
+    ("commit", &["commit", "SHARED"], 1, PART_BOUND),
 ];
 
 #[test]
@@ -246,7 +266,7 @@ fn a_part_adds_little_to_a_run() {
         let scratch = Scratch::new();
         write_parts(&scratch, "job_events", parts);
         let (source, out, shared) = (scratch.src(), scratch.out(), scratch.path().join("shared"));
-        let peaks = RUNS.iter().map(|(_, arguments, _)| {
+        let peak = |arguments: &[&str]| {
             let mut program = program();
             program.args(arguments.iter().map(|argument| match *argument {
                 "SRC" => source.as_os_str(),
@@ -255,6 +275,10 @@ fn a_part_adds_little_to_a_run() {
                 word => word.as_ref(),
             }));
             peak_of(program)
+        };
+        let peaks = RUNS.iter().map(|(_, arguments, times, _)| {
+            let measured = (0..*times).map(|_| peak(arguments));
+            measured.min().expect("a run is measured")
         });
         let peaks: Vec<u64> = peaks.collect();
         assert_eq!(manifest(&out)["tables"][0]["rows"], parts);
@@ -262,7 +286,7 @@ fn a_part_adds_little_to_a_run() {
         peaks
     });
     let mut over = Vec::new();
-    for ((run, _, bound), (small, large)) in RUNS.iter().zip(small.into_iter().zip(large)) {
+    for ((run, _, _, bound), (small, large)) in RUNS.iter().zip(small.into_iter().zip(large)) {
         let each = large.saturating_sub(small) / u64::from(many - few);
         eprintln!(
             "{run}: {} MiB, then {} MiB, {each} bytes a part",

@@ -193,7 +193,7 @@ mod tests {
         let context = Context::new().with_events(move |event| hears.lock().unwrap().push(event));
         context.warn("slow");
         assert!(matches!(&heard.lock().unwrap()[..], [Event::Warning(text)] if text == "slow"));
-        // Without a listener, nobody hears it.
+        // A context needs no listener.
         Context::new().warn("slow");
     }
 
