@@ -1,6 +1,7 @@
 //! A lake of a few rows, made by `convert`, against its source.
 
 use std::fs;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
@@ -53,24 +54,11 @@ impl Made {
         fs::write(table.join("part-00000-of-00500.csv"), rows).unwrap();
     }
 
-    /// The only file of the lake with this ending.
-    fn output(&self, ending: &str) -> std::path::PathBuf {
-        let table = self.directory.path().join("lake/job_events");
-        let mut files = Vec::new();
-        let mut open = vec![table];
-        while let Some(path) = open.pop() {
-            match path.is_dir() {
-                true => open.extend(
-                    fs::read_dir(path)
-                        .unwrap()
-                        .map(|entry| entry.unwrap().path()),
-                ),
-                false => files.push(path),
-            }
-        }
-        files.retain(|path| path.to_string_lossy().ends_with(ending));
-        assert_eq!(files.len(), 1, "{files:?}");
-        files.remove(0)
+    /// The only file of the lake.
+    fn output(&self) -> PathBuf {
+        let manifest = manifest_of(&self.lake()).unwrap();
+        let (_, part) = manifest.parts().next().unwrap();
+        self.directory.path().join("lake").join(&part.output.path)
     }
 
     fn verify(&self, with_source: bool) -> Verdict {
@@ -121,7 +109,7 @@ fn rows_that_a_sample_leaves_out_are_left_out() {
 #[test]
 fn a_file_that_changed_or_is_gone_is_a_finding() {
     let made = Made::new(Format::Parquet, None);
-    let path = made.output(".parquet");
+    let path = made.output();
     let whole = fs::read(&path).unwrap();
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
@@ -150,10 +138,7 @@ fn what_is_no_lake_is_named() {
         (made.lake().join("nowhere"), "there is nothing here"),
         (bucket.join("nowhere"), "there is nothing here"),
         (made.source(), "not a lake but a source"),
-        (
-            Location::from(made.output(".parquet")),
-            "not a lake but a file",
-        ),
+        (Location::from(made.output()), "not a lake but a file"),
         (made.lake().join("job_events"), "it has no manifest"),
     ];
     for (root, expected) in cases {
