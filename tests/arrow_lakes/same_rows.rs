@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use serde_json::Value;
 use tracelake_schema::{Files, TRACES, Trace, arrow::arrow_schema};
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
 
 use crate::cli::bad_source::schema_csv;
 use tracelake_testkit::{

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use arrow::array::Array;
+use arrow_array::Array;
 use tracelake_schema::{Files, Syntax, TRACES};
 
 use tracelake_testkit::{Scratch, output_path, outside, read_output, rows, shared};

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{cast, concat, is_null, nullif};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use arrow_select::nullif::nullif;
 use tracelake_schema::arrow::fingerprint;
 
 use tracelake_testkit::{read_output, sha256, tree};
@@ -110,7 +113,9 @@ fn of_column(name: &str, array: &ArrayRef, told: &mut Vec<Told>) {
     put("nulls", array.logical_null_count().to_string());
     match array.data_type() {
         DataType::Struct(fields) => {
-            let nulls = is_null(array).unwrap();
+            let nulls: BooleanArray = (0..array.len())
+                .map(|row| Some(array.is_null(row)))
+                .collect();
             for (field, inner) in fields.iter().zip(array.as_struct().columns()) {
                 // Where the struct is NULL, so is what is in it, whatever its array holds.
                 let inner = nullif(inner, &nulls).unwrap();
@@ -132,8 +137,11 @@ fn of_column(name: &str, array: &ArrayRef, told: &mut Vec<Told>) {
             }
         }
         kind if kind.is_signed_integer() => {
-            let array = cast(array, &DataType::Int64).unwrap();
-            let values = || array.as_primitive::<Int64Type>().iter();
+            let values: Vec<Option<i64>> = match array.as_primitive_opt::<Int32Type>() {
+                Some(codes) => codes.iter().map(|code| code.map(i64::from)).collect(),
+                None => array.as_primitive::<Int64Type>().iter().collect(),
+            };
+            let values = || values.iter().copied();
             if let Some((min, max)) = values().flatten().min().zip(values().flatten().max()) {
                 put("min", min.to_string());
                 put("max", max.to_string());
@@ -148,7 +156,6 @@ fn of_column(name: &str, array: &ArrayRef, told: &mut Vec<Told>) {
             );
         }
         kind if kind.is_floating() => {
-            let array = cast(array, &DataType::Float64).unwrap();
             let values = || array.as_primitive::<Float64Type>().iter();
             let min = values().flatten().min_by(f64::total_cmp);
             let max = values().flatten().max_by(f64::total_cmp);
@@ -179,7 +186,6 @@ fn of_column(name: &str, array: &ArrayRef, told: &mut Vec<Told>) {
             );
         }
         _ => {
-            let array = cast(array, &DataType::Utf8).unwrap();
             let values = || array.as_string::<i32>().iter();
             if let Some((min, max)) = values().flatten().min().zip(values().flatten().max()) {
                 put("min", min.to_owned());
@@ -238,9 +244,9 @@ pub(crate) fn differences(before: &Facts, now: &Facts) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Float64Array, Int32Array, ListArray, StringArray, StructArray};
-    use arrow::buffer::{NullBuffer, OffsetBuffer};
-    use arrow::datatypes::Field;
+    use arrow_array::{Float64Array, Int32Array, ListArray, StringArray, StructArray};
+    use arrow_buffer::{NullBuffer, OffsetBuffer};
+    use arrow_schema::Field;
 
     use super::*;
 

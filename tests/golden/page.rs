@@ -100,7 +100,7 @@ fn key(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match !name.is_empty() && name.bytes().all(plain) {
         true => name.to_owned(),
-        false => Value::from(name).to_string(),
+        false => quoted(name),
     }
 }
 
@@ -108,8 +108,13 @@ fn key(name: &str) -> String {
 fn value(text: &str) -> String {
     match text.parse::<i64>() {
         Ok(number) if number.to_string() == text => text.to_owned(),
-        _ => Value::from(text).to_string(),
+        _ => quoted(text),
     }
+}
+
+/// A text in quotes: what JSON escapes, TOML reads.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

@@ -5,11 +5,8 @@ mod recognised;
 
 use std::path::Path;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{DataType, TimestampMicrosecondType};
-use arrow::util::display::array_value_to_string;
 use tracelake_schema::{TRACES, Trace};
-use tracelake_testkit::{Scratch, convert, manifest, read_output, run};
+use tracelake_testkit::{Scratch, convert, manifest, read_output, run, value_text};
 
 /// The rows of a table in a lake, each as its values in text, part after part.
 fn rows(lake: &Path, table: &str) -> Vec<Vec<String>> {
@@ -24,16 +21,7 @@ fn rows(lake: &Path, table: &str) -> Vec<Vec<String>> {
         assert_eq!(part["rows_out"].as_u64(), Some(batch.num_rows() as u64));
         for row in 0..batch.num_rows() {
             let columns = batch.columns().iter();
-            let texts = columns.map(|column| match column.data_type() {
-                _ if column.is_null(row) => "NULL".to_owned(),
-                // The names of zones would need a table of them.
-                DataType::Timestamp(_, Some(zone)) => {
-                    let micros = column.as_primitive::<TimestampMicrosecondType>();
-                    format!("{} us in {zone}", micros.value(row))
-                }
-                _ => array_value_to_string(column, row).unwrap(),
-            });
-            rows.push(texts.collect());
+            rows.push(columns.map(|column| value_text(column, row)).collect());
         }
     }
     rows

@@ -1,7 +1,8 @@
 //! Files that end too early, or are something else.
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
 use tracelake_core::error::ErrorKind;
 
 use crate::nested::made_up::{HEADER, JSON, QUOTED, convert_text, header, row};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use serde_json::Value;
 use tracelake_convert::part::{Converted, ReadProgress, TableText, convert_part};

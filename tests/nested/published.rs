@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use serde_json::Value;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 

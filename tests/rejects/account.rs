@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use arrow::util::display::array_value_to_string;
-
 use crate::rejects::account::rejects;
-use tracelake_testkit::{Scratch, convert, output_path, part_path, read_output, rows, trace};
+use tracelake_testkit::{
+    Scratch, convert, output_path, part_path, read_output, rows, trace, value_text,
+};
 
 /// The rows of all parts of a table as text, counted.
 fn rows_of(out: &std::path::Path, table: &str, total: u32, into: &mut BTreeMap<String, usize>) {
@@ -16,13 +16,8 @@ fn rows_of(out: &std::path::Path, table: &str, total: u32, into: &mut BTreeMap<S
         }
         let batch = read_output(&path);
         for row in 0..batch.num_rows() {
-            let values = batch.columns().iter().map(|column| {
-                if column.is_null(row) {
-                    "NULL".to_owned()
-                } else {
-                    array_value_to_string(column, row).unwrap()
-                }
-            });
+            let columns = batch.columns().iter();
+            let values = columns.map(|column| value_text(column, row));
             *into
                 .entry(values.collect::<Vec<_>>().join("|"))
                 .or_default() += 1;

@@ -9,8 +9,8 @@ use tracelake_testkit::{
 };
 
 use super::{assert_law, assert_unite, parts, rows};
-use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 
 /// Converts each class of `of`, and the whole; returns their lakes.
 fn classes(source: &Path, out: &Path, of: u32, more: &[&str]) -> (PathBuf, Vec<PathBuf>) {

@@ -9,20 +9,15 @@ mod refused;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow_array::RecordBatch;
 use serde_json::Value;
-use tracelake_testkit::{manifest, read_output};
+use tracelake_testkit::{manifest, read_output, value_text};
 
 /// The rows of a batch, as texts.
 fn texts(batch: &RecordBatch) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let columns = batch.columns().iter();
-    let columns: Vec<ArrayFormatter> = columns
-        .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
-        .collect();
     let row = |row| {
-        let values = columns.iter().map(|column| column.value(row).to_string());
+        let columns = batch.columns().iter();
+        let values = columns.map(|column| value_text(column, row));
         values.collect::<Vec<_>>().join("|")
     };
     (0..batch.num_rows()).map(row).collect()

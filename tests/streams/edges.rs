@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 

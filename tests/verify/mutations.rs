@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, UInt32Array,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    UInt32Array,
 };
-use arrow::compute::{take, take_record_batch};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow_select::take::{take, take_record_batch};
 use parquet::arrow::ArrowWriter;
 use tracelake_schema::Kind;
 

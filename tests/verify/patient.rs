@@ -1,8 +1,8 @@
 //! A lake that is changed, looked at and put right again.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::compute::{max, min};
-use arrow::datatypes::Int64Type;
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use std::fs;
 use std::path::PathBuf;
 
@@ -54,7 +54,8 @@ impl Patient {
     /// every table here has its time in the first column.
     pub(crate) fn forge(&self, part: &str, bytes: &[u8], batch: &RecordBatch) {
         let times = batch.column(0).as_primitive::<Int64Type>();
-        self.forge_facts(part, bytes, batch.num_rows(), (min(times), max(times)));
+        let range = (times.iter().flatten().min(), times.iter().flatten().max());
+        self.forge_facts(part, bytes, batch.num_rows(), range);
     }
 
     /// Puts other bytes in place of a part's output whose rows and times stay the same.

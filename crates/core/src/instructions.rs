@@ -9,7 +9,6 @@
     )
 )]
 
-#[cfg(any(test, feature = "testing"))]
 use std::cell::Cell;
 
 macro_rules! has {
@@ -40,24 +39,17 @@ pub fn has_bmi() -> bool {
     has!("bmi1", "bmi2")
 }
 
-#[cfg(any(test, feature = "testing"))]
 thread_local! {
     static IS_PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether this thread does without all of them; only tests can ask for it.
-#[cfg(any(test, feature = "testing"))]
 fn is_plain() -> bool {
     IS_PLAIN.get()
 }
 
-#[cfg(not(any(test, feature = "testing")))]
-const fn is_plain() -> bool {
-    false
-}
-
-/// Does work of this thread without any of these instructions.
-#[cfg(any(test, feature = "testing"))]
+/// Does work of this thread without any of these instructions. For tests.
+#[doc(hidden)]
 pub fn plainly<T>(work: impl FnOnce() -> T) -> T {
     let before = IS_PLAIN.replace(true);
     let done = work();

@@ -126,7 +126,7 @@ impl NamedCells {
 }
 
 /// Rows with structs and lists, for tests.
-#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub mod tests {
     use tracelake_schema::{Files, Obfuscation, Sentinel, Syntax, Table};
 

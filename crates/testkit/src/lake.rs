@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
+use arrow_schema::DataType;
+use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 use sha2::{Digest, Sha256};
@@ -90,6 +93,39 @@ pub fn read_parquet(file: impl ChunkReader + 'static) -> RecordBatch {
         .map(|batch| batch.unwrap())
         .collect();
     concat_batches(&schema, &batches).unwrap()
+}
+
+/// A value as text: `NULL`, numbers as Rust prints them, date-times with a zone as microseconds, lists in brackets.
+pub fn value_text(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return "NULL".to_owned();
+    }
+    match array.data_type() {
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float64 => format!("{:?}", array.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::Timestamp(_, zone) => {
+            let times = array.as_primitive::<TimestampMicrosecondType>();
+            match zone {
+                None => format!("{:?}", times.value_as_datetime(row).unwrap()),
+                Some(zone) => format!("{} us in {zone}", times.value(row)),
+            }
+        }
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            let texts = (0..items.len()).map(|item| value_text(&items, item));
+            format!("[{}]", texts.collect::<Vec<_>>().join(", "))
+        }
+        DataType::Struct(_) => {
+            let values = array.as_struct();
+            let fields = values.column_names().into_iter().zip(values.columns());
+            let texts = fields.map(|(name, column)| format!("{name}: {}", value_text(column, row)));
+            format!("{{{}}}", texts.collect::<Vec<_>>().join(", "))
+        }
+        other => panic!("{other} is no type of a lake"),
+    }
 }
 
 /// How many rows each row group of an output has.

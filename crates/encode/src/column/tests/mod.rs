@@ -9,9 +9,12 @@ mod plain;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_comparator};
-use arrow::compute::{SortOptions, concat_batches};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cmp::make_comparator;
+use arrow_schema::SortOptions;
+use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
