@@ -59,7 +59,7 @@ pub(crate) fn read(page: &str) -> Facts {
             };
             for (_, columns) in level(&mut facts, &place, entries) {
                 let Value::Table(columns) = columns else {
-                    panic!("{place}: {columns} is no table of columns");
+                    panic!("{place}: {columns:?} is no table of columns");
                 };
                 for (column, entries) in columns {
                     let place = Place {
@@ -77,7 +77,7 @@ pub(crate) fn read(page: &str) -> Facts {
 /// Adds the facts that stand at one place and returns what stands below it.
 fn level(facts: &mut Facts, place: &Place, entries: Value) -> Table {
     let Value::Table(entries) = entries else {
-        panic!("{place}: {entries} is no table");
+        panic!("{place}: {entries:?} is no table");
     };
     let mut below = Table::new();
     for (name, value) in entries {
