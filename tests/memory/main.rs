@@ -11,16 +11,30 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use peak_alloc::PeakAlloc;
+use tracelake::{
+    Commit, CommitOptions, Context, Location, Request, Result, RunOptions, inspect, plan, verify,
+};
 use tracelake_location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 use tracelake_testkit::rows::Dice;
 use tracelake_testkit::server::{Answer, Asked, Server};
 use tracelake_testkit::{Scratch, manifest, part_path, program};
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Tests of this binary run one after the other: what one allocates must not count for another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 const MIB: u64 = 1 << 20;
 
@@ -118,7 +132,8 @@ fn peak_of(mut program: Command) -> u64 {
 
 #[test]
 fn peak_memory_does_not_grow_with_the_file() {
-    let [small, large] = [200_000, 2_000_000].map(|rows| {
+    let _alone = alone();
+    let [small, large] = [200_000, 1_200_000].map(|rows| {
         let scratch = Scratch::new();
         write_usage(&scratch, rows);
         peak(&scratch, &["--threads", "1"], rows)
@@ -137,6 +152,7 @@ const CLIENT: u64 = 12 * MIB;
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn objects_take_what_is_documented() {
+    let _alone = alone();
     let scratch = Scratch::new();
     write_usage(&scratch, 1_000_000);
     let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
@@ -161,7 +177,8 @@ fn objects_take_what_is_documented() {
 /// A batch has few rows, so the smaller file fills one.
 #[test]
 fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
-    let [small, large] = [200_000, 2_000_000].map(|rows| {
+    let _alone = alone();
+    let [small, large] = [200_000, 1_200_000].map(|rows| {
         let scratch = Scratch::new();
         write_usage(&scratch, rows);
         peak(&scratch, &["--threads", "1", "--format", "arrow"], rows)
@@ -174,20 +191,25 @@ fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
 
 #[test]
 fn the_bound_holds_where_no_value_repeats() {
+    let _alone = alone();
     // Enough rows for a whole row group, which 64 MiB end here.
     let rows = 360_000;
     let scratch = Scratch::new();
     write_unique(&scratch, 2, rows);
-    for (options, parts) in [
-        (&["--threads", "1"][..], 1),
-        (&["--threads", "2"], 2),
-        (&["--threads", "2", "--memory", "256MB"], 1),
-        (&["--threads", "1", "--format", "arrow"], 1),
-        (&["--threads", "2", "--format", "arrow"], 2),
+    for (options, parts, at_once) in [
+        (&["--threads", "1", "--parts", "0"][..], 1, 1),
+        (&["--threads", "2"], 2, 2),
+        (&["--threads", "2", "--memory", "256MB"], 2, 1),
+        (
+            &["--threads", "1", "--parts", "0", "--format", "arrow"],
+            1,
+            1,
+        ),
+        (&["--threads", "2", "--format", "arrow"], 2, 2),
     ] {
         let _ = fs::remove_dir_all(scratch.out());
-        let bound = (1 + parts) * 128_000_000;
-        let peak = peak(&scratch, options, 2 * rows);
+        let bound = (1 + at_once) * 128_000_000;
+        let peak = peak(&scratch, options, parts * rows);
         eprintln!(
             "peak memory, {options:?}: {} MB of {}",
             peak / 1_000_000,
@@ -202,11 +224,6 @@ const PART_BOUND: u64 = 1_800;
 
 /// The bytes that a part adds to a shard, which keeps the plan beside them.
 const SHARD_PART_BOUND: u64 = 3_000;
-
-/// How often a run that changes nothing is measured; the least counts. In ten runs of a shard that is started again, the
-/// peak of 1,000 parts varied by 1 MB and that of 6,000 by 2 MB, as threads happened to meet. That is no more for more parts,
-/// but one such difference would look like 600 bytes for each.
-const TIMES: usize = 3;
 
 /// Writes many parts with the first row of the sample.
 fn write_parts(scratch: &Scratch, table: &str, parts: u32) {
@@ -228,72 +245,75 @@ fn sample_row(table: &str) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-const SHARD: &[&str] = &["convert", "SRC", "SHARED", "--shard", "0/1"];
+/// The most bytes that were allocated at one time while something ran in this process, beyond what was before. Unlike the
+/// memory of a process, this doesn't depend on how threads happen to meet.
+fn allocated_by<T>(run: impl FnOnce() -> Result<T>) -> u64 {
+    ALLOCATOR.reset_peak_usage();
+    let before = ALLOCATOR.current_usage();
+    run().unwrap();
+    (ALLOCATOR.peak_usage() - before) as u64
+}
 
-/// The runs on a lake of many parts, one after the other, with how often each is measured, and the bytes that a part may
-/// add.
-const RUNS: &[(&str, &[&str], usize, u64)] = &[
-    ("convert", &["convert", "SRC", "OUT"], 1, PART_BOUND),
-    // It reads everything first, and keeps it.
-    (
-        "convert again",
-        &["convert", "SRC", "OUT"],
-        TIMES,
-        PART_BOUND,
-    ),
-    (
-        "verify",
-        &["verify", "OUT", "--source", "SRC"],
-        TIMES,
-        PART_BOUND,
-    ),
-    ("inspect", &["inspect", "OUT"], TIMES, PART_BOUND),
-    ("shard", SHARD, 1, SHARD_PART_BOUND),
-    ("shard again", SHARD, TIMES, SHARD_PART_BOUND),
-    (
-        "inspect the shard",
-        &["inspect", "SHARED"],
-        TIMES,
-        PART_BOUND,
-    ),
-    ("commit", &["commit", "SHARED"], 1, PART_BOUND),
-];
+/// The runs on a lake of many parts, one after the other, with the bytes that a part may add and those that were
+/// allocated.
+fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
+    let scratch = Scratch::new();
+    write_parts(&scratch, "job_events", parts);
+    let source = Location::from(scratch.src().as_path());
+    let out = Location::from(scratch.out().as_path());
+    let shared = Location::from(scratch.path().join("shared").as_path());
+    let context = Context::new().with_threads(1);
+    let convert = |out: &Location, shard: Option<&str>| {
+        allocated_by(|| {
+            let mut options = RunOptions::default();
+            options.shard = shard.map(|shard| shard.parse().unwrap());
+            let plan = plan(&context, &Request::new(source.clone()))?;
+            tracelake::convert(&context, &plan, out, options)
+        })
+    };
+    let inspect = |out: &Location| allocated_by(|| inspect(&context, out.clone()));
+    let runs = vec![
+        ("convert", PART_BOUND, convert(&out, None)),
+        // It reads everything first, and keeps it.
+        ("convert again", PART_BOUND, convert(&out, None)),
+        (
+            "verify",
+            PART_BOUND,
+            allocated_by(|| verify(&context, &out, Some(&source))),
+        ),
+        ("inspect", PART_BOUND, inspect(&out)),
+        ("shard", SHARD_PART_BOUND, convert(&shared, Some("0/1"))),
+        (
+            "shard again",
+            SHARD_PART_BOUND,
+            convert(&shared, Some("0/1")),
+        ),
+        ("inspect the shard", PART_BOUND, inspect(&shared)),
+        (
+            "commit",
+            PART_BOUND,
+            allocated_by(|| {
+                let commit = Commit::open(&context, &shared, Duration::ZERO)?;
+                commit.finish(CommitOptions::default())
+            }),
+        ),
+    ];
+    for out in [scratch.out(), scratch.path().join("shared")] {
+        assert_eq!(manifest(&out)["tables"][0]["rows"], parts);
+    }
+    runs
+}
 
 #[test]
 fn a_part_adds_little_to_a_run() {
-    let (few, many) = (1_000, 6_000);
-    let [small, large] = [few, many].map(|parts| {
-        let scratch = Scratch::new();
-        write_parts(&scratch, "job_events", parts);
-        let (source, out, shared) = (scratch.src(), scratch.out(), scratch.path().join("shared"));
-        let peak = |arguments: &[&str]| {
-            let mut program = program();
-            program.args(arguments.iter().map(|argument| match *argument {
-                "SRC" => source.as_os_str(),
-                "OUT" => out.as_os_str(),
-                "SHARED" => shared.as_os_str(),
-                word => word.as_ref(),
-            }));
-            peak_of(program)
-        };
-        let peaks = RUNS.iter().map(|(_, arguments, times, _)| {
-            let measured = (0..*times).map(|_| peak(arguments));
-            measured.min().expect("a run is measured")
-        });
-        let peaks: Vec<u64> = peaks.collect();
-        assert_eq!(manifest(&out)["tables"][0]["rows"], parts);
-        assert_eq!(manifest(&shared)["tables"][0]["rows"], parts);
-        peaks
-    });
+    let _alone = alone();
+    let (few, many) = (300, 1_500);
+    let [small, large] = [few, many].map(allocated_by_runs);
     let mut over = Vec::new();
-    for ((run, _, _, bound), (small, large)) in RUNS.iter().zip(small.into_iter().zip(large)) {
+    for ((run, bound, small), (_, _, large)) in small.into_iter().zip(large) {
         let each = large.saturating_sub(small) / u64::from(many - few);
-        eprintln!(
-            "{run}: {} MiB, then {} MiB, {each} bytes a part",
-            small / MIB,
-            large / MIB
-        );
-        over.extend((each > *bound).then(|| format!("{run}: {each} bytes a part")));
+        eprintln!("{run}: {small} bytes, then {large}, {each} for each part");
+        over.extend((each > bound).then(|| format!("{run}: {each} bytes a part")));
     }
     assert!(over.is_empty(), "{over:?}");
 }

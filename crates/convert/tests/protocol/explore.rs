@@ -1,6 +1,7 @@
 //! Runs the workers of a scenario by every schedule, and checks what they leave.
 
 use std::collections::{BTreeSet, HashSet};
+use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
@@ -82,12 +83,14 @@ fn finished(objects: &Tree) -> Result<Made, String> {
 /// One run of the workers by a schedule.
 fn replay(
     scenario: &Scenario,
+    most_preemptions: usize,
     objects: &Tree,
     start: Start,
     frontier: &Arc<Mutex<Frontier>>,
 ) -> (End, Vec<Ended>) {
     let workers = scenario.workers.len();
-    let (limits, conditions) = (scenario.limits, scenario.conditions);
+    let (mut limits, conditions) = (scenario.limits, scenario.conditions);
+    limits.preemptions = limits.preemptions.min(most_preemptions);
     let table = Table::new(
         objects.clone(),
         workers,
@@ -129,8 +132,15 @@ pub(crate) struct Explored {
     pub(crate) unhealed: usize,
 }
 
-/// Explores a scenario, which has at least this many states.
+/// Explores a scenario, which has at least this many states: all of it with `TRACELAKE_TESTS=all`, as in CI, and the
+/// schedules with one preemption otherwise.
 pub(crate) fn explore(scenario: &Scenario, at_least: usize) -> Explored {
+    let is_all = env::var("TRACELAKE_TESTS").is_ok_and(|share| share == "all");
+    let (most, at_least) = if is_all {
+        (usize::MAX, at_least)
+    } else {
+        (1, 1)
+    };
     let begun = Instant::now();
     let objects = in_order(Tree::new(), &scenario.before).unwrap();
     let expected = in_order(objects.clone(), &scenario.recovery).unwrap();
@@ -140,7 +150,7 @@ pub(crate) fn explore(scenario: &Scenario, at_least: usize) -> Explored {
     loop {
         let next = frontier.lock().unwrap().starts.pop();
         let Some(start) = next else { break };
-        let (end, ended) = replay(scenario, &objects, start, &frontier);
+        let (end, ended) = replay(scenario, most, &objects, start, &frontier);
         runs += 1;
         requests += end.requests;
         if let Some(remover) = end.late_remover {
