@@ -31,6 +31,7 @@ const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Co
         ranges: &[],
         invalid: &[],
         doc: "",
+        looks: tracelake_schema::Looks::UNKNOWN,
         spelling: tracelake_schema::Spelling::PLAIN,
         synthetic: "",
         empty: 0.0,

@@ -154,6 +154,7 @@ pub mod tests {
             ranges: &[],
             invalid: &[],
             doc: "",
+            looks: tracelake_schema::Looks::UNKNOWN,
             spelling: tracelake_schema::Spelling::PLAIN,
             synthetic: "",
             empty: 0.0,

@@ -262,6 +262,7 @@ mod tests {
             ranges: &[],
             invalid: &[],
             doc: "",
+            looks: crate::Looks::UNKNOWN,
             spelling: crate::Spelling::PLAIN,
             synthetic: "",
             empty: 0.0,

@@ -16,6 +16,7 @@ mod family;
 mod fault;
 mod files;
 mod lists;
+mod looks;
 #[cfg(test)]
 mod mutated;
 mod queries;
@@ -30,6 +31,7 @@ mod words;
 
 pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
 pub use fault::DescriptionError;
+pub use table::MOST_PARTS;
 pub use words::snake_case;
 
 /// The most bytes of a description: 1 MiB.

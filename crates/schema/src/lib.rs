@@ -32,6 +32,7 @@ pub mod arrow;
 mod cells;
 pub mod description;
 pub mod digest;
+mod looks;
 mod model;
 mod naming;
 mod projection;
@@ -41,6 +42,7 @@ mod separator;
 mod traces;
 
 pub use cells::{Cells, cell_name, is_cell};
+pub use looks::{Looks, TextPattern};
 pub use model::{
     Archive, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure, Files,
     KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,

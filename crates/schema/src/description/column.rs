@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
+use super::looks::{has_looks, looks};
 use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
 use super::words::{identifier, kind, leak, obfuscation, printable, prose, unique, word};
 use crate::{Code, Column, Kind, Range, Sentinel, Spelling};
@@ -61,6 +62,13 @@ impl Shared {
                 flat,
                 "{}: integral_floats and captures are for syntax = \"csv\"",
                 special.name
+            );
+        }
+        if let Some(looking) = table.column.iter().find(|column| has_looks(column)) {
+            ensure!(
+                flat,
+                "{}: looks_like, within and multiple_of are for syntax = \"csv\"",
+                looking.name
             );
         }
         let nulls = nulls(table.csv.as_ref())?;
@@ -170,6 +178,7 @@ impl Shared {
             ranges,
             invalid: column.invalid.clone().leak(),
             doc: prose(&column.doc)?,
+            looks: looks(column, kind)?,
             spelling: Spelling::PLAIN,
             synthetic: leak(&column.synthetic),
             empty: column.empty,

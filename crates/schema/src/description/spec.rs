@@ -328,6 +328,13 @@ pub(super) struct ColumnSpec {
     /// Values that mark a measurement as not valid.
     #[serde(default)]
     pub(super) invalid: Vec<i64>,
+    /// Patterns of its texts.
+    #[serde(default)]
+    pub(super) looks_like: Vec<String>,
+    /// The smallest and the largest number.
+    pub(super) within: Option<[f64; 2]>,
+    /// The number that all integers are multiples of.
+    pub(super) multiple_of: Option<i64>,
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(super) absent_in: Vec<String>,

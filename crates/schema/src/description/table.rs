@@ -6,6 +6,10 @@ use super::spec::{FilesSpec, PublishedSpec, ShardsSpec, SyntaxSpec, TableSpec};
 use super::words::{confidence, identifier, leak, prose, unique};
 use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
 
+/// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
+/// how much memory a plan takes.
+pub const MOST_PARTS: u32 = 1_000_000;
+
 /// A version of the data set, and the tables that all versions share.
 pub(super) struct Version<'a> {
     pub(super) name: &'a str,
@@ -23,6 +27,10 @@ impl Version<'_> {
 
     fn unnamed_table(&self, spec: &TableSpec, columns: &'static [Column]) -> Result<Table> {
         let naming = files::naming(spec)?;
+        ensure!(
+            spec.parts <= MOST_PARTS,
+            "parts: a table has at most {MOST_PARTS}"
+        );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
             name: identifier(&spec.name)?,
@@ -125,6 +133,10 @@ fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellSha
     unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
     let shards = list.iter().map(|shards| {
         let cell = cells.and_then(|cells| cells.find(&shards.cell));
+        ensure!(
+            shards.count <= MOST_PARTS,
+            "count: a cell has at most {MOST_PARTS} shards"
+        );
         Ok(CellShards {
             cell: cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
             count: shards.count,

@@ -329,3 +329,81 @@ fn a_description_may_have_cells() {
         "small-1: archive: a trace with cells has none",
     );
 }
+
+/// The small table with a column of texts that says this of its values.
+fn looking(more: &str) -> String {
+    let column = "name = \"place\"\ncontent = \"place\"\nkind = \"text\"\nformat = \"STRING\"";
+    format!(
+        "{SMALL}[[table.column]]\n{column}\nobfuscation = \"unchanged\"\ndoc = \"where\"\n{more}\n"
+    )
+}
+
+#[test]
+fn columns_say_what_their_values_look_like() {
+    let text = looking("looks_like = [\"m_{digits}\", \"{hex 24}\", \"Running\"]");
+    let (_, column) = parse(&text).unwrap()[0].tables[0].column("place").unwrap();
+    let looks = column.looks;
+    let fits = [
+        "m_5",
+        "0123456789abcdef01234567",
+        "Running",
+        "running",
+        "m_",
+    ]
+    .map(|text| {
+        looks
+            .pattern_of(text.as_bytes())
+            .map(|pattern| pattern.text)
+    });
+    assert_eq!(
+        fits,
+        [
+            Some("m_{digits}"),
+            Some("{hex 24}"),
+            Some("Running"),
+            None,
+            None
+        ]
+    );
+}
+
+#[test]
+fn mistakes_in_looks_are_explained() {
+    for (more, message) in [
+        ("looks_like = [\"\"]", "has no letter"),
+        ("looks_like = [\"{\"]", "a brace isn't closed"),
+        (
+            "looks_like = [\"{n}\"]",
+            "{n} is not {digits}, {hex N} or {base64 N}",
+        ),
+        ("looks_like = [\"{hex 0}\"]", "{hex 0} is not"),
+        ("looks_like = [\"{base64 999}\"]", "{base64 999} is not"),
+        (
+            "within = [0, 1]",
+            "within: only a column of kind integer or float",
+        ),
+        (
+            "multiple_of = 5",
+            "multiple_of: only for a column of kind integer",
+        ),
+    ] {
+        wrong(&looking(more), message);
+    }
+    let numbers = |more: &str| {
+        SMALL.replacen(
+            "kind = \"integer\"",
+            &format!("kind = \"integer\"\n{more}"),
+            1,
+        )
+    };
+    assert!(parse(&numbers("within = [0, 2.5]\nmultiple_of = 5")).is_ok());
+    wrong(
+        &numbers("within = [2, 1]"),
+        "within: the first number must not be above the second",
+    );
+    wrong(&numbers("multiple_of = 0"), "multiple_of must be above 0");
+    wrong(
+        &numbers("looks_like = [\"a\"]"),
+        "looks_like: only a column of kind text",
+    );
+}

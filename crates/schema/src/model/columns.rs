@@ -1,5 +1,7 @@
 //! The columns of a table.
 
+use crate::Looks;
+
 /// One column of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Column {
@@ -34,6 +36,8 @@ pub struct Column {
     pub doc: &'static str,
     /// Where its values are found and how they may be spelled, where that is special.
     pub spelling: Spelling,
+    /// What its published values look like.
+    pub looks: Looks,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
     pub synthetic: &'static str,
     /// The share of synthetic rows in which an optional column is empty, from 0 to 1.

@@ -118,6 +118,9 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         "sentinels": sentinels.collect::<Vec<_>>(),
         "ranges": ranges.collect::<Vec<_>>(),
         "invalid": column.invalid,
+        "looks_like": column.looks.patterns.iter().map(|one| one.text).collect::<Vec<_>>(),
+        "within": column.looks.within.map(|(least, most)| [least, most]),
+        "multiple_of": column.looks.multiple_of,
         "doc": column.doc,
     })
 }

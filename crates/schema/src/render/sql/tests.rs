@@ -18,6 +18,7 @@ const TABLE: Table = Table {
         ranges: &[],
         invalid: &[],
         doc: r"The user's \name.",
+        looks: crate::Looks::UNKNOWN,
         spelling: crate::Spelling::PLAIN,
         synthetic: "",
         empty: 0.0,
