@@ -61,6 +61,8 @@ pub enum Fault {
     NotText,
     /// Neither `true` nor `false`.
     NotTruth,
+    /// None of `True`, `False`, `1` and `0`.
+    NotPythonTruth,
     /// Not an object or a dictionary, where the column is a struct.
     NotStruct,
     /// Not an array or a list, where the column is a list.
@@ -109,6 +111,7 @@ impl fmt::Display for Fault {
             Self::Absent => write!(f, "the value is mandatory, but null or missing"),
             Self::NotText => write!(f, "not a string"),
             Self::NotTruth => write!(f, "neither true nor false"),
+            Self::NotPythonTruth => write!(f, "neither True nor False, and neither 1 nor 0"),
             Self::NotStruct => write!(f, "not named values in braces"),
             Self::NotList => write!(f, "not a list in brackets"),
             Self::UnknownKey => write!(f, "an unknown name"),

@@ -56,6 +56,9 @@ pub const LINE_LIMIT: usize = 1 << 20;
 /// The extensions of archives.
 pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar", ".zip"];
 
+/// The first bytes of gzip, where text is expected.
+const GZIP_MAGIC: &[u8] = b"\x1f\x8b\x08";
+
 /// The extensions of tar archives.
 const TAR_ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 
@@ -310,7 +313,23 @@ impl Source {
             filled += read;
             self.text.at_end = read == 0;
         }
+        let is_start = start == 0 && self.text.before == 0;
+        if is_start && self.is_gzip() && text[..filled].starts_with(GZIP_MAGIC) {
+            return Err(self.gzipped_twice());
+        }
         Ok(filled)
+    }
+
+    /// Whether the text is that of a file compressed with gzip, and not of an archive.
+    fn is_gzip(&self) -> bool {
+        self.tar.is_none() && matches!(self.decoder, Decoder::Gzip(_))
+    }
+
+    /// The error for a file whose text is gzip again.
+    fn gzipped_twice(&self) -> Error {
+        Error::new(ErrorKind::Corrupt, "compressed with gzip twice")
+            .at(&self.location)
+            .hint("decompress it once with gunzip, and let its name end in .gz again")
     }
 
     /// Bytes of the file read so far.

@@ -319,7 +319,7 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
         Kind::Boolean => match text {
             b"1" | b"True" => Ok(Cell::Boolean(true)),
             b"0" | b"False" => Ok(Cell::Boolean(false)),
-            _ => Err(bad(Fault::NotTruth)),
+            _ => Err(bad(Fault::NotPythonTruth)),
         },
         Kind::Integer | Kind::Code | Kind::Float => number(field.column, text, mapped).map_err(bad),
         Kind::DateTime(zone) => {

@@ -112,7 +112,7 @@ fn a_fault_names_its_column_and_its_place() {
         ),
         (2, "nan", "share", "nan", Fault::NotNumber),
         (2, "inf", "share", "inf", Fault::NotNumber),
-        (3, "yes", "done", "yes", Fault::NotTruth),
+        (3, "yes", "done", "yes", Fault::NotPythonTruth),
         (4, "a\0", "user", "a\0", Fault::Control { byte: 0 }),
         (5, "1", "usage", "1", Fault::NotStruct),
         (
