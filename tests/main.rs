@@ -16,6 +16,7 @@ mod closeness;
 #[cfg(unix)]
 mod crash;
 mod described;
+mod doors;
 mod equal;
 mod figures;
 mod golden;

@@ -127,7 +127,7 @@ const CASES: &[Case] = &[
         "download/job_events/part-00000-of-00001.csv",
         b"",
         1,
-        &["download: name that directory"],
+        &["download is skipped", "name download as SRC"],
     ),
 ];
 

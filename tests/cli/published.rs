@@ -52,7 +52,7 @@ fn a_difference_is_told_and_is_no_error() {
         let (rows, sure) = (published.rows, published.confidence.name());
         let fewer = more.unsigned_abs();
         let words = format!("{fewer} fewer than the published count of {rows} ({sure})");
-        assert_eq!(digits, format!("{TABLE}: 1 row read {words}"));
+        assert_eq!(digits, format!("warning: {TABLE}: 1 row read {words}"));
         more
     };
     let more = expected(said(&scratch.convert(&["--allow-missing"])));

@@ -61,11 +61,11 @@ fn the_rows_of_a_table_decide_between_two_traces_with_its_name() {
 }
 
 #[test]
-fn a_row_that_fits_several_tables_is_refused_with_their_names() {
+fn a_row_with_the_fields_of_several_tables_asks_which_one_it_is() {
     let scratch = Scratch::new();
     scratch.file("rows.csv", b"5,5,5,5,5,5\n");
     let run = convert(&scratch.src().join("rows.csv"), &scratch.out(), &[]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_eq!(run.code, 2, "{}", run.stderr);
     let fitting = trace()
         .tables
         .iter()

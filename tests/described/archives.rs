@@ -214,8 +214,8 @@ fn archives_of_parts_that_do_not_fit_are_refused() {
     for (members, code, message) in [
         (
             vec![member("1.csv"), member("3.csv")],
-            4,
-            "has 2 parts of the table, but not part 2",
+            1,
+            "1 of 3 parts are missing: 2",
         ),
         (vec![member("0.csv"), member("1.csv")], 4, "but not part 1"),
         (

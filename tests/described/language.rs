@@ -14,7 +14,7 @@ use tracelake_testkit::{
 use super::describe;
 
 /// A description of one table, `readings`, with these lines in its table and these columns.
-pub(super) fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
+pub(crate) fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
     let columns: String = columns
         .iter()
         .map(|(content, more)| {

@@ -7,7 +7,7 @@ mod bucket;
 mod cells;
 mod date_times;
 mod door;
-mod language;
+pub(crate) mod language;
 mod tutorial;
 
 use std::fs;

@@ -14,7 +14,7 @@ fn a_name_that_two_traces_share_asks_for_the_trace() {
     let row = "v,s,d,0,300,100,3.4,10.1,Interactive,1,1.75\n";
     scratch.file("vmtable.csv.gz", &gzip(row.as_bytes()));
     let refused = scratch.convert(&[]);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
     for trace in traces {
         assert!(
             refused.message().contains(trace.name),

@@ -164,7 +164,11 @@ fn a_trace_without_such_names_has_nothing_to_derive() {
     let scratch = Scratch::with_sample(1, 3);
     let run = scratch.convert(&["--derive", "dag"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(run.message().contains("nothing of"), "{}", run.stderr);
+    assert!(
+        run.message().contains("--derive dag works only for "),
+        "{}",
+        run.stderr
+    );
     assert!(!scratch.out().exists());
 }
 

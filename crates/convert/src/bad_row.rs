@@ -13,8 +13,10 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::words::{group_digits, several};
-use tracelake_schema::{Column, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Column, Syntax, TRACES, Table};
 use tracelake_source::Magic;
+
+use crate::fit::{count_named, fits_row, is_json, is_json_array, plain_fields};
 
 /// A row that couldn't be converted, with its position in the file and its bytes.
 ///
@@ -79,6 +81,9 @@ impl BadShare {
     }
 }
 
+/// A list of rows, which is no row, and what to do about it.
+pub(crate) const ARRAY: &str = "a JSON array: write one object a line, as jq -c '.[]' does";
+
 /// The longest value that a message shows in full, in bytes.
 const SHOWN: usize = 80;
 
@@ -100,12 +105,12 @@ impl BadRow<'_> {
     const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
         Self::byte_order_mark,
         Self::other_file,
+        Self::other_syntax,
         Self::header,
-        Self::not_json,
         Self::binary,
         Self::saved_again,
         Self::delimiter,
-        Self::other_version,
+        Self::other_trace,
         Self::other_table,
     ];
 
@@ -220,7 +225,35 @@ impl BadRow<'_> {
         Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
     }
 
+    /// Another syntax than the table's.
+    fn other_syntax(&self, order: &FieldOrder) -> Option<String> {
+        let is_json = is_json(&self.raw);
+        let expects_json = order.table.syntax == Syntax::Json;
+        let what = match (expects_json, is_json) {
+            // An object is one row; a list of them is not.
+            (_, false) if self.line == 1 && is_json_array(&self.raw) => ARRAY,
+            (true, false) if self.raw.contains(&b',') => {
+                return Some(looks_like(&format!(
+                    "CSV, and {} is published as JSON lines: take the published file",
+                    order.table.name
+                )));
+            }
+            (false, true) => {
+                return Some(looks_like(&format!(
+                    "JSON lines, and {} is published as CSV: name the right trace with --trace",
+                    order.table.name
+                )));
+            }
+            _ => return None,
+        };
+        Some(looks_like(what))
+    }
+
     fn header(&self, order: &FieldOrder) -> Option<String> {
+        // The commas of a JSON object separate no fields.
+        if is_json(&self.raw) || is_json_array(&self.raw) {
+            return None;
+        }
         let fields = plain_fields(&self.raw);
         let named = |table: &Table| count_named(table, &fields);
         // Only a header is a whole row of words; this one has other names.
@@ -237,7 +270,8 @@ impl BadRow<'_> {
             .filter(|table| table.syntax == Syntax::Json)
             .max_by_key(|table| (named(table), table.name == order.table.name))
             .filter(|table| named(table) >= 3 && named(table) >= named(order.table));
-        if let Some(table) = exported.filter(|_| order.table.syntax != Syntax::QuotedCsv) {
+        let may_be_export = is_built_in(order) && order.table.syntax != Syntax::QuotedCsv;
+        if let Some(table) = exported.filter(|_| may_be_export) {
             return Some(looks_like(&format!(
                 "{0} exported as CSV: download the published {0}-*.json.gz",
                 table.name
@@ -257,20 +291,6 @@ impl BadRow<'_> {
         Some(looks_like(&format!(
             "a header, which the published files do not have: {other}"
         )))
-    }
-
-    fn not_json(&self, order: &FieldOrder) -> Option<String> {
-        let is_json = self.raw.trim_ascii_start().starts_with(b"{");
-        let expected = order.table.syntax == Syntax::Json;
-        match (expected, is_json) {
-            (true, false) if self.raw.contains(&b',') => Some(looks_like(
-                "CSV, but this table is published as JSON lines: download the .json.gz files",
-            )),
-            (false, true) => Some(looks_like(
-                "JSON lines, but this table is published as CSV: name the right trace with --trace",
-            )),
-            _ => None,
-        }
     }
 
     fn binary(&self, _: &FieldOrder) -> Option<String> {
@@ -317,31 +337,43 @@ impl BadRow<'_> {
         )))
     }
 
-    fn other_version(&self, order: &FieldOrder) -> Option<String> {
-        let Fault::FieldCount { found, .. } = self.fault else {
+    /// A table of the same name in another trace or version: it has as many fields, or such values.
+    fn other_trace(&self, order: &FieldOrder) -> Option<String> {
+        if !is_built_in(order) {
             return None;
-        };
+        }
         let name = order.table.name;
-        let has_as_many = |trace: &&Trace| {
-            let table = trace.table(name);
-            table.is_some_and(|table| table.fields.len() == found as usize)
+        let found = match self.fault {
+            Fault::FieldCount { found, .. } => Some(found as usize),
+            _ => None,
         };
-        let trace = TRACES.iter().find(has_as_many)?;
-        Some(format!(
-            "{name} of {} has {}, but this run expects {}; name the other trace with --trace",
-            trace.name,
-            several(found.into(), "field"),
-            order.origin
-        ))
+        let fits = |table: &'static Table| match found {
+            Some(fields) => table.fields.len() == fields,
+            None => table != order.whole && fits_row(table, &self.raw),
+        };
+        let trace = TRACES
+            .with_table(name)
+            .find(|trace| trace.table(name).is_some_and(fits))?;
+        let why = match found {
+            Some(fields) => format!(
+                "{name} of {} has {}, but this run expects {}",
+                trace.name,
+                several(fields as u64, "field"),
+                order.origin
+            ),
+            None => format!("{name} of {} has such values", trace.name),
+        };
+        Some(format!("{why}; pass --trace {}", trace.name))
     }
 
+    /// Another table of the same trace: it has as many fields.
     fn other_table(&self, order: &FieldOrder) -> Option<String> {
         let Fault::FieldCount { found, .. } = self.fault else {
             return None;
         };
         let tables: BTreeSet<&str> = TRACES
             .iter()
-            .filter(|trace| trace.tables.iter().any(|other| other == order.table))
+            .filter(|trace| trace.tables.iter().any(|other| other == order.whole))
             .flat_map(|trace| trace.tables)
             .filter(|table| table.fields.len() == found as usize)
             .map(|table| table.name)
@@ -357,33 +389,10 @@ impl BadRow<'_> {
     }
 }
 
-/// The table of JSON lines that the header of a CSV file names more columns of than of any other table, and
-/// three at least; the file may begin with it.
-pub(crate) fn exported_table(file: &[u8]) -> Option<&'static Table> {
-    let row = file.split(|&byte| byte == b'\n').next()?;
-    let fields = plain_fields(row);
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let best = tables.max_by_key(|table| {
-        let named = count_named(table, &fields);
-        (named, table.syntax != Syntax::Json)
-    })?;
-    (best.syntax == Syntax::Json && count_named(best, &fields) >= 3).then_some(best)
-}
-
-/// The fields of a row as plain names.
-fn plain_fields(row: &[u8]) -> Vec<String> {
-    row.split(|&byte| byte == b',').map(plain).collect()
-}
-
-/// How many fields are the name of a column of a table.
-fn count_named(table: &Table, fields: &[String]) -> usize {
-    let names = |column: &Column| [column.name, column.content].map(|name| plain(name.as_bytes()));
-    let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
-    // The publisher may have left a name empty.
-    let named = fields
-        .iter()
-        .filter(|field| !field.is_empty() && names.contains(*field));
-    named.count()
+/// Whether a table is one of the catalog, and not of a description of the user's.
+fn is_built_in(order: &FieldOrder) -> bool {
+    let mut traces = TRACES.with_table(order.table.name);
+    traces.any(|trace| trace.table(order.table.name) == Some(order.whole))
 }
 
 fn looks_like(what: &str) -> String {
@@ -403,14 +412,6 @@ fn bad_of_first(share: BadShare) -> String {
         group_digits(share.bad),
         several(share.rows, "row")
     )
-}
-
-/// The letters and digits of a name, in lower case.
-fn plain(name: &[u8]) -> String {
-    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
-    letters
-        .map(|byte| char::from(byte.to_ascii_lowercase()))
-        .collect()
 }
 
 fn split_count(row: &[u8], delimiter: u8) -> usize {

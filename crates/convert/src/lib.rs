@@ -21,6 +21,7 @@ pub mod bad_row;
 mod derive;
 pub mod discover;
 pub mod draft;
+mod fit;
 pub mod given_trace;
 pub mod lake_file;
 pub mod part;

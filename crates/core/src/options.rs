@@ -18,10 +18,7 @@ const SIMILAR: f64 = 0.85;
 pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
     tracelake_schema::trace(name).ok_or_else(|| {
         let names = trace_names();
-        let meant = match &similar(name, names.clone())[..] {
-            [] => String::new(),
-            similar => format!("did you mean {}? ", similar.join(" or ")),
-        };
+        let meant = did_you_mean(name, names.clone());
         let known: Vec<&str> = names.collect();
         let reason = format!("there is no trace '{}'", escape(name.as_bytes(), 80));
         Error::new(ErrorKind::Usage, reason).hint(format!(
@@ -31,12 +28,34 @@ pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
     })
 }
 
-/// The known names that are similar to one that was mistyped.
-pub fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// The error for a table that a trace doesn't have: it has the known names, the similar ones first.
+#[must_use]
+pub fn unknown_table(name: &str, trace: &Trace) -> Error {
+    let names = || trace.all_tables().map(|table| table.name);
+    let shown = escape(name.as_bytes(), 80);
+    let reason = format!("{} has no table '{shown}'", trace.name);
+    let known: Vec<&str> = names().collect();
+    let meant = did_you_mean(name, names());
+    Error::new(ErrorKind::Usage, reason).hint(format!("{meant}it has {}", known.join(", ")))
+}
+
+/// The known names that are similar to one that was mistyped, as a question; nothing if there is none.
+///
+/// ```
+/// use tracelake_core::options::did_you_mean;
+///
+/// let known = ["job_events", "task_usage"];
+/// assert_eq!(did_you_mean("job_event", known.into_iter()), "did you mean job_events? ");
+/// assert_eq!(did_you_mean("weather", known.into_iter()), "");
+/// ```
+#[must_use]
+pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let lower = name.to_ascii_lowercase();
-    known
-        .filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR)
-        .collect()
+    let similar = known.filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR);
+    match &similar.collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        similar => format!("did you mean {}? ", similar.join(" or ")),
+    }
 }
 
 /// Writes an option to JSON by its name, and refuses a name that isn't known.

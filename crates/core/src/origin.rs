@@ -172,22 +172,35 @@ impl Origin {
     }
 
     /// Describes the first difference to the origin of another run: `compression was zstd:3 and is
-    /// now snappy`.
+    /// now snappy`, or `the lake holds all rows; this run asks for --sample 0/4`.
     #[must_use]
     pub fn difference(&self, now: &Self) -> Option<String> {
         let (then, now) = (self.fields(), now.fields());
         let value = |fields: &[(String, String)], name: &str| {
             let field = fields.iter().find(|(known, _)| known == name);
             match field {
-                Some((_, value)) => value.clone(),
-                None if name == "description" => "that of a built-in trace".to_owned(),
-                None => "the default".to_owned(),
+                Some((_, value)) => Some(value.clone()),
+                None if name == "description" => Some("that of a built-in trace".to_owned()),
+                None => None,
             }
         };
         let mut names = then.iter().chain(&now).map(|(name, _)| name);
         let name = names.find(|name| value(&then, name) != value(&now, name))?;
-        let (then, now) = (value(&then, name), value(&now, name));
-        Some(format!("{name} was {then} and is now {now}"))
+        Some(match (value(&then, name), value(&now, name)) {
+            (Some(then), Some(now)) => format!("{name} was {then} and is now {now}"),
+            (Some(then), None) => {
+                format!("the lake was made with --{name} {then}; this run doesn't ask for it")
+            }
+            (None, now) => {
+                let holds = match &name[..] {
+                    "sample" | "time" => "holds all rows".to_owned(),
+                    "columns" => "holds all columns".to_owned(),
+                    _ => format!("was made without --{name}"),
+                };
+                let asked = now.unwrap_or_default();
+                format!("the lake {holds}; this run asks for --{name} {asked}")
+            }
+        })
     }
 
     /// This origin with the policy under which rows were rejected.

@@ -427,7 +427,7 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
 
 fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
     let path = Location::parse(args.path.as_os_str())?;
-    let inventory = inspect::inspect_as(context, path, args.trace()?)?;
+    let inventory = inspect::inspect_as(context, path.clone(), args.trace()?)?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
@@ -435,7 +435,10 @@ fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
     } else {
         print(&report::inventory_text(&inventory))?;
     }
-    Ok(DONE)
+    match inventory.missing().filter(|_| !args.allow_missing) {
+        Some(missing) => Err(missing.at(&path)),
+        None => Ok(DONE),
+    }
 }
 
 fn schema(args: &SchemaArgs, context: &Context) -> Result<u8> {

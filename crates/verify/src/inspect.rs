@@ -8,15 +8,16 @@ use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan};
 use tracelake_convert::run::{Remaining, remaining};
 use tracelake_core::Context;
-use tracelake_core::error::Result;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
+use tracelake_core::words::{self, group_digits, several};
 use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::store::{HOME, asked, progress, read_manifest};
 use tracelake_location::{Listing, Location};
 use tracelake_schema::{Kind, Table, Trace};
 
-use crate::release_files::{Gap, TableGap, completeness};
+use crate::release_files::{Gap, TableGap, completeness, is_far_short, parts_alone};
 
 /// The most missing file numbers that are listed for a table of a lake. A manifest may say anything,
 /// and must not decide how much memory a look at it takes.
@@ -46,10 +47,36 @@ pub struct Inventory {
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
     /// it.
     pub absent: Vec<String>,
+    /// What of the numbers of parts isn't in the table of tables, for people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
     /// files aren't checked. A run without shards into a bucket is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<ShardInventory>>,
+}
+
+impl Inventory {
+    /// The error for parts that a source lacks; `None` if it has all that are known of. An unfinished or a finished lake
+    /// shows what it lacks, and that is no error.
+    #[must_use]
+    pub fn missing(&self) -> Option<Error> {
+        let mut tables = self.tables.iter().filter(|_| self.what == "source");
+        let table = tables.find(|table| !table.missing.is_empty())?;
+        let numbers = words::numbers(&table.missing);
+        let parts = several(table.missing.len() as u64, "part");
+        let verb = if table.missing.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
+        let reason = format!("{parts}{} {verb} missing: {numbers}", of_cell(table.cell));
+        Some(
+            Error::new(ErrorKind::Failed, reason)
+                .field(table.name.clone())
+                .hint("download them, or pass --allow-missing"),
+        )
+    }
 }
 
 /// How far a shard is.
@@ -325,10 +352,32 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         finished: Some(finished),
         absent: absent.collect(),
         selection: manifest.origin.options.selected(),
+        notes: notes_of_lake(&manifest.tables, manifest.origin.synthetic, known),
         trace: manifest.origin.trace,
         tables,
         shards: None,
     }
+}
+
+/// The parts that were converted alone, and the tables that have far fewer rows than were published.
+fn notes_of_lake(tables: &[TableFacts], synthetic: bool, trace: Option<&Trace>) -> Vec<String> {
+    let alone = tables.iter().flat_map(parts_alone);
+    let by_cell = tables.iter().flat_map(TableFacts::by_cell);
+    let short = by_cell.filter_map(|(cell, facts)| {
+        let table = trace.filter(|_| !synthetic)?.table(&facts.name)?;
+        let published = table.published_in(cell)?.rows;
+        let (rows, is_whole) = (facts.rows_in(), facts.is_whole(table));
+        (is_whole && is_far_short(rows, published)).then(|| {
+            format!(
+                "{}{}: {} of {} published",
+                facts.name,
+                of_cell(cell),
+                several(rows, "row"),
+                group_digits(published)
+            )
+        })
+    });
+    alone.chain(short).collect()
 }
 
 /// A table that a lake doesn't have, or the cells that lack it: `jobs of cell b`.
@@ -425,6 +474,7 @@ fn inspect_source(
         finished: None,
         trace: plan.trace.name.to_owned(),
         tables,
+        notes: plan.notes().map(str::to_owned).collect(),
         absent: plan.absent,
         shards: None,
     })

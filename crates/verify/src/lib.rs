@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use tracelake_convert::discover;
-use tracelake_convert::plan::{ChecksumSource, Plan, Request, plan, table_names};
+use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan, table_names};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
@@ -49,6 +49,7 @@ use tracelake_schema::Trace;
 
 use claims::contradictions;
 use parts::LakeView;
+pub use release_files::{is_far_short, parts_alone};
 use released::verify_release;
 use sources::Sources;
 
@@ -298,8 +299,24 @@ fn source_plan(
     request.settings = options.selection();
     request.settings.accept = options.accept;
     request.allow_missing = true;
+    request.lists_archives = false;
     request.checksums = ChecksumSource::None;
-    plan(context, &request)
+    plan(context, &request).map_err(|error| not_the_source(context, error, &request))
+}
+
+/// Says what to name in place of a source whose files aren't those of the lake. The lake decides the trace, so there is no
+/// option to change it.
+fn not_the_source(context: &Context, error: Error, request: &Request) -> Error {
+    if std::error::Error::source(&error).is_some() {
+        return error;
+    }
+    let asked = request.trace.map_or("its trace", |trace| trace.name);
+    let looks =
+        fitting_trace(context, request).map(|other| format!(", and this looks like {other}"));
+    error.hint(format!(
+        "the lake was made from {asked}{}: name the source of the lake",
+        looks.unwrap_or_default()
+    ))
 }
 
 /// Refuses a source that has no cell of the lake, so that nothing could be compared.

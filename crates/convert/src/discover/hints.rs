@@ -1,12 +1,12 @@
 //! Hints about unread files and directories: what each seems to be, and what to do.
 
-use tracelake_core::words::several;
-use tracelake_location::{Entry, Listing, Location, LocationKind};
-use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_core::words::{first_few, for_shell, several};
+use tracelake_location::Location;
+use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 use tracelake_source::{Magic, read_start};
 
 use super::Skipped;
-use crate::bad_row::exported_table;
+use crate::fit::exported_table;
 
 /// A kind of file whose name ends in `ending`, and what to do about it.
 struct Ending {
@@ -51,26 +51,31 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
     Ending { ending, is, remedy }
 }
 
-/// Why a name at the top of a source is worth a warning when it isn't read; `None` for names that
-/// don't look like data.
-pub(super) fn why_data(path: &Location, entry: &Entry) -> Option<String> {
-    let name = &entry.name;
-    if entry.kind == LocationKind::Directory {
-        return misnamed_directory(name);
-    }
+/// Why a file at the top of a source is worth a warning when it isn't read; `None` for names that don't look like data.
+pub(super) fn why_data(
+    path: &Location,
+    name: &str,
+    trace: Option<&'static Trace>,
+) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
-    what_it_is(path, &lower, None).or_else(|| is_data.then(|| format!("{NOT_A_PART}; {ALONE}")))
+    what_it_is(path, &lower, None, trace)
+        .or_else(|| is_data.then(|| format!("{NOT_A_PART}; {ALONE}")))
 }
 
 /// Why a name in the directory of `table` is not read.
-pub(super) fn why_skipped(root: &Location, path: &str, table: Option<&str>) -> String {
+pub(super) fn why_skipped(
+    root: &Location,
+    path: &str,
+    table: Option<&str>,
+    trace: Option<&'static Trace>,
+) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    what_it_is(&root.join(path), &name, table).unwrap_or_else(|| {
+    what_it_is(&root.join(path), &name, table, trace).unwrap_or_else(|| {
         let is_data = DATA.iter().any(|ending| name.ends_with(ending));
         match table.filter(|_| is_data) {
             Some(table) => {
-                let expected = part_names(table).join(" or ");
+                let expected = part_names(table, trace).join(" or ");
                 format!("{NOT_A_PART}, such as {expected}: rename it; {ALONE}")
             }
             None => NOT_A_PART.to_owned(),
@@ -78,31 +83,39 @@ pub(super) fn why_skipped(root: &Location, path: &str, table: Option<&str>) -> S
     })
 }
 
-/// The name of the first file of a table, in each trace that has such a table.
-fn part_names(table: &str) -> Vec<String> {
-    let traces = TRACES.with_table(table);
-    let names = traces.filter_map(|trace| trace.table(table)).map(|table| {
-        let extension = table.syntax.extension();
-        match table.files {
-            Files::Parts => format!("part-00000-of-{:05}.{extension}.gz", table.parts),
-            Files::Shards => format!("{}-000000000000.{extension}.gz", table.name),
-            Files::Named => table
-                .naming
-                .patterns
-                .first()
-                .map_or("", |one| one.text)
-                .to_owned(),
-            Files::Whole | Files::Derived => format!("{}.{extension}.gz", table.name),
-        }
-    });
-    let mut names: Vec<String> = names.collect();
+/// The name of the first file of a table: of the trace, or of each trace that has such a table.
+fn part_names(table: &str, trace: Option<&'static Trace>) -> Vec<String> {
+    let traces: Vec<&Trace> = match trace {
+        Some(trace) => vec![trace],
+        None => TRACES.with_table(table).collect(),
+    };
+    let tables = traces.into_iter().filter_map(|trace| trace.table(table));
+    let mut names: Vec<String> = tables.map(first_name).collect();
     names.dedup();
     names
 }
 
-/// Why a file of one table is not read in the directory of another, or beside other tables.
-pub(super) fn why_elsewhere() -> String {
-    "it is a file of another table, or of no known table".to_owned()
+/// The name of a table's first file.
+fn first_name(table: &Table) -> String {
+    let extension = table.syntax.extension();
+    match table.files {
+        Files::Parts => format!("part-00000-of-{:05}.{extension}.gz", table.parts),
+        Files::Shards => format!("{}-000000000000.{extension}.gz", table.name),
+        Files::Named => {
+            let name = table.naming.name_of(0, table.parts.max(1));
+            name.unwrap_or_default()
+        }
+        Files::Whole | Files::Derived => format!("{}.{extension}.gz", table.name),
+    }
+}
+
+/// Why a file with the name of another table's isn't read.
+pub(super) fn why_elsewhere(name: &str) -> String {
+    let traces: Vec<&str> = TRACES.of_file(name).map(|trace| trace.name).collect();
+    match &traces[..] {
+        [one] => format!("it has the name of a file of {one}, or of another table"),
+        _ => "it has the name of another table's file".to_owned(),
+    }
 }
 
 const NOT_A_PART: &str = "its name is not that of a table's file";
@@ -111,7 +124,12 @@ const ALONE: &str = "to convert it alone, name the file itself";
 
 /// Says what a file is, judged by its name or its first bytes; `directory` is the table that its directory is named
 /// after.
-fn what_it_is(file: &Location, lower: &str, directory: Option<&str>) -> Option<String> {
+fn what_it_is(
+    file: &Location,
+    lower: &str,
+    directory: Option<&str>,
+    trace: Option<&'static Trace>,
+) -> Option<String> {
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
         return Some(format!("it looks like {}; {}", known.is, known.remedy));
@@ -125,6 +143,10 @@ fn what_it_is(file: &Location, lower: &str, directory: Option<&str>) -> Option<S
     let start = read_start(file)?;
     if let Some(magic) = Magic::of(&start) {
         return Some(magic.advice());
+    }
+    // Of a trace of the user's own, the catalog says nothing.
+    if trace.is_some_and(|trace| trace.description.is_some()) {
+        return None;
     }
     if let Some(table) = table_of_header(&start) {
         let extension = table.syntax.extension();
@@ -180,54 +202,84 @@ fn named_export(lower: &str, directory: Option<&str>) -> Option<&'static str> {
     table.map(|table| table.name)
 }
 
-/// Why a directory isn't read whose name is nearly that of a table, such as `job_event`.
-fn misnamed_directory(name: &str) -> Option<String> {
+/// Why a directory isn't read that holds a file of a published form, whose path in it is `held`.
+pub(super) fn why_directory(name: &str, held: &str) -> String {
+    if let Some((directories, _)) = held.rsplit_once('/') {
+        let (above, last) = directories.rsplit_once('/').unwrap_or(("", directories));
+        let source = match TRACES.table_names().any(|table| table == last) {
+            true if above.is_empty() => name.to_owned(),
+            true => format!("{name}/{above}"),
+            false => format!("{name}/{directories}"),
+        };
+        return format!("it holds {held}; to convert it, name {source} as SRC");
+    }
     let plain = |name: &str| {
         let letters = name.chars().filter(char::is_ascii_alphanumeric);
         let plain = letters.collect::<String>().to_ascii_lowercase();
         plain.trim_end_matches('s').to_owned()
     };
-    let table = TRACES
+    let found = plain(name);
+    let tables = TRACES
         .table_names()
-        .find(|table| plain(table) == plain(name))?;
-    (table != name)
-        .then(|| format!("no table has this name; if it holds {table}, rename it to {table}"))
+        .filter(|table| found.contains(&plain(table)));
+    let likely = tables.max_by_key(|table| table.len());
+    let new_name = likely.map_or_else(
+        || "the name of its table".to_owned(),
+        |table| format!("{table}, if it is that table"),
+    );
+    format!(
+        "it holds {held}, and no table has its name; rename it to {new_name}, or name it as SRC"
+    )
 }
 
 /// How many skipped files the error names beside the first.
 const NAMED: usize = 10;
 
-/// Says what to do if no table was found in a directory: the first hint that applies.
+/// Says what to do if no table was found in a directory.
 pub(super) fn nothing_found(
     source: &Location,
     skipped: &[Skipped],
-    is_source: &dyn Fn(&Location) -> bool,
+    trace: Option<&'static Trace>,
 ) -> String {
-    if let Some((Skipped { path, why }, others)) = skipped.split_first() {
-        let named: Vec<&str> = others.iter().take(NAMED).map(|one| &one.path[..]).collect();
-        let others = match (&named[..], others.len().saturating_sub(NAMED) as u64) {
-            ([], _) => String::new(),
-            (named, 0) => format!("; so are {}", named.join(", ")),
-            (named, more) => format!(
-                "; so are {} and {}",
-                named.join(", "),
-                several(more, "more file")
-            ),
+    let Some((Skipped { path, why }, others)) = skipped.split_first() else {
+        return match trace {
+            Some(trace) => {
+                let file = |table: &Table| match table.files {
+                    Files::Parts => format!("{}/{}", table.name, first_name(table)),
+                    _ => first_name(table),
+                };
+                format!("expected files such as {}", first_few(trace.tables, file))
+            }
+            None => "expected the directories and files of a published trace, with their published names; \
+                     tracelake schema lists the traces"
+                .to_owned(),
         };
-        return format!("{path} is skipped: {why}{others}");
-    }
-    let entries = Listing::of(source).and_then(|listing| listing.entries(""));
-    let below = entries
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|entry| entry.kind == LocationKind::Directory)
-        .map(|entry| source.join(&entry.name));
-    // Each is a request, in a bucket.
-    let most = if source.as_path().is_some() { 100 } else { 10 };
-    match below.take(most).find(is_source) {
-        Some(below) => format!("there are tables in {below}: name that directory"),
-        None => "expected directories such as job_events with files such as \
-                 part-00000-of-00500.csv.gz, or files that are named after tables"
-            .to_owned(),
-    }
+    };
+    let named: Vec<&str> = others.iter().take(NAMED).map(|one| &one.path[..]).collect();
+    let others = match (&named[..], others.len().saturating_sub(NAMED) as u64) {
+        ([], _) => String::new(),
+        (named, 0) => format!("; so are {}", named.join(", ")),
+        (named, more) => format!(
+            "; so are {} and {}",
+            named.join(", "),
+            several(more, "more file")
+        ),
+    };
+    let is_text = trace.is_none() && path.to_ascii_lowercase().ends_with(".csv");
+    let draft = match is_text {
+        true => format!(
+            "; if no known trace has it, {}",
+            draft_it(&source.join(path))
+        ),
+        false => String::new(),
+    };
+    format!("{path} is skipped: {why}{others}{draft}")
+}
+
+/// How to describe the trace of a file.
+pub(crate) fn draft_it(file: &Location) -> String {
+    format!(
+        "describe it: tracelake schema --new {} > my-trace.toml",
+        for_shell(file)
+    )
 }

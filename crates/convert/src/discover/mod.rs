@@ -16,10 +16,11 @@ use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::ARCHIVES;
 
-use names::{FileName, cell_of, is_table, stem_table, table_of};
+use names::{FileName, cell_of, stem_table, table_of};
 use search::{Search, ambiguous};
 
 pub use found::{FoundFile, FoundPart, FoundSource, FoundTable, Skipped};
+pub(crate) use hints::draft_it;
 pub(crate) use names::{archive_of, described_sha256};
 
 /// The names in a source that are ours.
@@ -95,21 +96,13 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource
         root: root.as_path().map(Path::to_owned).unwrap_or_default(),
         trace,
         found: FoundSource::new(source.clone()),
+        looked_into: 0,
     };
     search.take_all(None, entries)?;
     let mut found = search.found;
     skip_nameless(&mut found);
     if found.tables.is_empty() && found.archives.is_empty() {
-        let is_source = |directory: &Location| {
-            let entries = Listing::of(directory).and_then(|listing| listing.entries(""));
-            entries
-                .unwrap_or_default()
-                .iter()
-                .any(|Entry { name, .. }| {
-                    is_table(name, trace) || FileName::of(name, trace).is_some()
-                })
-        };
-        let hint = hints::nothing_found(source, &found.skipped, &is_source);
+        let hint = hints::nothing_found(source, &found.skipped, trace);
         let known = trace.map_or("any known trace", |trace| trace.name);
         let reason = format!("no table of {known} is here");
         return Err(Error::new(ErrorKind::Failed, reason).at(source).hint(hint));

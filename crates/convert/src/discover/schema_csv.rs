@@ -15,6 +15,10 @@ const HEADER: [&str; 5] = [
     "mandatory",
 ];
 
+/// What to do about a `schema.csv` that doesn't describe the tables here.
+const OTHERS: &str =
+    "move schema.csv away if it is of another trace, and download it again otherwise";
+
 /// The largest file that is read, in bytes; the published one has 4 KB.
 const LIMIT: u64 = 1 << 20;
 
@@ -43,8 +47,7 @@ impl SchemaCsv {
     /// [`ErrorKind::Misfit`] when it does not have the published form, with the line.
     pub fn read(path: &Location) -> Result<Self> {
         let text = path.read_small(LIMIT)?;
-        let advice =
-            Magic::of(&text).map_or_else(|| "download schema.csv again".to_owned(), Magic::advice);
+        let advice = Magic::of(&text).map_or_else(|| OTHERS.to_owned(), Magic::advice);
         let hint = format!("{advice}; without one, the published order is used");
         let misfit = |line: u64, reason: String| {
             Error::new(ErrorKind::Misfit, reason)
@@ -174,7 +177,9 @@ impl SchemaCsv {
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(&self.path)
                     .field(table.name)
-                    .hint("download schema.csv again; without one, the published order is used"));
+                    .hint(format!(
+                        "{OTHERS}; without one, the published order is used"
+                    )));
             }
         }
         Ok(FieldOrder::new(table, fields, "schema.csv"))
@@ -209,7 +214,7 @@ impl SchemaCsv {
         Error::new(ErrorKind::Misfit, reason)
             .at(&self.path)
             .line(row.line, None)
-            .hint("name the right trace with --trace, or download schema.csv again")
+            .hint(format!("name the right trace with --trace, or {OTHERS}"))
     }
 }
 

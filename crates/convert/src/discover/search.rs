@@ -13,6 +13,13 @@ use tracelake_schema::{Files, SYNTHETIC, Trace};
 use super::names::{FileName, cell_of, is_table};
 use super::{CHECKSUMS, FoundFile, FoundPart, FoundSource, FoundTable, SCHEMA_CSV, Skipped, hints};
 
+/// How deep below a directory that isn't read files are looked for.
+const DEEPEST: u32 = 3;
+
+/// How many directories are looked into for files that aren't read: on disk, and in a bucket.
+const MOST_ON_DISK: u32 = 1_000;
+const MOST_IN_BUCKET: u32 = 10;
+
 /// A directory that is being looked through.
 pub(super) struct Search<'a> {
     pub(super) source: &'a Location,
@@ -23,6 +30,8 @@ pub(super) struct Search<'a> {
     pub(super) table: Option<String>,
     pub(super) trace: Option<&'static Trace>,
     pub(super) found: FoundSource,
+    /// How many directories that aren't read were looked into.
+    pub(super) looked_into: u32,
 }
 
 impl Search<'_> {
@@ -70,11 +79,46 @@ impl Search<'_> {
             let table = self.table.clone();
             self.take(path, cell, entry, table.as_deref())?;
         } else if is_table(name, None) || FileName::of(name, None).is_some() {
-            self.skip(path, hints::why_elsewhere());
-        } else if let Some(why) = hints::why_data(&self.source.join(&path), entry) {
+            self.skip(path, hints::why_elsewhere(name));
+        } else if *kind == LocationKind::Directory {
+            if let Some(held) = self.file_in(&path, DEEPEST) {
+                let why = hints::why_directory(name, &held);
+                self.skip(path, why);
+            }
+        } else if let Some(why) = hints::why_data(&self.source.join(&path), name, self.trace) {
             self.skip(path, why);
         }
         Ok(())
+    }
+
+    /// A file of a published form in a directory that isn't read, or below it: its path in there. Only so many directories
+    /// are looked into, because in a bucket each is a request.
+    fn file_in(&mut self, path: &str, depth: u32) -> Option<String> {
+        let most = if self.source.as_path().is_some() {
+            MOST_ON_DISK
+        } else {
+            MOST_IN_BUCKET
+        };
+        if self.looked_into >= most || self.stay_inside(path).is_err() {
+            return None;
+        }
+        self.looked_into += 1;
+        let entries = self.listing.entries(path).ok()?;
+        let is_file = |entry: &&Entry| {
+            let name = piece_of(&entry.name).map_or(&entry.name[..], |(whole, _)| whole);
+            let is_published = |trace| FileName::of(name, trace).is_some();
+            entry.kind != LocationKind::Directory
+                && (is_published(None) || is_published(self.trace))
+        };
+        if let Some(file) = entries.iter().find(is_file) {
+            return Some(file.name.clone());
+        }
+        let is_directory = |entry: &&Entry| entry.kind == LocationKind::Directory;
+        let mut below = entries.iter().filter(is_directory).filter(|_| depth > 0);
+        below.find_map(|entry| {
+            let held = self.file_in(&format!("{path}/{}", entry.name), depth - 1)?;
+            Some(format!("{}/{held}", entry.name))
+        })
     }
 
     /// Puts the whole file in place of its pieces, where names say that there are pieces; on disk alone.
@@ -195,11 +239,12 @@ impl Search<'_> {
                 return Ok(());
             }
             Some(_) => {
-                self.skip(path, hints::why_elsewhere());
+                let why = hints::why_elsewhere(name);
+                self.skip(path, why);
                 return Ok(());
             }
             None => {
-                let why = hints::why_skipped(self.source, &path, directory);
+                let why = hints::why_skipped(self.source, &path, directory, self.trace);
                 self.skip(path, why);
                 return Ok(());
             }

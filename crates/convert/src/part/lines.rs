@@ -6,6 +6,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
+use tracelake_core::words::first_few;
 use tracelake_encode::selection::Selector;
 use tracelake_encode::split::LineForm;
 use tracelake_schema::Syntax;
@@ -145,7 +146,8 @@ impl<'a> Lines<'a> {
             if self.header {
                 let header = records.take_header(chunk.lines(), self.order);
                 header.map_err(|(at, reason)| {
-                    let error = self.misfit(at, reason);
+                    let first = chunk.lines().split(|&byte| byte == b'\n').next();
+                    let error = self.misfit(first.unwrap_or_default(), at, reason);
                     match Magic::of(chunk.lines()) {
                         Some(magic) => error.hint(magic.advice()),
                         None => error,
@@ -163,7 +165,7 @@ impl<'a> Lines<'a> {
             return Ok(());
         }
         if self.header {
-            return Err(self.misfit(0, "there is no header".to_owned()));
+            return Err(self.misfit(b"", 0, "there is no header".to_owned()));
         }
         Ok(())
     }
@@ -190,11 +192,11 @@ impl<'a> Lines<'a> {
         }
         if let Some(magic) = Magic::of(lines) {
             return Err(self
-                .misfit(0, "not the published header".to_owned())
+                .misfit(lines, 0, "not the published header".to_owned())
                 .hint(magic.advice()));
         }
         let (at, reason) = self.header_difference(line);
-        Err(self.misfit(at, reason))
+        Err(self.misfit(line, at, reason))
     }
 
     /// Where a header differs from the published one, and how.
@@ -231,11 +233,44 @@ impl<'a> Lines<'a> {
     }
 
     /// The error for a wrong header, at one of its bytes.
-    fn misfit(&self, at: usize, reason: String) -> Error {
+    fn misfit(&self, line: &[u8], at: usize, reason: String) -> Error {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.text_location())
             .line(1, Some(at as u64 + 1))
             .field(self.order.table.name)
-            .hint("the first line has to be the published header: download the file again")
+            .hint(self.advice(line))
+    }
+
+    /// What to do about a first line that isn't the published header.
+    fn advice(&self, line: &[u8]) -> String {
+        let separator = self.order.table.csv.separator;
+        let names: Vec<&str> = self
+            .order
+            .fields
+            .iter()
+            .map(|field| field.column.content)
+            .collect();
+        if line.starts_with(BYTE_ORDER_MARK) {
+            return "remove the first three bytes of the file".to_owned();
+        }
+        let other = [b',', b';', b'\t', b'|'].into_iter().find(|&other| {
+            let mut fields = line.split(|&byte| byte == other);
+            names.len() > 1
+                && names
+                    .iter()
+                    .all(|name| fields.next() == Some(name.as_bytes()))
+        });
+        if let Some(other) = other {
+            return format!(
+                "its fields are separated by '{}' and not by '{}': replace the separators, or change them in the \
+                 description of the trace",
+                escape(&[other], 1),
+                escape(separator.text().as_bytes(), 10)
+            );
+        }
+        format!(
+            "the first line has to be the published header, which is {}: take the published file",
+            first_few(&names, |name| (*name).to_owned())
+        )
     }
 }

@@ -1,8 +1,15 @@
 //! Which tables an archive can hold, and what its members are.
 
-use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_schema::{Files, Table, Trace};
+use std::collections::BTreeMap;
 
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::part_key::PartKey;
+use tracelake_schema::{Files, Table, Trace};
+use tracelake_source::Source;
+
+use super::parts::{are_missing, gaps};
+use super::{PARTS_LIMIT, Request, TablePlan};
 use crate::discover::{self, FoundFile, FoundSource};
 
 /// The number of the part of a table that a member of an archive is, `None` within if the table is in one file; `None` if
@@ -28,6 +35,66 @@ pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
     }
 }
 
+/// Finds the parts of tables that an archive lacks, by the names of its members: before any work, so it's read once more.
+/// `tables` are those that it may hold.
+///
+/// # Errors
+/// When parts are missing, unless that is allowed; those of the archive.
+pub(super) fn missing_members(
+    context: &Context,
+    request: &Request,
+    found: &FoundSource,
+    archive: &FoundFile,
+    tables: Vec<&mut TablePlan>,
+) -> Result<()> {
+    let is_named = |table: &&mut TablePlan| table.order.table.files == Files::Named;
+    let mut tables: Vec<_> = tables.into_iter().filter(is_named).collect();
+    if tables.is_empty() || !request.lists_archives {
+        return Ok(());
+    }
+    let path = found.root.join(&archive.path);
+    let mut members: Vec<BTreeMap<u32, Option<u32>>> = vec![BTreeMap::new(); tables.len()];
+    let mut source = Source::open(context, path.clone())?;
+    while let Some(member) = source.next_member()? {
+        let name = member.path.rsplit('/').next().unwrap_or(&member.path);
+        let is_text = member.is_file && !name.ends_with(".gz") && !name.ends_with(".zip");
+        for (table, numbers) in tables.iter().zip(&mut members).filter(|_| is_text) {
+            if let [claim] = &table.order.table.naming.claims(name)[..] {
+                numbers.insert(claim.number, claim.total);
+            }
+        }
+    }
+    for (planned, numbers) in tables.iter_mut().zip(members) {
+        let table = planned.order.table;
+        let first = table.naming.first;
+        let named = numbers.values().find_map(|total| *total);
+        let published = Some(table.parts_in(None)).filter(|_| !found.synthetic);
+        let total = named.or(published).unwrap_or(0);
+        let last = numbers
+            .last_key_value()
+            .map(|(number, _)| number.saturating_add(1));
+        let end = last.unwrap_or(first).max(first.saturating_add(total));
+        if numbers.is_empty() || end.saturating_sub(first) > PARTS_LIMIT {
+            // The run says what is wrong with such an archive.
+            continue;
+        }
+        let there = numbers.keys().copied().map(PartKey::from);
+        let gaps = gaps(
+            None,
+            there.filter(|part| part.file_number >= first),
+            first..end,
+        );
+        let gaps: Vec<PartKey> = gaps
+            .filter(|gap| request.selects(gap.file_number))
+            .collect();
+        if !gaps.is_empty() && !request.allow_missing {
+            return Err(are_missing(table, &gaps, end - first).at(path));
+        }
+        planned.missing = gaps;
+    }
+    Ok(())
+}
+
 /// An archive belongs to the trace, and no table may be beside it a second time.
 pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result<()> {
     let Some((first, _)) = found.archives.first() else {
@@ -42,7 +109,7 @@ pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result
         return wrong(
             first,
             format!("{} is not published in archives", trace.name),
-            "unpack it, or name the trace with --trace",
+            "unpack it, and name the directory of its files",
         );
     }
     for table in trace.tables {

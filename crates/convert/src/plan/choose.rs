@@ -1,11 +1,12 @@
 //! The tables and parts of a source that are wanted and found.
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::words::several;
 use tracelake_schema::{Files, Trace};
 
-use super::archives::may_hold;
+use super::archives::{may_hold, missing_members};
 use super::checksums::described_sha256;
 use super::parts::plan_table;
 use super::recognised::Recognised;
@@ -23,6 +24,7 @@ pub(super) struct Chosen {
 
 /// Chooses the tables and parts that are wanted and found.
 pub(super) fn choose(
+    context: &Context,
     request: &Request,
     source: &Recognised,
     checksums: Option<&Checksums>,
@@ -87,6 +89,9 @@ pub(super) fn choose(
     for ((file, _), tables) in found.archives.iter().zip(archived) {
         // Nothing is wanted of an archive whose tables aren't selected.
         if !tables.is_empty() {
+            let planned = chosen.tables.iter_mut();
+            let held = planned.filter(|table| tables.contains(&table.index));
+            missing_members(context, request, found, file, held.collect())?;
             chosen
                 .streams
                 .push(stream(request, trace, file, tables, checksums));
@@ -168,6 +173,7 @@ impl TablePlan {
             order,
             parts: Vec::new(),
             missing: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

@@ -29,6 +29,7 @@ use tracelake_core::words::several;
 use tracelake_encode::output::Encoding;
 use tracelake_lake::manifest::{REJECTS, is_relative};
 use tracelake_location::Location;
+use tracelake_schema::description::MOST_PARTS;
 use tracelake_schema::{Derived, Files, TRACES, Trace};
 use tracelake_source::Member;
 
@@ -50,7 +51,7 @@ pub use table_index::TableIndex;
 
 /// The most parts that the names of a table's files may speak of; published tables have up to 500. A
 /// name alone must not decide how much memory a plan takes.
-pub const PARTS_LIMIT: u32 = 1_000_000;
+pub const PARTS_LIMIT: u32 = MOST_PARTS;
 
 /// The work to do: every input, every output, nothing left to decide.
 #[derive(Debug, Clone)]
@@ -92,6 +93,8 @@ pub struct TablePlan {
     pub parts: Vec<PartPlan>,
     /// Parts that are not there.
     pub missing: Vec<PartKey>,
+    /// What of the number of its parts isn't seen in the lake, for people.
+    pub notes: Vec<String>,
 }
 
 /// One file that is cut into parts while it is read.
@@ -130,6 +133,8 @@ pub struct PartPlan {
     pub sha256: Option<Digest>,
     /// How many parts there are, if the name of the input says it.
     pub(crate) total: Option<u32>,
+    /// How many parts its table has, if it is converted alone.
+    pub(crate) in_all: Option<u32>,
     /// The table that it's of.
     pub(crate) table: &'static str,
     pub(crate) layout: Layout,
@@ -170,6 +175,12 @@ impl PartPlan {
 }
 
 impl Plan {
+    /// What of the numbers of parts isn't seen in the lake, for people.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        let notes = self.tables.iter().flat_map(|table| &table.notes);
+        notes.map(String::as_str)
+    }
+
     /// The parts of all tables, each with its table, in order.
     pub fn parts(&self) -> impl Iterator<Item = (&TablePlan, &PartPlan)> {
         let tables = self.tables.iter();
@@ -276,25 +287,30 @@ pub fn plan(context: &Context, request: &Request) -> Result<Plan> {
 
 /// Says which trace fits the source if another one was asked for.
 fn hint_fitting_trace(context: &Context, error: Error, request: &Request) -> Error {
-    let Some(asked) = request.trace else {
-        return error;
-    };
     // An error of the disk or of a server has a cause. It says nothing about the trace.
     if std::error::Error::source(&error).is_some() {
         return error;
     }
+    match fitting_trace(context, request) {
+        Some(name) => error.hint(format!(
+            "this looks like {name}: leave --trace out, or pass --trace {name}"
+        )),
+        None => error,
+    }
+}
+
+/// The name of the trace that a source seems to be of, if that is another data set than the one that is asked for.
+#[must_use]
+pub fn fitting_trace(context: &Context, request: &Request) -> Option<&'static str> {
+    // Nothing is known of the files of a description that isn't part of the program.
+    let asked = request.trace.filter(|asked| asked.description.is_none())?;
     let any = Request {
         trace: None,
         tables: Vec::new(),
         ..request.clone()
     };
-    match Recognised::read(context, &any) {
-        Ok(Recognised { trace, .. }) if trace.family != asked.family => error.hint(format!(
-            "this looks like {}: leave --trace out, or pass --trace {0}",
-            trace.name
-        )),
-        _ => error,
-    }
+    let found = Recognised::read(context, &any).ok()?;
+    (found.trace.family != asked.family).then_some(found.trace.name)
 }
 
 fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
@@ -310,7 +326,7 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     selection.check_derived(&derived)?;
     let checksums = read_checksums(context, request, &source.found)?;
     let mut warnings = skipped(&source.found);
-    let mut chosen = choose(request, &source, checksums.as_ref(), &mut warnings)?;
+    let mut chosen = choose(context, request, &source, checksums.as_ref(), &mut warnings)?;
     if chosen.tables.is_empty() {
         return Err(nothing_selected(request, &source));
     }
@@ -399,8 +415,15 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
         let mut known = trace.derived.iter();
         known.find(|derived| derived.rule == *rule).ok_or_else(|| {
             let name = rule.name();
-            let reason = format!("nothing of {} is derived by '{name}'", trace.name);
-            Error::new(ErrorKind::Usage, reason).hint("leave --derive out")
+            let derives = |trace: &&Trace| trace.derived.iter().any(|one| one.rule == *rule);
+            let names: Vec<&str> = TRACES
+                .iter()
+                .filter(derives)
+                .map(|trace| trace.name)
+                .collect();
+            let reason = format!("--derive {name} works only for {}", names.join(" and "));
+            let hint = format!("leave --derive out: this is {}", trace.name);
+            Error::new(ErrorKind::Usage, reason).hint(hint)
         })
     });
     wanted.collect()

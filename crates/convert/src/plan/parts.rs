@@ -6,8 +6,8 @@ use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
-use tracelake_core::part_key::{PartKey, listed};
-use tracelake_core::words::first_few;
+use tracelake_core::part_key::{CellName, PartKey, listed, of_cell};
+use tracelake_core::words::{first_few, several};
 use tracelake_schema::{Table, Trace};
 
 use super::checksums::described_sha256;
@@ -25,36 +25,28 @@ pub(super) fn plan_table(
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
     let table = order.table;
-    let selected = |number| {
-        request
-            .parts
-            .as_ref()
-            .is_none_or(|parts| parts.contains(number))
-    };
+    let selected = |number| request.selects(number);
     let mut missing = Vec::new();
-    let cells = here.parts.chunk_by(|a, b| a.key.cell == b.key.cell);
-    for parts in cells.filter(|_| !found.alone) {
+    let mut notes = Vec::new();
+    for parts in here.parts.chunk_by(|a, b| a.key.cell == b.key.cell) {
+        let counted = Counted::of(found, table, parts);
+        if found.alone {
+            notes.extend(parts.first().and_then(|part| counted.note_alone(part)));
+            continue;
+        }
         check_numbers(request, found, table, parts)?;
-        let first = table.naming.first;
-        let ends = parts.iter().map(|part| part.end(first));
-        let end = ends.max().expect("a cell that was found has a part");
-        let total = end.saturating_sub(first);
-        let gaps: Vec<PartKey> = gaps(parts, first..end)
-            .filter(|gap| selected(gap.file_number))
-            .collect();
+        notes.extend(counted.note_unknown(found, trace));
+        let there = parts.iter().map(|part| part.key);
+        let gaps = gaps(counted.cell, there, counted.numbers());
+        let gaps: Vec<PartKey> = gaps.filter(|gap| selected(gap.file_number)).collect();
         if !gaps.is_empty() && !request.allow_missing {
-            let missing = gaps.len();
-            let reason = match names_of(table, &gaps) {
-                Some(names) => format!("{missing} of {total} files are missing: {names}"),
-                None => format!("{missing} of {total} parts are missing: {}", listed(&gaps)),
-            };
-            return Err(Error::new(ErrorKind::Failed, reason)
-                .at(&request.source)
-                .field(table.name)
-                .hint("download them, or pass --allow-missing to convert the others"));
+            return Err(are_missing(table, &gaps, counted.total()).at(&request.source));
         }
         missing.extend(gaps);
     }
+    let in_all = found.alone.then(|| here.parts.first()).flatten();
+    let in_all =
+        in_all.and_then(|part| Counted::of(found, table, std::slice::from_ref(part)).alone(part));
     let parts = here
         .parts
         .iter()
@@ -70,7 +62,9 @@ pub(super) fn plan_table(
                 .and_then(|sums| sums.of(directory, path))
                 .or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
-            part_plan(place, table.name, part, recorded_from, sha256)
+            let mut planned = part_plan(place, table.name, part, recorded_from, sha256);
+            planned.in_all = in_all;
+            planned
         });
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -80,7 +74,99 @@ pub(super) fn plan_table(
         schema,
         parts,
         missing,
+        notes,
     })
+}
+
+/// The error for parts that aren't there.
+pub(super) fn are_missing(table: &Table, gaps: &[PartKey], total: u32) -> Error {
+    let missing = gaps.len();
+    let reason = match names_of(table, gaps) {
+        Some(names) => format!("{missing} of {total} files are missing: {names}"),
+        None => format!("{missing} of {total} parts are missing: {}", listed(gaps)),
+    };
+    Error::new(ErrorKind::Failed, reason)
+        .field(table.name)
+        .hint("download them, or pass --allow-missing to convert the others")
+}
+
+/// How many parts a table has, in one cell.
+struct Counted<'a> {
+    table: &'a Table,
+    cell: Option<CellName>,
+    /// The number of parts, as the names of the files say, or else as the catalog does.
+    known: Option<u32>,
+    /// The number after that of the last part that is known of.
+    end: u32,
+}
+
+impl<'a> Counted<'a> {
+    /// Counts the parts of one cell. Of a synthetic trace, the catalog says nothing.
+    fn of(found: &FoundSource, table: &'a Table, parts: &[FoundPart]) -> Self {
+        let first = table.naming.first;
+        let cell = parts.first().and_then(|part| part.key.cell);
+        let named = parts.iter().find_map(|part| part.total);
+        let published = Some(table.parts_in(cell)).filter(|&count| count > 0 && !found.synthetic);
+        let known = named.or(published);
+        let ends = parts.iter().map(|part| part.end(first));
+        let end = known.map(|known| first.saturating_add(known));
+        Self {
+            table,
+            cell,
+            known,
+            end: ends.chain(end).max().unwrap_or(first),
+        }
+    }
+
+    fn numbers(&self) -> Range<u32> {
+        self.table.naming.first..self.end
+    }
+
+    fn total(&self) -> u32 {
+        self.end.saturating_sub(self.table.naming.first)
+    }
+
+    /// How many parts the table has of which a file that is converted alone is one.
+    fn alone(&self, part: &FoundPart) -> Option<u32> {
+        let total = self.known.filter(|&total| total > 1)?;
+        self.numbers()
+            .contains(&part.key.file_number)
+            .then_some(total)
+    }
+
+    /// Says of a file that is converted alone which part it is.
+    fn note_alone(&self, part: &FoundPart) -> Option<String> {
+        let name = self.table.name;
+        match (self.alone(part), self.table.parts) {
+            (Some(total), _) => Some(format!(
+                "{name}: part {} of {total}, converted alone",
+                part.key
+            )),
+            (None, published) if published > 1 && part.total == Some(1) => Some(format!(
+                "{name}: one file, converted alone; {} were published, and its name doesn't say which one it is",
+                several(published.into(), "part")
+            )),
+            (None, _) => None,
+        }
+    }
+
+    /// Says that nobody can know whether parts are missing after the last one.
+    fn note_unknown(&self, found: &FoundSource, trace: &Trace) -> Option<String> {
+        if self.known.is_some() || found.synthetic {
+            return None;
+        }
+        let name = format!("{}{}", self.table.name, of_cell(self.cell));
+        Some(
+            match trace.cells_of(self.table).filter(|_| self.cell.is_none()) {
+                Some(_) => format!(
+                    "{name}: whether parts are missing can't be told without the cell; name it with --cell"
+                ),
+                None => format!(
+                    "{name}: how many parts were published isn't known, so none can be missed after the last one here"
+                ),
+            },
+        )
+    }
 }
 
 /// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
@@ -99,6 +185,7 @@ pub(super) fn part_plan(
         etag: part.file.etag.clone(),
         sha256,
         total: part.total,
+        in_all: None,
         table,
         layout,
         format,
@@ -116,11 +203,13 @@ fn names_of(table: &Table, parts: &[PartKey]) -> Option<String> {
     }))
 }
 
-/// The parts with these numbers that are not there; `parts` are of one cell, in the order of
-/// their numbers.
-fn gaps(parts: &[FoundPart], numbers: Range<u32>) -> impl Iterator<Item = PartKey> {
-    let cell = parts.first().and_then(|part| part.key.cell);
-    let there = parts.iter().map(|part| part.key.file_number);
+/// The parts with these numbers that are not there; `there` are parts of one cell, in the order of their numbers.
+pub(super) fn gaps(
+    cell: Option<CellName>,
+    there: impl Iterator<Item = PartKey> + Clone,
+    numbers: Range<u32>,
+) -> impl Iterator<Item = PartKey> {
+    let there = there.map(|part| part.file_number);
     let after = there.clone().map(|number| number.saturating_add(1));
     let starts = std::iter::once(numbers.start).chain(after);
     starts
@@ -191,28 +280,19 @@ fn check_numbers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discover::FoundFile;
 
     #[test]
     fn gaps_are_the_numbers_between_those_found() {
-        let part = |number| FoundPart {
-            file: FoundFile {
-                path: String::new(),
-                bytes: 0,
-                etag: None,
-            },
-            key: PartKey::from(number),
-            total: Some(10),
-        };
-        let found = [2, 3, 3, 7].map(part);
-        let numbers = |parts: &[FoundPart], total| {
-            let gaps = gaps(parts, 0..total).map(|gap| gap.file_number);
+        let found = [2, 3, 3, 7].map(PartKey::from);
+        let numbers = |parts: &[PartKey], total| {
+            let gaps = gaps(None, parts.iter().copied(), 0..total).map(|gap| gap.file_number);
             gaps.collect::<Vec<_>>()
         };
         assert_eq!(numbers(&found, 10), [0, 1, 4, 5, 6, 8, 9]);
         assert_eq!(numbers(&found[..3], 4), [0, 1]);
         assert_eq!(numbers(&[], 2), [0, 1]);
         // Only as many as are asked for are ever made.
-        assert_eq!(gaps(&[], 0..u32::MAX).nth(5), Some(5.into()));
+        let none = std::iter::empty();
+        assert_eq!(gaps(None, none, 0..u32::MAX).nth(5), Some(5.into()));
     }
 }

@@ -1,27 +1,28 @@
-//! Which table and which trace a source holds, judged by file names and by the first row.
+//! Which table and which trace a source holds, judged by names and by the first rows.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use tracelake_core::Context;
-use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::field_order::FieldOrder;
-use tracelake_encode::value;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::options::did_you_mean;
+use tracelake_core::words::several;
 use tracelake_location::Location;
-use tracelake_schema::{Files, Kind, Separator, Syntax, TRACES, Table, Trace};
-use tracelake_source::{Chunk, Magic, Source};
+use tracelake_schema::{Files, Separator, Syntax, TRACES, Table, Trace};
+use tracelake_source::Magic;
 
-use crate::bad_row::exported_table;
+use crate::bad_row::ARRAY;
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{FoundSource, FoundTable};
+use crate::discover::{FoundSource, FoundTable, draft_it};
+use crate::fit::{Fit, Head, Level, exported_table, fit};
 
 use super::Request;
 
-/// Names the tables whose directory and file names say nothing: the one that `--tables` names, or
-/// the only one that the first row fits.
+/// Names the tables whose directory and file names say nothing: the one that `--tables` names, or the one that the first
+/// rows fit.
 ///
 /// # Errors
-/// When no table fits, or several do; the error lists them.
+/// [`ErrorKind::Usage`] when only the number of fields fits, or several tables do: whoever knows what the file is has to
+/// say so. [`ErrorKind::Failed`] when no table fits.
 pub(super) fn name_tables(
     context: &Context,
     request: &Request,
@@ -29,79 +30,243 @@ pub(super) fn name_tables(
 ) -> Result<()> {
     let root = found.root.clone();
     for table in found.tables.iter_mut().filter(|table| table.name.is_none()) {
-        if let [name] = &request.tables[..] {
-            table.name = Some(name.clone());
-            continue;
-        }
-        table.name = Some(table_of_first_row(context, request, &root, table)?.to_owned());
+        table.name = Some(match &request.tables[..] {
+            [name] if request.trace.is_none() && TRACES.with_table(name).next().is_none() => {
+                return Err(unknown_table(name));
+            }
+            [name] => name.clone(),
+            _ => table_of_rows(context, request, &root, table)?.to_owned(),
+        });
     }
     Ok(())
 }
 
-fn table_of_first_row(
+fn table_of_rows(
     context: &Context,
     request: &Request,
     root: &Location,
-    table: &FoundTable,
+    found: &FoundTable,
 ) -> Result<&'static str> {
-    let failed = |reason: String| {
-        Error::new(ErrorKind::Failed, reason)
+    let Some((file, head)) = head_of(context, root, found)? else {
+        let reason = "the file has no row to recognise its table by";
+        return Err(Error::new(ErrorKind::Failed, reason)
             .at(&request.source)
-            .hint("name the table with --tables, or put the file into a directory of its name")
+            .hint("name the table with --tables, or put the file into a directory of its name"));
     };
-    let Some(row) = first_row(context, root, table)? else {
-        return Err(failed(
-            "the file has no row to recognise its table by".to_owned(),
-        ));
-    };
-    if let Some(magic) = Magic::of(&row) {
-        return Err(failed(format!("it looks like {}", magic.is)).hint(magic.remedy));
+    if let Some(magic) = Magic::of(head.first()) {
+        let reason = format!("it looks like {}", magic.is);
+        return Err(Error::new(ErrorKind::Failed, reason)
+            .at(&request.source)
+            .hint(magic.remedy));
     }
-    if let Some(table) = exported_table(&row) {
+    if let Some(table) = exported_table(head.first()) {
         return Err(not_published_so(table, &request.source));
     }
     let traces = match request.trace {
         Some(trace) => vec![trace],
         None => TRACES.iter().collect(),
     };
-    let fits: Vec<(Fit, &str)> = traces
-        .into_iter()
-        .flat_map(|trace| trace.tables)
-        .map(|table| (fit(table, &row, None), table.name))
-        .filter(|(fit, _)| *fit >= Fit::Fields)
-        .collect();
-    let best = fits.iter().map(|(fit, _)| *fit).max();
-    // With a description file, a built-in table that fits better doesn't matter.
-    if let Some(asked) = request.trace.filter(|asked| asked.description.is_none()) {
-        let all = TRACES.iter().flat_map(|trace| trace.tables);
-        if all.map(|table| fit(table, &row, None)).max() > best {
-            let reason = format!("its first row fits no table of {}", asked.name);
-            return Err(failed(reason));
+    let candidates = Candidates::of(traces, &head);
+    match request.trace {
+        None => candidates.only(&file, &head),
+        Some(asked) => {
+            let is_built_in = asked.description.is_none();
+            let others = if is_built_in {
+                TRACES.iter().collect()
+            } else {
+                Vec::new()
+            };
+            candidates.only_of(asked, &Candidates::of(others, &head), &file, &head)
         }
     }
-    let best_fits: BTreeSet<&'static str> = fits
-        .iter()
-        .filter(|(fit, _)| Some(*fit) == best)
-        .map(|(_, name)| *name)
-        .collect();
-    let names: Vec<&str> = best_fits.into_iter().collect();
-    match names[..] {
-        [only] => Ok(only),
-        [] if is_json(&row) => Err(failed(
-            "no known table has the names of its first row".to_owned(),
-        )),
-        [] => Err(failed(format!(
-            "no known table has {}",
-            tracelake_core::words::several(
-                count_fields(&row, Separator::Byte(b',')) as u64,
-                "field"
-            )
-        ))),
-        _ => Err(failed(format!(
-            "its first row fits {}",
-            names.join(" and ")
-        ))),
+}
+
+/// The tables that a file may be of, by its number of fields at least, the best one first.
+struct Candidates(Vec<Candidate>);
+
+struct Candidate {
+    trace: &'static Trace,
+    table: &'static Table,
+    fit: Fit,
+}
+
+impl Candidate {
+    fn name(&self) -> String {
+        format!("{} of {}", self.table.name, self.trace.name)
     }
+}
+
+impl Candidates {
+    fn of(traces: Vec<&'static Trace>, head: &Head) -> Self {
+        let tables = traces
+            .into_iter()
+            .flat_map(|trace| trace.tables.iter().map(move |table| (trace, table)));
+        let fits = tables.map(|(trace, table)| Candidate {
+            trace,
+            table,
+            fit: fit(table, head, None),
+        });
+        let mut candidates: Vec<_> = fits.filter(|one| one.fit.level >= Level::Fields).collect();
+        candidates.sort_by(|a, b| b.fit.rank().cmp(&a.fit.rank()));
+        Self(candidates)
+    }
+
+    /// The best one, and all that fit about as well, as tables of several versions do.
+    fn best(&self) -> &[Candidate] {
+        let Some(best) = self.0.first() else {
+            return &[];
+        };
+        let worse = self
+            .0
+            .iter()
+            .position(|other| best.fit.is_better_than(&other.fit));
+        &self.0[..worse.unwrap_or(self.0.len())]
+    }
+
+    /// The table that the file is of without a doubt: it may be one of several traces.
+    fn sure(&self) -> Option<&'static str> {
+        let best = self.best();
+        let name = best.first()?.table.name;
+        let is_sure = best.iter().all(|one| one.table.name == name) && best[0].fit.is_enough();
+        is_sure.then_some(name)
+    }
+
+    /// The table of a file whose trace isn't known.
+    fn only(&self, file: &Location, head: &Head) -> Result<&'static str> {
+        if let Some(name) = self.sure() {
+            return Ok(name);
+        }
+        match self.0.is_empty() {
+            true => Err(none_fits(file, head)),
+            false => Err(self.ask(file, head)),
+        }
+    }
+
+    /// The table of a file whose trace was named: values needn't prove it, unless they prove that it's another one.
+    fn only_of(
+        &self,
+        asked: &'static Trace,
+        all: &Self,
+        file: &Location,
+        head: &Head,
+    ) -> Result<&'static str> {
+        let fits_other = || {
+            let other = all.best().first().filter(|_| all.sure().is_some());
+            other.filter(|other| {
+                self.0
+                    .first()
+                    .is_none_or(|own| own.fit.rank() < other.fit.rank())
+            })
+        };
+        if let Some(other) = fits_other() {
+            let reason = format!(
+                "its first rows fit no table of {}, and {}",
+                asked.name,
+                other.name()
+            );
+            return Err(Error::new(ErrorKind::Failed, reason)
+                .at(file)
+                .hint(format!("pass --trace {}", other.trace.name)));
+        }
+        let names: BTreeSet<&str> = self.best().iter().map(|one| one.table.name).collect();
+        match (self.0.first(), names.len()) {
+            (Some(best), 1) => Ok(best.table.name),
+            (Some(_), _) => Err(self.ask(file, head)),
+            (None, _) => Err(none_fits(file, head)),
+        }
+    }
+
+    /// The error for a file that could be of a table, or of none.
+    fn ask(&self, file: &Location, head: &Head) -> Error {
+        let (first, best) = (&self.0[0], named(self.best()));
+        let rows = match head.lines() {
+            1 => "its only row fits".to_owned(),
+            lines => format!("its first {} fit", several(lines as u64, "row")),
+        };
+        let reason = match &first.fit.misfit {
+            Some(misfit) if head.is_json() => {
+                format!(
+                    "it has the names of {}, and others: {misfit}",
+                    named(&self.0)
+                )
+            }
+            Some(misfit) => format!(
+                "it has {}, like {}, and not such values: {misfit}",
+                several(first.table.fields.len() as u64, "field"),
+                named(&self.0),
+            ),
+            None if first.fit.is_enough() => format!("{rows} {best}"),
+            None => format!("{rows} {best}, which is too little to tell"),
+        };
+        let trace = first.trace;
+        let of_trace = self.0.iter().filter(|one| one.trace == trace);
+        let tables: BTreeSet<&str> = of_trace.map(|one| one.table.name).collect();
+        let table = match tables.len() {
+            1 => String::new(),
+            _ => format!(" --tables {}", first.table.name),
+        };
+        Error::new(ErrorKind::Usage, reason).at(file).hint(format!(
+            "if it is {}, pass --trace {}{table}; if it is of another trace, {}",
+            first.name(),
+            trace.name,
+            draft_it(file)
+        ))
+    }
+}
+
+/// The names of tables, each with its trace, the best one first; of many, the first ones. Of versions of one data set,
+/// whose tables have the same fields, the first one is named.
+fn named(candidates: &[Candidate]) -> String {
+    const NAMED: usize = 3;
+    let mut seen = BTreeSet::new();
+    let tables = candidates.iter();
+    let tables = tables.filter(|one| seen.insert((one.table.name, one.trace.family)));
+    let names: Vec<String> = tables.map(Candidate::name).collect();
+    match names.len().saturating_sub(NAMED) as u64 {
+        0 => names.join(" and "),
+        more => format!(
+            "{} and {}",
+            names[..NAMED].join(", "),
+            several(more, "other table")
+        ),
+    }
+}
+
+/// The error for a table that no known trace has.
+fn unknown_table(name: &str) -> Error {
+    let reason = format!(
+        "no known trace has a table '{}'",
+        escape(name.as_bytes(), 80)
+    );
+    let meant = did_you_mean(name, TRACES.table_names());
+    Error::new(ErrorKind::Usage, reason).hint(format!(
+        "{meant}tracelake schema lists the traces and their tables"
+    ))
+}
+
+/// The error for a file that has the fields of no known table.
+fn none_fits(file: &Location, head: &Head) -> Error {
+    if head.is_json_array() {
+        let hint = format!("this looks like {ARRAY}");
+        return Error::new(ErrorKind::Failed, "no known table begins so")
+            .at(file)
+            .hint(hint);
+    }
+    let count = |separator: u8| Separator::Byte(separator).fields(head.first()).count() as u64;
+    let other = [b';', b'\t', b'|']
+        .into_iter()
+        .find(|&other| count(b',') == 1 && count(other) > 1);
+    let reason = match other {
+        _ if head.is_json() => "no known table has the names of its first row".to_owned(),
+        Some(other) => format!(
+            "no known table has {} separated by '{}'",
+            several(count(other), "field"),
+            escape(&[other], 1)
+        ),
+        None => format!("no known table has {}", several(count(b','), "field")),
+    };
+    let hint = format!("{}; or name its trace with --trace", draft_it(file));
+    Error::new(ErrorKind::Failed, reason).at(file).hint(hint)
 }
 
 /// Finds the trace that has all tables found, and whose tables fit the first rows best.
@@ -145,19 +310,18 @@ pub(super) fn recognise(
         if !found.alone && candidates.iter().all(|trace| shape(trace) == one) {
             continue;
         }
-        let Some(row) = first_row(context, &found.root, table)? else {
+        let Some((_, head)) = head_of(context, &found.root, table)? else {
             continue;
         };
         let listed = schema_csv
             .map(|schema_csv| schema_csv.fields(name))
             .filter(|&fields| fields > 0);
-        let fit_of = |trace: &&'static Trace| {
-            let table = trace.table(name);
-            table.map_or(Fit::Nothing, |table| fit(table, &row, listed))
-        };
-        let best = candidates.iter().map(fit_of).max().unwrap_or(Fit::Nothing);
-        candidates.retain(|trace| fit_of(trace) == best);
-        fits_syntax &= best > Fit::Nothing;
+        let fit_of =
+            |trace: &&'static Trace| trace.table(name).map(|table| fit(table, &head, listed));
+        let best = candidates.iter().filter_map(fit_of).max_by_key(Fit::rank);
+        let Some(best) = best else { continue };
+        candidates.retain(|trace| fit_of(trace).is_some_and(|fit| !best.is_better_than(&fit)));
+        fits_syntax &= best.level > Level::Nothing;
     }
     if families(&candidates).len() > 1 {
         // The name of the file decides where its rows don't.
@@ -178,10 +342,14 @@ pub(super) fn recognise(
         [_] => Err(wrong_syntax(candidates[0], found)),
         _ => {
             let names: Vec<&str> = candidates.iter().map(|trace| trace.name).collect();
-            let reason = format!("could be of {}", names.join(" or "));
-            Err(Error::new(ErrorKind::Failed, reason)
+            let names = names.join(" or ");
+            let reason = match found.tables.is_empty() {
+                true => "its name is not that of a known archive".to_owned(),
+                false => format!("could be of {names}"),
+            };
+            Err(Error::new(ErrorKind::Usage, reason)
                 .at(found.first_path())
-                .hint("name the trace with --trace"))
+                .hint(format!("name the trace with --trace: {names}")))
         }
     }
 }
@@ -283,132 +451,17 @@ fn families(traces: &[&'static Trace]) -> Vec<&'static str> {
     families.into_iter().collect()
 }
 
-/// How well a row fits a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    /// It is written in another syntax.
-    Nothing,
-    /// It has the table's syntax.
-    Syntax,
-    /// It has the table's fields as well: as many, or, where they have names, the same names.
-    Fields,
-    /// Its values can be values of the table's columns as well.
-    Values,
-}
-
-/// How well a row fits a table; `listed` is the number of fields that `schema.csv` gives the table.
-fn fit(table: &'static Table, row: &[u8], listed: Option<usize>) -> Fit {
-    match table.syntax {
-        Syntax::Json => match serde_json::from_slice::<Value>(row) {
-            Ok(Value::Object(object)) => {
-                match object.keys().all(|name| table.column(name).is_some()) {
-                    true => Fit::Values,
-                    false => Fit::Syntax,
-                }
-            }
-            _ if is_json(row) => Fit::Syntax,
-            _ => Fit::Nothing,
-        },
-        Syntax::QuotedCsv => {
-            let fields = table.fields.iter();
-            let names: Vec<&str> = fields.map(|&index| table.columns[index].content).collect();
-            match row == names.join(",").as_bytes() {
-                true => Fit::Values,
-                false => Fit::Nothing,
-            }
-        }
-        Syntax::Csv if is_json(row) => Fit::Nothing,
-        Syntax::Csv if table.csv.header => {
-            if FieldOrder::built_in(table, "").is_header(row) {
-                Fit::Values
-            } else {
-                Fit::Syntax
-            }
-        }
-        Syntax::Csv => match listed {
-            Some(fields) if fields == table.fields.len() => Fit::Fields,
-            Some(_) => Fit::Syntax,
-            None if count_fields(row, table.csv.separator) != table.fields.len() => Fit::Syntax,
-            None if has_values(table, row) => Fit::Values,
-            None => Fit::Fields,
-        },
-    }
-}
-
-fn is_json(row: &[u8]) -> bool {
-    row.trim_ascii_start().starts_with(b"{")
-}
-
-fn count_fields(row: &[u8], separator: Separator) -> usize {
-    separator.fields(row).count()
-}
-
-/// Whether each field of a row can be a value of its column.
-fn has_values(table: &Table, row: &[u8]) -> bool {
-    let ranges = table.csv.separator.fields(row);
-    let mut fields = table.fields.iter().zip(ranges.map(|range| &row[range]));
-    fields.all(|(&index, field)| {
-        let column = &table.columns[index];
-        match column.kind {
-            _ if field.is_empty() => !column.mandatory,
-            _ if column
-                .spelling
-                .nulls
-                .iter()
-                .any(|null| null.as_bytes() == field) =>
-            {
-                true
-            }
-            Kind::Integer if column.spelling.integral_floats => value::integral(field).is_ok(),
-            Kind::Integer => value::integer(field).is_ok(),
-            Kind::DateTime(zone) => value::date_time(field, zone).is_ok(),
-            Kind::Code => value::code(field).is_ok(),
-            Kind::Float => value::float(field).is_ok(),
-            Kind::Boolean => value::boolean(field).is_ok(),
-            Kind::Text | Kind::Struct | Kind::List => value::text(field).is_ok(),
-        }
-    })
-}
-
-/// The first row of a table's first part that has one, without its line ending.
-fn first_row(context: &Context, root: &Location, table: &FoundTable) -> Result<Option<Vec<u8>>> {
+/// The first file of a table that has a row, and its first rows.
+fn head_of(
+    context: &Context,
+    root: &Location,
+    table: &FoundTable,
+) -> Result<Option<(Location, Head)>> {
     for part in &table.parts {
-        let mut source = Source::open(context, root.join(&part.file.path))?;
-        let mut chunk = Chunk::default();
-        if !source.is_archive() && source.next_chunk(&mut chunk)? {
-            let line = chunk.lines().split(|&byte| byte == b'\n').next();
-            return Ok(line.map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()));
+        let file = root.join(&part.file.path);
+        if let Some(head) = Head::read(context, file.clone())? {
+            return Ok(Some((file, head)));
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_fits_the_table_whose_names_it_has() {
-        let table = |syntax: Syntax| {
-            let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
-            tables.find(|table| table.syntax == syntax).unwrap()
-        };
-        let json = table(Syntax::Json);
-        let row = |name: &str| format!("{{\"{name}\":1}}");
-        let known = row(json.columns[0].name);
-        let rows = [
-            (&known[..], Fit::Values),
-            (&row("weather"), Fit::Syntax),
-            ("{\"time\":", Fit::Syntax),
-            ("1,2,3", Fit::Nothing),
-        ];
-        for (row, expected) in rows {
-            assert_eq!(fit(json, row.as_bytes(), None), expected, "{row}");
-        }
-        let plain = table(Syntax::Csv);
-        let fields = plain.fields.len();
-        assert_eq!(fit(plain, known.as_bytes(), Some(fields)), Fit::Nothing);
-        assert_eq!(fit(plain, b"1,2", Some(fields)), Fit::Fields);
-        assert_eq!(fit(plain, b"1,2", Some(fields + 1)), Fit::Syntax);
-    }
 }

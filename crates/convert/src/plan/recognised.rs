@@ -1,7 +1,8 @@
 //! A source whose trace is known, and whether it has what was asked for.
 
 use tracelake_core::Context;
-use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::unknown_table;
 use tracelake_schema::{Table, Trace};
 
 use super::{Request, cells, recognise};
@@ -18,6 +19,9 @@ pub(super) struct Recognised {
 impl Recognised {
     pub(super) fn read(context: &Context, request: &Request) -> Result<Self> {
         let mut found = discover::discover(&request.source, request.trace)?;
+        // Other traces have files of this name, which mean something else.
+        let is_ours = request.trace.is_none_or(Trace::in_parts);
+        found.schema_csv &= is_ours;
         let schema_csv = match found.schema_csv {
             true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
             false => None,
@@ -69,14 +73,4 @@ pub(super) fn check_tables(request: &Request, source: &Recognised) -> Result<()>
         }
     }
     Ok(())
-}
-
-pub(super) fn unknown_table(name: &str, trace: &Trace) -> Error {
-    let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
-    let name = escape(name.as_bytes(), 80);
-    Error::new(
-        ErrorKind::Usage,
-        format!("{} has no table '{name}'", trace.name),
-    )
-    .hint(format!("it has {}", names.join(", ")))
 }

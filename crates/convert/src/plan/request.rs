@@ -34,6 +34,8 @@ pub struct Request {
     pub parts: Option<PartSet>,
     /// Whether parts may be missing.
     pub allow_missing: bool,
+    /// Whether archives of many parts are read to see which of them are missing.
+    pub lists_archives: bool,
     /// The options that decide the bytes of the lake.
     pub settings: Settings,
     /// Which checksums the source is checked against.
@@ -53,10 +55,19 @@ impl Request {
             tables: Vec::new(),
             parts: None,
             allow_missing: false,
+            lists_archives: true,
             settings: Settings::default(),
             checksums: ChecksumSource::Auto,
             derive: Vec::new(),
         }
+    }
+}
+
+impl Request {
+    /// Whether a part is asked for.
+    pub(super) fn selects(&self, number: u32) -> bool {
+        let parts = self.parts.as_ref();
+        parts.is_none_or(|parts| parts.contains(number))
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{FieldOrder, SampleRule, TimeRule};
-use tracelake_core::options::similar;
+use tracelake_core::options::{did_you_mean, unknown_table};
 use tracelake_core::selection::{ColumnNames, Sample, TimeRange};
 use tracelake_core::settings::Settings;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Derived, Kind, Table, Trace};
 
-use super::recognised::{Recognised, unknown_table};
+use super::recognised::Recognised;
 use super::{Request, TablePlan};
 
 /// A selection, checked: every name in it exists.
@@ -241,7 +241,7 @@ fn unknown_column(name: &str, table: &Table) -> Error {
     let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("{} has no column '{shown}'", table.name);
-    let meant = did_you_mean(name, &names);
+    let meant = did_you_mean(name, names.iter().copied());
     Error::new(ErrorKind::Usage, reason).hint(format!("{meant}it has {}", names.join(", ")))
 }
 
@@ -249,13 +249,6 @@ fn unknown_key(name: &str, trace: &Trace) -> Error {
     let names: Vec<&str> = trace.sample_keys.iter().map(|key| key.name).collect();
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("no table of {} has the key '{shown}'", trace.name);
-    let meant = did_you_mean(name, &names);
+    let meant = did_you_mean(name, names.iter().copied());
     Error::new(ErrorKind::Usage, reason).hint(format!("{meant}its keys are {}", names.join(", ")))
-}
-
-fn did_you_mean(name: &str, names: &[&str]) -> String {
-    match &similar(name, names.iter().copied())[..] {
-        [] => String::new(),
-        similar => format!("did you mean {}? ", similar.join(" or ")),
-    }
 }

@@ -250,6 +250,7 @@ impl Run<'_> {
         };
         let converted = part.converted;
         let mut facts = PartFacts::new(part.part.key, source, output);
+        facts.in_all = part.part.in_all;
         facts.rows_in = converted.rows_in;
         facts.rows_out = converted.rows_out;
         facts.rows_rejected = converted.rows_rejected;

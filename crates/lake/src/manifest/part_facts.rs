@@ -62,6 +62,9 @@ pub struct PartFields {
     /// How many parts its source was cut into, if one file holds the whole table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
+    /// How many parts its table has, if the source was this file alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<u32>,
     /// Rows in the source.
     pub rows_in: u64,
     /// Rows in the output.
@@ -103,6 +106,7 @@ impl PartFacts {
             file_number: key.file_number,
             source,
             of: None,
+            in_all: None,
             rows_in: 0,
             rows_out: 0,
             rows_rejected: 0,

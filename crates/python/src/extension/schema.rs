@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, escape};
+use tracelake_core::options::did_you_mean;
 use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::description::interned;
@@ -118,7 +119,11 @@ fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'s
                 trace.name,
                 escape(name.as_bytes(), 80)
             ),
-            &format!("it has {}", names.join(", ")),
+            &format!(
+                "{}it has {}",
+                did_you_mean(name, names.iter().copied()),
+                names.join(", ")
+            ),
         )
     })
 }

@@ -10,14 +10,14 @@ use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
 use tracelake_convert::run::{RunOptions, parts_within};
 use tracelake_core::Context;
-use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::options::{OnBadRow, find_trace};
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::{OnBadRow, find_trace, unknown_table};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
-use values::{name, rows, rule, size, trace};
+use values::{name, rows, rule, size, trace, within};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -145,7 +145,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, help_heading = BAD_ROWS, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,
     /// Number of threads [default: one per processor]
-    #[arg(long, help_heading = PERFORMANCE, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "N", value_parser = within::<u16>(1, 1024))]
     threads: Option<u16>,
     /// Memory limit, for example 512M or 2GiB [default: 128 MB plus 128 MB per thread]
     #[arg(long, help_heading = PERFORMANCE, value_name = "SIZE", value_parser = size)]
@@ -177,7 +177,7 @@ pub(crate) struct CommitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,
     /// Number of threads [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(1, 1024))]
     threads: Option<u16>,
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
@@ -238,6 +238,9 @@ pub(crate) struct InspectArgs {
     /// A lake or a source
     #[arg(value_name = "OUT|SRC")]
     pub(crate) path: PathBuf,
+    /// Exit with 0 even if parts of a source are missing
+    #[arg(long)]
+    pub(crate) allow_missing: bool,
     /// Trace of a source: a name, or a description such as ./my-trace.toml [default: recognised]
     #[arg(long, value_name = "NAME|FILE", value_parser = trace)]
     trace: Option<String>,
@@ -293,7 +296,7 @@ pub(crate) struct GenerateArgs {
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
     /// Number of parts of each table that is published in several
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=99_999))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = within::<u32>(1, 99_999))]
     parts: u32,
     /// Number of rows of the largest table, over all its parts
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = rows)]
@@ -451,16 +454,7 @@ impl SchemaArgs {
         };
         match trace.table(name) {
             Some(table) => Ok(Some((trace, Some(table)))),
-            None => {
-                let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
-                let reason = format!(
-                    "{} has no table '{}'",
-                    trace.name,
-                    escape(name.as_bytes(), 80)
-                );
-                Err(Error::new(ErrorKind::Usage, reason)
-                    .hint(format!("it has {}", names.join(", "))))
-            }
+            None => Err(unknown_table(name, trace)),
         }
     }
 }

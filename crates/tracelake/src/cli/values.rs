@@ -58,6 +58,21 @@ pub(super) fn trace(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads a whole number from `least` to `most`.
+pub(super) fn within<N>(least: u64, most: u64) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: TryFrom<u64>,
+{
+    move |text| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| digits);
+        number
+            .filter(|number| (least..=most).contains(number))
+            .and_then(|number| N::try_from(number).ok())
+            .ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+    }
+}
+
 /// Reads a number of rows.
 pub(super) fn rows(text: &str) -> Result<u64, String> {
     match text.parse() {
@@ -91,6 +106,19 @@ mod tests {
             "sig=secret",
         ] {
             assert!(name(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_within_its_bounds() {
+        let read = within::<u16>(1, 1024);
+        assert_eq!((read("1"), read("1024")), (Ok(1), Ok(1024)));
+        for bad in ["0", "1025", "-1", "+5", "", "x", "99999999999999999999"] {
+            assert_eq!(
+                read(bad),
+                Err("expected a whole number from 1 to 1024".to_owned()),
+                "{bad}"
+            );
         }
     }
 

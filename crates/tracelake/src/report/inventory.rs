@@ -92,6 +92,9 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         };
         text += &format!("{}: {counted}: {}\n", name(table), numbers(&table.missing));
     }
+    for note in &inventory.notes {
+        text += &format!("{}\n", shown(note));
+    }
     if !inventory.absent.is_empty() {
         let absent = inventory.absent.join(", ");
         text += &format!("not in the {}: {absent}\n", inventory.what);

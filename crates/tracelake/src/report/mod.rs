@@ -165,6 +165,9 @@ pub(crate) fn plan_text(
     for derived in &plan.derived {
         text += &format!("{}: derived from {}\n", derived.table.name, derived.from);
     }
+    for note in plan.notes() {
+        text += &format!("{note}\n");
+    }
     if !plan.absent.is_empty() {
         text += &format!("not in the source: {}\n", plan.absent.join(", "));
     }

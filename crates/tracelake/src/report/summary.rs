@@ -12,6 +12,7 @@ use tracelake_core::words::{for_shell, group_digits, several};
 use tracelake_lake::manifest::{Manifest, PartFacts, REJECTS, TableFacts};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Published, Trace};
+use tracelake_verify::{is_far_short, parts_alone};
 
 use super::{Reporter, aligned, say, shown, shown_path};
 
@@ -67,6 +68,11 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
         }
     } else if reporter.is_for_people() {
         say(&table_of_tables(manifest));
+        manifest
+            .tables
+            .iter()
+            .flat_map(parts_alone)
+            .for_each(|note| say(&note));
         say_mapped(manifest);
         say_accepted(manifest);
         say_rows_not_derived(manifest);
@@ -140,6 +146,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
     if *is_committed {
         say_missing(plan, manifest);
     }
+    plan.notes().for_each(say);
     say_mapped(manifest);
     say_accepted(manifest);
     say_rows_not_derived(manifest);
@@ -329,8 +336,12 @@ pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
             continue;
         };
         let more = facts.more_than_published(table);
+        let mark = match table.published_in(cell) {
+            Some(published) if is_far_short(facts.rows_in(), published.rows) => "warning: ",
+            _ => "",
+        };
         say(&format!(
-            "{}{}: {} read{}",
+            "{mark}{}{}: {} read{}",
             table.name,
             of_cell(cell),
             several(facts.rows_in(), "row"),

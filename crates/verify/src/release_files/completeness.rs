@@ -3,9 +3,34 @@
 use std::collections::BTreeSet;
 
 use tracelake_core::part_key::{CellName, of_cell};
-use tracelake_core::words::ranges;
-use tracelake_lake::manifest::{Manifest, PartFacts};
+use tracelake_core::words::{self, ranges};
+use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
 use tracelake_schema::{Files, Table, Trace};
+
+/// The share of the published rows, in percent, from which on a table counts as complete: published counts may be wrong, but
+/// not by more.
+const COMPLETE_PERCENT: u64 = 99;
+
+/// Whether a table has far fewer rows than were published.
+#[must_use]
+pub fn is_far_short(rows: u64, published: u64) -> bool {
+    u128::from(rows) * 100 < u128::from(published) * u128::from(COMPLETE_PERCENT)
+}
+
+/// The parts of a table that were converted alone, each from a file named as the source, if that isn't all of them: such as
+/// `readings: part 1 of 125`; one text for each cell.
+#[must_use]
+pub fn parts_alone(facts: &TableFacts) -> Vec<String> {
+    let notes = facts.by_cell().into_iter().filter_map(|(cell, facts)| {
+        let total = facts.parts.iter().filter_map(|part| part.in_all).max()?;
+        let numbers: Vec<u32> = facts.parts.iter().map(|part| part.file_number).collect();
+        let is_all = u32::try_from(numbers.len()).is_ok_and(|count| count >= total);
+        let s = if numbers.len() == 1 { "" } else { "s" };
+        let (name, numbers) = (&facts.name, words::numbers(&numbers));
+        (!is_all).then(|| format!("{name}{}: part{s} {numbers} of {total}", of_cell(cell)))
+    });
+    notes.collect()
+}
 
 /// The gaps between a lake and its trace.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION_PATH, REL
 use tracelake_schema::{Table, Trace};
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
+pub use completeness::{is_far_short, parts_alone};
 
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]

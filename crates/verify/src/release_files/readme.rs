@@ -8,7 +8,7 @@ use tracelake_lake::manifest::{PartFacts, REJECTS};
 use tracelake_lake::store::SUMS;
 use tracelake_schema::render;
 
-use super::completeness::{Completeness, Gap, TableGap, count};
+use super::completeness::{Completeness, Gap, TableGap, count, is_far_short, parts_alone};
 use super::selection;
 use super::{ReleasedLake, spdx};
 
@@ -119,9 +119,7 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
     let mut text = "\n## Completeness\n\n".to_owned();
     let is_whole = gaps.is_empty() && cells.is_empty() && !lake.is_selection();
     text += match (is_whole, unknown.is_empty()) {
-        (true, true) if lake.is_synthetic() => {
-            "No part that the names of the source files speak of is missing.\n"
-        }
+        (true, true) if lake.is_synthetic() => "All parts are here.\n",
         (true, true) => "Every part of every table that was published is here.\n",
         (true, false) => "",
         (false, _) => "**This is not the whole trace.**\n",
@@ -130,12 +128,20 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
         text += &format!("\nThese cells are missing: {}.\n", cells.join(", "));
     }
     text += &missing_parts(gaps);
+    let alone: Vec<String> = lake.manifest.tables.iter().flat_map(parts_alone).collect();
+    if !alone.is_empty() {
+        text += &format!("\nConverted from single files: {}.\n", alone.join("; "));
+    }
     for TableGap { table, cell, gap } in gaps {
         if let Gap::Rows { read, published } = gap {
+            let lacks = match is_far_short(*read, *published) {
+                true => "**has a fraction of its rows**",
+                false => "is incomplete or changed",
+            };
             text += &format!(
-                "\n`{table}`{} is incomplete or changed: {} rows were read, {} were published.\n",
+                "\n`{table}`{} {lacks}: {} were read, {} were published.\n",
                 of_cell(*cell),
-                words::group_digits(*read),
+                words::several(*read, "row"),
                 words::group_digits(*published)
             );
         }

@@ -1,0 +1,440 @@
+//! How well the start of a file fits a table: the one rule by which files are recognised.
+//!
+//! A file fits a table if its first rows have the table's fields and all values are like those of the columns: numbers
+//! within their bounds, known codes, texts of a pattern. That alone says little, because the numbers of others are numbers,
+//! too. So each column weighs as many bits as its values are rarely found in other files, and a file of another name is
+//! taken for a table from [`ENOUGH`] bits on, in all of its columns together. The names of the fields in a first line weigh
+//! more than any values.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tracelake_core::Context;
+use tracelake_core::error::{Result, escape};
+use tracelake_core::fault::Fault;
+use tracelake_core::words::several;
+use tracelake_encode::value;
+use tracelake_location::Location;
+use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
+use tracelake_source::{Chunk, Source};
+
+/// The bits from which on values alone tell the table. The lightest published table, machine_attributes of Google's trace,
+/// has 14; files of random columns reach 12 about once in a million.
+const ENOUGH: u32 = 12;
+
+/// How many bits more than those of any other table make a table the only one.
+const MARGIN: u32 = 6;
+
+/// The most bits of a column.
+const MOST_BITS: u32 = 12;
+
+/// How many rows are looked at.
+const MOST_ROWS: usize = 1_000;
+
+/// The longest value that a message shows.
+const SHOWN: usize = 40;
+
+/// The lines at the start of a file, without their endings; blank ones are left out.
+pub(crate) struct Head(Vec<Vec<u8>>);
+
+impl Head {
+    /// Reads the start of a file; `None` for an archive, and for a file without a row.
+    pub(crate) fn read(context: &Context, file: Location) -> Result<Option<Self>> {
+        let mut source = Source::open(context, file)?;
+        let mut chunk = Chunk::default();
+        if source.is_archive() || !source.next_chunk(&mut chunk)? {
+            return Ok(None);
+        }
+        let head = Self::of(chunk.lines());
+        Ok((!head.0.is_empty()).then_some(head))
+    }
+
+    /// The first lines of a text, without a byte order mark.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let lines = text.split(|&byte| byte == b'\n').take(MOST_ROWS + 1);
+        let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let filled = lines.filter(|line| !line.is_empty());
+        Self(filled.map(<[u8]>::to_vec).collect())
+    }
+
+    /// The first line.
+    pub(crate) fn first(&self) -> &[u8] {
+        self.0.first().map_or(&[], |line| line)
+    }
+
+    /// Whether the file begins like an object of JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        is_json(self.first())
+    }
+
+    /// Whether the file begins like a JSON array.
+    pub(crate) fn is_json_array(&self) -> bool {
+        is_json_array(self.first())
+    }
+
+    /// The number of lines.
+    pub(crate) fn lines(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What of a table a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// It is written in another syntax.
+    Nothing,
+    /// It has the table's syntax.
+    Syntax,
+    /// It has as many fields as well, and not such values.
+    Fields,
+    /// It has such values.
+    Values,
+    /// Its first line has the names of the fields.
+    Names,
+}
+
+/// How well the start of a file fits a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Fit {
+    pub(crate) level: Level,
+    /// How rare such values are in other files, in bits.
+    bits: u32,
+    /// The first value that isn't one of the table's, in words.
+    pub(crate) misfit: Option<String>,
+}
+
+impl Fit {
+    const fn of(level: Level) -> Self {
+        Self {
+            level,
+            bits: 0,
+            misfit: None,
+        }
+    }
+
+    /// The better a fit, the larger.
+    pub(crate) fn rank(&self) -> (Level, bool, u32) {
+        (self.level, self.misfit.is_none(), self.bits)
+    }
+
+    /// Whether the file can't well be anything else.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.level == Level::Names || self.level == Level::Values && self.bits >= ENOUGH
+    }
+
+    /// Whether the file fits this table so much better than another one that it isn't of the other.
+    pub(crate) fn is_better_than(&self, other: &Self) -> bool {
+        let (level, whole, bits) = self.rank();
+        let (other_level, other_whole, other_bits) = other.rank();
+        (level, whole) > (other_level, other_whole)
+            || (level, whole) == (other_level, other_whole) && bits >= other_bits + MARGIN
+    }
+}
+
+/// How well a file fits a table; `listed` is the number of fields that `schema.csv` gives the table.
+pub(crate) fn fit(table: &'static Table, head: &Head, listed: Option<usize>) -> Fit {
+    let first = head.first();
+    match table.syntax {
+        Syntax::Json => fit_json(table, head),
+        _ if is_json(first) => Fit::of(Level::Nothing),
+        Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
+        Syntax::QuotedCsv => Fit::of(Level::Nothing),
+        Syntax::Csv => match listed {
+            Some(fields) if fields == table.fields.len() => Fit::of(Level::Fields),
+            Some(_) => Fit::of(Level::Syntax),
+            None => fit_csv(table, head),
+        },
+    }
+}
+
+/// Whether one row has the fields of a table, and values like those of its columns.
+pub(crate) fn fits_row(table: &'static Table, row: &[u8]) -> bool {
+    fit(table, &Head(vec![row.to_vec()]), None).level >= Level::Values
+}
+
+fn fit_csv(table: &'static Table, head: &Head) -> Fit {
+    let separator = table.csv.separator;
+    let has_names = is_header(table, head.first());
+    let count = separator.fields(head.first()).count();
+    if count != table.fields.len() || table.csv.header && !has_names {
+        let level = if has_names {
+            Level::Names
+        } else {
+            Level::Syntax
+        };
+        let misfit =
+            has_names.then(|| format!("its first line has {}", several(count as u64, "field")));
+        return Fit {
+            misfit,
+            ..Fit::of(level)
+        };
+    }
+    let mut columns: Vec<ColumnFit> = vec![ColumnFit::default(); count];
+    let mut misfit = None;
+    for (line, row) in (1..).zip(&head.0).skip(usize::from(has_names)) {
+        misfit = misfit.or_else(|| {
+            fit_row(table, row, &mut columns)
+                .err()
+                .map(|why| format!("in line {line}, {why}"))
+        });
+    }
+    let level = match (has_names, &misfit) {
+        (true, _) => Level::Names,
+        (false, None) => Level::Values,
+        (false, Some(_)) => Level::Fields,
+    };
+    Fit {
+        level,
+        bits: columns.iter().map(ColumnFit::bits).sum(),
+        misfit,
+    }
+}
+
+/// Weighs the values of a row; says which one isn't a value of its column.
+fn fit_row(
+    table: &'static Table,
+    row: &[u8],
+    columns: &mut [ColumnFit],
+) -> std::result::Result<(), String> {
+    let fields: Vec<_> = table.csv.separator.fields(row).collect();
+    if fields.len() != table.fields.len() {
+        let expected = table.fields.len();
+        return Err(format!(
+            "there are {} and not {expected}",
+            several(fields.len() as u64, "field")
+        ));
+    }
+    for ((range, &index), fit) in fields.into_iter().zip(table.fields).zip(columns) {
+        let (column, field) = (&table.columns[index], &row[range]);
+        match weigh(column, field) {
+            Ok(None) => {}
+            Ok(Some(weight)) => fit.add(weight),
+            Err(why) => {
+                let (name, value) = (column.name, escape(field, SHOWN));
+                return Err(format!("{name} is '{value}': {why}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is known of the values of one column.
+#[derive(Clone, Default)]
+struct ColumnFit {
+    values: u32,
+    weight: Option<Weight>,
+}
+
+impl ColumnFit {
+    fn add(&mut self, weight: Weight) {
+        self.values += 1;
+        // The commonest of the values counts.
+        if self.weight.is_none_or(|other| weight.most < other.most) {
+            self.weight = Some(weight);
+        }
+    }
+
+    fn bits(&self) -> u32 {
+        let weight = self.weight.unwrap_or(Weight { each: 0, most: 0 });
+        weight.most.min(self.values.saturating_mul(weight.each))
+    }
+}
+
+/// How rare a value is in other files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Weight {
+    /// Bits of one value alone.
+    each: u32,
+    /// Bits of any number of such values: they are alike in other files, too.
+    most: u32,
+}
+
+/// Weighs one value: `None` if it says nothing. What isn't a value of the column is an error, in words.
+fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<Weight>, String> {
+    let is_null = |null: &&str| null.as_bytes() == field;
+    if field.is_empty() || column.spelling.nulls.iter().any(is_null) {
+        return match column.mandatory {
+            true => Err("empty".to_owned()),
+            false => Ok(None),
+        };
+    }
+    let most = |most| Ok(Some(Weight { each: 1, most }));
+    let fault = |fault: Fault| fault.to_string();
+    match column.kind {
+        Kind::Integer => {
+            let sentinels = column.sentinels.iter();
+            if sentinels
+                .filter_map(|known| known.also)
+                .any(|also| also.as_bytes() == field)
+            {
+                return most(1);
+            }
+            // The error of a conversion says what to do about a fraction of zero.
+            let number = value::integral(field).map_err(fault)?;
+            let is_special = column.sentinels.iter().any(|known| known.value == number)
+                || column.invalid.contains(&number);
+            #[expect(clippy::cast_precision_loss, reason = "bounds are far from exact")]
+            let is_usual = is_special || column.looks.has_number(number as f64);
+            if !is_usual {
+                return Err(expected_number(column));
+            }
+            let by_bounds = u32::from(column.looks.within.is_some());
+            let by_factor = column
+                .looks
+                .multiple_of
+                .map_or(0, |factor| factor.ilog2().min(5));
+            if is_special || field.contains(&b'.') && !column.spelling.integral_floats {
+                return Ok(None);
+            }
+            most(1 + by_bounds + by_factor)
+        }
+        Kind::Float => {
+            let number = value::float(field).map_err(fault)?;
+            #[expect(clippy::cast_precision_loss, reason = "these are small")]
+            let is_special = column.invalid.iter().any(|&one| one as f64 == number);
+            if !is_special && !column.looks.has_number(number) {
+                return Err(expected_number(column));
+            }
+            most(1 + u32::from(column.looks.within.is_some()))
+        }
+        Kind::Boolean => value::boolean(field).map_err(fault).and_then(|_| most(4)),
+        Kind::Code => {
+            let code = value::code(field).map_err(fault)?;
+            match column.codes.iter().any(|known| known.value == code) {
+                true => most(4),
+                false => Err("none of its codes".to_owned()),
+            }
+        }
+        Kind::DateTime(zone) => {
+            value::date_time(field, zone).map_err(fault)?;
+            Ok(Some(Weight { each: 3, most: 3 }))
+        }
+        Kind::Text | Kind::Struct | Kind::List => {
+            let text = value::text(field).map_err(fault)?;
+            if column.looks.patterns.is_empty() {
+                return Ok(None);
+            }
+            let Some(pattern) = column.looks.pattern_of(text.as_bytes()) else {
+                let patterns = column.looks.patterns.iter().map(|pattern| pattern.text);
+                return Err(format!(
+                    "not like {}",
+                    patterns.collect::<Vec<_>>().join(" or ")
+                ));
+            };
+            let letters = u32::try_from(pattern.fixed_letters()).unwrap_or(u32::MAX);
+            let hash = if pattern.has_hash() { 6 } else { 0 };
+            let bits = letters.saturating_mul(4).saturating_add(hash);
+            Ok(Some(Weight {
+                each: 3,
+                most: bits.clamp(1, MOST_BITS),
+            }))
+        }
+    }
+}
+
+/// What a number of the column would be, in words.
+fn expected_number(column: &Column) -> String {
+    let bounds = column
+        .looks
+        .within
+        .map(|(least, most)| format!("from {least} to {most}"));
+    let factor = column
+        .looks
+        .multiple_of
+        .map(|factor| format!("a multiple of {factor}"));
+    let words: Vec<String> = factor.into_iter().chain(bounds).collect();
+    format!("not {}", words.join(" "))
+}
+
+fn fit_json(table: &'static Table, head: &Head) -> Fit {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for (line, row) in (1..).zip(&head.0) {
+        let object = match serde_json::from_slice::<Value>(row) {
+            Ok(Value::Object(object)) => object,
+            _ if line > 1 => break,
+            _ if is_json(row) => return Fit::of(Level::Syntax),
+            _ => return Fit::of(Level::Nothing),
+        };
+        let known = object.keys().filter_map(|name| table.column(name));
+        let before = names.len();
+        names.extend(known.map(|(_, column)| column.name));
+        if let Some(other) = object.keys().find(|name| table.column(name).is_none()) {
+            let is_most = names.len().max(before) * 2 > object.len();
+            let level = if is_most {
+                Level::Fields
+            } else {
+                Level::Syntax
+            };
+            let other = escape(other.as_bytes(), SHOWN);
+            let misfit =
+                format!("in line {line}, there is a field '{other}', which it doesn't have");
+            return Fit {
+                misfit: Some(misfit),
+                ..Fit::of(level)
+            };
+        }
+    }
+    Fit {
+        bits: u32::try_from(names.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(4),
+        ..Fit::of(Level::Values)
+    }
+}
+
+/// Whether a line begins like an object of JSON.
+pub(crate) fn is_json(row: &[u8]) -> bool {
+    row.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether the first line of a file begins like a JSON array of objects.
+pub(crate) fn is_json_array(row: &[u8]) -> bool {
+    let row = row.trim_ascii();
+    row == b"[" || row.starts_with(b"[") && is_json(&row[1..])
+}
+
+/// Whether a line has the names of a table's fields, or nearly.
+fn is_header(table: &Table, line: &[u8]) -> bool {
+    let found = plain_fields(line);
+    let named = count_named(table, &found);
+    let fields = table.fields.len();
+    named >= fields.min(3) && named * 4 >= fields * 3 && named * 4 >= found.len() * 3
+}
+
+/// The table of JSON lines that the header of a CSV file names more columns of than of any other table, and
+/// three at least; the file may begin with it.
+pub(crate) fn exported_table(file: &[u8]) -> Option<&'static Table> {
+    let row = file.split(|&byte| byte == b'\n').next()?;
+    let fields = plain_fields(row);
+    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let best = tables.max_by_key(|table| {
+        let named = count_named(table, &fields);
+        (named, table.syntax != Syntax::Json)
+    })?;
+    (best.syntax == Syntax::Json && count_named(best, &fields) >= 3).then_some(best)
+}
+
+/// The fields of a row as plain names.
+pub(crate) fn plain_fields(row: &[u8]) -> Vec<String> {
+    row.split(|&byte| byte == b',').map(plain).collect()
+}
+
+/// How many fields are the name of a column of a table.
+pub(crate) fn count_named(table: &Table, fields: &[String]) -> usize {
+    let names = |column: &Column| [column.name, column.content].map(|name| plain(name.as_bytes()));
+    let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
+    // The publisher may have left a name empty.
+    let named = fields
+        .iter()
+        .filter(|field| !field.is_empty() && names.contains(*field));
+    named.count()
+}
+
+/// The letters and digits of a name, in lower case.
+fn plain(name: &[u8]) -> String {
+    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
+    letters
+        .map(|byte| char::from(byte.to_ascii_lowercase()))
+        .collect()
+}

@@ -1,0 +1,702 @@
+//! The files: what each is, what it is named, and what becomes of it.
+
+use std::fmt;
+use std::fs;
+use std::io::{Cursor, Read, Write};
+
+use flate2::read::MultiGzDecoder;
+use tracelake_schema::{Kind, Syntax, TRACES, Table};
+use tracelake_testkit::{gzip, outside, shared};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It's converted, or its table is known and the message says what isn't as published.
+    Recognised,
+    /// The message asks which trace it is of.
+    Asked,
+    /// No known table is like it, or it can't be read.
+    Refused,
+}
+
+use Outcome::{Asked, Recognised, Refused};
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Recognised => "recognised",
+            Asked => "asked",
+            Refused => "refused",
+        })
+    }
+}
+
+/// A file that is given to `convert`.
+pub(super) struct File {
+    pub(super) what: &'static str,
+    pub(super) name: &'static str,
+    pub(super) bytes: fn() -> Vec<u8>,
+    pub(super) arguments: &'static [&'static str],
+    pub(super) outcome: Outcome,
+    /// The table that it's taken for, or what the message says.
+    pub(super) says: &'static str,
+}
+
+const fn file(
+    what: &'static str,
+    name: &'static str,
+    bytes: fn() -> Vec<u8>,
+    outcome: Outcome,
+    says: &'static str,
+) -> File {
+    File {
+        what,
+        name,
+        bytes,
+        arguments: &[],
+        outcome,
+        says,
+    }
+}
+
+const fn with(file: File, arguments: &'static [&'static str]) -> File {
+    File { arguments, ..file }
+}
+
+/// A published file, decompressed.
+fn text(path: &str) -> Vec<u8> {
+    let bytes = fs::read(shared(path)).unwrap();
+    if !path.ends_with(".gz") {
+        return bytes;
+    }
+    let mut text = Vec::new();
+    MultiGzDecoder::new(&bytes[..])
+        .read_to_end(&mut text)
+        .unwrap();
+    text
+}
+
+/// The first lines of a published file.
+fn head(path: &str, lines: usize) -> Vec<u8> {
+    let text = text(path);
+    let lines = text.split_inclusive(|&byte| byte == b'\n').take(lines);
+    lines.collect::<Vec<_>>().concat()
+}
+
+/// The table of this name that is published as CSV.
+fn table(name: &str) -> &'static Table {
+    let mut tables = TRACES.iter().filter_map(|trace| trace.table(name));
+    tables.find(|table| table.syntax == Syntax::Csv).unwrap()
+}
+
+/// The rows of a published file, after a line with the published names of its columns.
+fn with_header(name: &str, path: &str) -> Vec<u8> {
+    let table = table(name);
+    let names = table
+        .fields
+        .iter()
+        .map(|&index| table.columns[index].content);
+    let names = names.collect::<Vec<_>>().join(",") + "\n";
+    [names.as_bytes(), &head(path, 100)].concat()
+}
+
+/// The rows of a published file as pandas saves them: integers with a fraction of zero.
+fn by_pandas(name: &str, path: &str) -> Vec<u8> {
+    let table = table(name);
+    let text = String::from_utf8(head(path, 100)).unwrap();
+    let lines = text.lines().map(|line| {
+        let fields = line.split(',').zip(table.fields).map(|(field, &index)| {
+            let is_integer = matches!(table.columns[index].kind, Kind::Integer | Kind::Code);
+            match is_integer && !field.is_empty() {
+                true => format!("{field}.0"),
+                false => field.to_owned(),
+            }
+        });
+        fields.collect::<Vec<_>>().join(",") + "\n"
+    });
+    lines.collect::<String>().into_bytes()
+}
+
+/// Rows with each line changed.
+fn changed(bytes: &[u8], change: impl Fn(usize, &str) -> String) -> Vec<u8> {
+    let text = str::from_utf8(bytes).unwrap();
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(number, line)| change(number, line) + "\n")
+        .collect::<String>()
+        .into_bytes()
+}
+
+fn zipped(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file(name, SimpleFileOptions::default()).unwrap();
+    zip.write_all(bytes).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+const MACHINES: &str = "google-2011/machine_events/part-00000-of-00001.csv.gz";
+const JOBS: &str = "google-2011/job_events/part-00175-of-00500.csv.gz";
+const TASKS: &str = "google-2011-heads/task_events.csv";
+const USAGE: &str = "google-2011-heads/task_usage.csv";
+const ATTRIBUTES: &str = "google-2011-heads/machine_attributes.csv";
+const META: &str = "alibaba-2018/machine_meta.csv";
+const BATCH: &str = "alibaba-2018/batch_task.csv";
+const CONTAINERS: &str = "alibaba-2018/container_meta.csv";
+const KAGGLE: &str = "borg-2019/borg_traces_data-60-records.csv";
+const SHARD: &str = "borg-2019/instance_usage-1-row.json";
+const REQUESTS: &str = "next/azure-llm-2023/AzureLLMInferenceTrace_code.csv";
+const PODS: &str = "next/alibaba-gpu-2023/openb_pod_list_default.csv";
+const GPU_2025: &str = "next/alibaba-gpu-2025/disaggregated_DLRM_trace.csv";
+
+pub(super) const FILES: &[File] = &[
+    // Real files under other names.
+    file(
+        "machine events, renamed",
+        "data.csv",
+        || text(MACHINES),
+        Recognised,
+        "machine_events of google-2011-v2.1",
+    ),
+    file(
+        "machine events, renamed and compressed",
+        "m (1).csv.gz",
+        || gzip(&text(MACHINES)),
+        Recognised,
+        "machine_events of",
+    ),
+    file(
+        "machine events, without an extension",
+        "machines",
+        || head(MACHINES, 500),
+        Recognised,
+        "machine_events of",
+    ),
+    file(
+        "job events, part 175",
+        "a.csv",
+        || text(JOBS),
+        Recognised,
+        "job_events of google-2011-v2.1",
+    ),
+    file(
+        "job events, part 176",
+        "b.csv",
+        || text("google-2011/job_events/part-00176-of-00500.csv.gz"),
+        Recognised,
+        "job_events of",
+    ),
+    file(
+        "job events, part 177",
+        "c.csv",
+        || text("google-2011/job_events/part-00177-of-00500.csv.gz"),
+        Recognised,
+        "job_events of",
+    ),
+    file(
+        "job events, in a foreign directory",
+        "x/part-00175-of-00500.csv.gz",
+        || gzip(&text(JOBS)),
+        Recognised,
+        "job_events of",
+    ),
+    file(
+        "task events, part 0",
+        "events.csv",
+        || text(TASKS),
+        Recognised,
+        "task_events of",
+    ),
+    file(
+        "task events, part 12",
+        "12.csv",
+        || {
+            head(
+                "google-2011-task-events/task_events/part-00012-of-00500.csv.gz",
+                5_000,
+            )
+        },
+        Recognised,
+        "task_events of",
+    ),
+    file(
+        "task events, part 13",
+        "13.csv",
+        || {
+            head(
+                "google-2011-task-events/task_events/part-00013-of-00500.csv.gz",
+                5_000,
+            )
+        },
+        Recognised,
+        "task_events of",
+    ),
+    file(
+        "task usage",
+        "u.csv",
+        || text(USAGE),
+        Recognised,
+        "task_usage of google-2011-v2.1",
+    ),
+    file(
+        "task usage of version 2",
+        "u2.csv",
+        || {
+            changed(&text(USAGE), |_, line| {
+                line.rsplit_once(',').unwrap().0.to_owned()
+            })
+        },
+        Recognised,
+        "task_usage of google-2011-v2",
+    ),
+    file(
+        "machine attributes",
+        "attr.csv",
+        || text(ATTRIBUTES),
+        Recognised,
+        "machine_attributes of google-2011-v2.1",
+    ),
+    file(
+        "machine meta",
+        "servers.csv",
+        || text(META),
+        Recognised,
+        "machine_meta of alibaba-2018",
+    ),
+    file(
+        "machine usage",
+        "cpu.csv",
+        || text("alibaba-2018/machine_usage.csv"),
+        Recognised,
+        "machine_usage of alibaba-2018",
+    ),
+    file(
+        "batch tasks",
+        "dag.csv",
+        || text(BATCH),
+        Recognised,
+        "batch_task of alibaba-2018",
+    ),
+    file(
+        "container meta, three rows",
+        "c3.csv",
+        || text(CONTAINERS),
+        Recognised,
+        "container_meta of alibaba-2018",
+    ),
+    file(
+        "container usage, ten rows",
+        "c10.csv",
+        || text("alibaba-2018/container_usage.csv"),
+        Recognised,
+        "container_usage of alibaba-2018",
+    ),
+    file(
+        "container usage without container ids",
+        "c2000.csv",
+        || text("alibaba-2018-head/container_usage.csv"),
+        Recognised,
+        "container_usage of alibaba-2018",
+    ),
+    file(
+        "a Borg shard",
+        "shard.json",
+        || text(SHARD),
+        Recognised,
+        "instance_usage of borg-2019",
+    ),
+    file(
+        "the Kaggle file",
+        "kaggle.csv",
+        || text(KAGGLE),
+        Recognised,
+        "of borg-2019",
+    ),
+    file(
+        "disaggregated pods",
+        "dlrm.csv",
+        || text(GPU_2025),
+        Recognised,
+        "of alibaba-gpu-2025",
+    ),
+    file(
+        "pods, whose name is a column",
+        "pods.csv",
+        || text(PODS),
+        Recognised,
+        "name it openb_pod_list_",
+    ),
+    file(
+        "nodes, whose name is a column",
+        "nodes.csv",
+        || text("next/alibaba-gpu-2023/openb_node_list_all_node.csv"),
+        Recognised,
+        "name it openb_node_list_",
+    ),
+    file(
+        "requests, whose name is a column",
+        "llm.csv",
+        || text(REQUESTS),
+        Recognised,
+        "name it AzureLLMInferenceTrace_",
+    ),
+    // Saved again.
+    file(
+        "machine meta with CRLF",
+        "crlf.csv",
+        || changed(&head(META, 50), |_, line| format!("{line}\r")),
+        Recognised,
+        "machine_meta of",
+    ),
+    file(
+        "machine meta without the last line ending",
+        "end.csv",
+        || head(META, 50).trim_ascii_end().to_vec(),
+        Recognised,
+        "machine_meta of",
+    ),
+    file(
+        "job events with a header",
+        "header.csv",
+        || with_header("job_events", JOBS),
+        Recognised,
+        "pass --accept header",
+    ),
+    with(
+        file(
+            "job events with a header that is accepted",
+            "header.csv",
+            || with_header("job_events", JOBS),
+            Recognised,
+            "job_events of",
+        ),
+        &["--accept", "header"],
+    ),
+    file(
+        "machine events with an index",
+        "index.csv",
+        || {
+            changed(&with_header("machine_events", MACHINES), |number, line| {
+                if number == 0 {
+                    format!(",{line}")
+                } else {
+                    format!("{number},{line}")
+                }
+            })
+        },
+        Recognised,
+        "a header, which the published files do not have: the file has 7 fields where the table has 6",
+    ),
+    file(
+        "task usage by pandas",
+        "pandas.csv",
+        || by_pandas("task_usage", USAGE),
+        Recognised,
+        "--accept integral-floats",
+    ),
+    with(
+        file(
+            "task usage by pandas, accepted",
+            "pandas.csv",
+            || by_pandas("task_usage", USAGE),
+            Recognised,
+            "task_usage of",
+        ),
+        &["--accept", "integral-floats"],
+    ),
+    file(
+        "machine meta with a byte order mark",
+        "bom.csv",
+        || [b"\xef\xbb\xbf", &head(META, 50)[..]].concat(),
+        Recognised,
+        "byte order mark",
+    ),
+    file(
+        "machine meta with semicolons",
+        "semicolons.csv",
+        || changed(&head(META, 50), |_, line| line.replace(',', ";")),
+        Refused,
+        "7 fields separated by ';'",
+    ),
+    file(
+        "machine meta in quotes",
+        "quotes.csv",
+        || {
+            changed(&head(META, 50), |_, line| {
+                format!("\"{}\"", line.replace(',', "\",\""))
+            })
+        },
+        Asked,
+        "machine_id is '\"m_1\"'",
+    ),
+    file(
+        "job events by a spreadsheet",
+        "sheet.csv",
+        || {
+            changed(&head(JOBS, 50), |_, line| {
+                let mut fields: Vec<&str> = line.split(',').collect();
+                fields[2] = "6.34E+09";
+                fields.join(",")
+            })
+        },
+        Asked,
+        "job_id is '6.34E+09'",
+    ),
+    file(
+        "the header of a table alone",
+        "names.csv",
+        || text("next/alibaba-gpu-2020/pai_instance_table.header"),
+        Recognised,
+        "a header",
+    ),
+    file(
+        "machine events, compressed twice",
+        "twice.csv.gz",
+        || gzip(&gzip(&head(MACHINES, 50))),
+        Refused,
+        "compressed with gzip twice",
+    ),
+    // Cut.
+    file(
+        "machine usage, twenty rows",
+        "20.csv",
+        || head("alibaba-2018/machine_usage.csv", 20),
+        Recognised,
+        "machine_usage of",
+    ),
+    file(
+        "container meta, one row",
+        "1.csv",
+        || head(CONTAINERS, 1),
+        Recognised,
+        "container_meta of",
+    ),
+    file(
+        "job events, one row",
+        "one.csv",
+        || head(JOBS, 1),
+        Recognised,
+        "job_events of",
+    ),
+    file(
+        "machine events, one row",
+        "tiny.csv",
+        || head(MACHINES, 1),
+        Asked,
+        "too little to tell",
+    ),
+    with(
+        file(
+            "machine events, one row, with its trace",
+            "tiny.csv",
+            || head(MACHINES, 1),
+            Recognised,
+            "machine_events of",
+        ),
+        &["--trace", "google-2011-v2.1"],
+    ),
+    file(
+        "job events, cut in a row",
+        "cut.csv",
+        || {
+            let head = head(JOBS, 50);
+            head[..head.len() - 60].to_vec()
+        },
+        Asked,
+        "in line 50",
+    ),
+    file("an empty file", "empty.csv", Vec::new, Refused, "no row"),
+    file(
+        "blank lines",
+        "blank.csv",
+        || b"\n\n\n".to_vec(),
+        Refused,
+        "no row",
+    ),
+    // Of others.
+    file(
+        "the trace's own schema.csv",
+        "schema (1).csv",
+        || text("google-2011/schema.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "five columns of words",
+        "words.csv",
+        || b"red,blue,green,white,black\nup,down,left,right,on\n".repeat(20),
+        Asked,
+        "it has 5 fields, like ",
+    ),
+    file(
+        "seven columns of numbers",
+        "numbers.csv",
+        || b"1,2,3,4,5,6,7\n8,9,10,11,12,13,14\n".repeat(20),
+        Asked,
+        "machine_id is '1'",
+    ),
+    file(
+        "three columns of numbers",
+        "xyz.csv",
+        || b"1,2,3\n4,5,6\n".repeat(20),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "forty columns",
+        "wide.csv",
+        || {
+            (1..=40)
+                .map(|n| n.to_string())
+                .collect::<Vec<_>>()
+                .join(",")
+                .into_bytes()
+        },
+        Refused,
+        "no known table has 40 fields",
+    ),
+    file(
+        "Acme's jobs",
+        "trace_kalos.csv",
+        || text("next/acme/trace_kalos.csv"),
+        Refused,
+        "no known table has 17 fields",
+    ),
+    file(
+        "Helios' jobs",
+        "cluster_log.csv",
+        || text("next/helios/cluster_log.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "BurstGPT",
+        "BurstGPT_3.csv",
+        || text("next/burstgpt/BurstGPT_3.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "Philly's CPU use",
+        "cluster_cpu_util",
+        || text("next/philly/cluster_cpu_util"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "Philly's jobs",
+        "cluster_job_log",
+        || text("next/philly/cluster_job_log"),
+        Refused,
+        "a JSON array",
+    ),
+    file(
+        "requests for pictures",
+        "lora.csv",
+        || text("next/alibaba-genai-2026/lora_request_trace.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "duty cycles",
+        "duty.csv",
+        || text("next/alibaba-genai-2026/pod_gpu_duty_cycle_anon.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "spot nodes",
+        "node_info_df.csv",
+        || text("next/alibaba-spot-gpu-2026/node_info_df.csv"),
+        Refused,
+        "no known table has 4 fields",
+    ),
+    file(
+        "calls of microservices",
+        "MSCallGraph_0.csv",
+        || text("next/alibaba-microservices/MSCallGraph_0.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "percentiles of functions",
+        "percentiles.csv",
+        || text("next/azure-functions-2019/function_durations_percentiles.anon.d01.csv"),
+        Asked,
+        "schema --new",
+    ),
+    file(
+        "Mooncake's requests",
+        "conversation_trace.jsonl",
+        || text("next/mooncake/conversation_trace.jsonl"),
+        Refused,
+        "no known table has the names of its first row",
+    ),
+    file(
+        "a shard with a field of its own",
+        "odd.json",
+        || {
+            changed(&text(SHARD), |_, line| {
+                line.replacen('{', "{\"colour\":1,", 1)
+            })
+        },
+        Asked,
+        "a field 'colour'",
+    ),
+    file(
+        "a list of shards' rows",
+        "list.json",
+        || [b"[", &text(SHARD)[..], b"]"].concat(),
+        Refused,
+        "a JSON array",
+    ),
+    file(
+        "Google's Parquet",
+        "machines.parquet",
+        || text_of_parquet(),
+        Refused,
+        "Parquet",
+    ),
+    file(
+        "a web page",
+        "page.csv",
+        || b"<!DOCTYPE html><html></html>".to_vec(),
+        Refused,
+        "a web page",
+    ),
+    file(
+        "a Git LFS pointer",
+        "lfs.csv",
+        || b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n".to_vec(),
+        Refused,
+        "git lfs pull",
+    ),
+    file(
+        "a picture",
+        "cat.png",
+        || b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(),
+        Refused,
+        "no known table",
+    ),
+    file(
+        "a text",
+        "README.md",
+        || b"# Notes\n\nThis is a text, and no table.\n".to_vec(),
+        Refused,
+        "no known table",
+    ),
+    file(
+        "an archive of others",
+        "photos.zip",
+        || zipped("cat.jpeg", b"cat"),
+        Asked,
+        "name the trace with --trace",
+    ),
+];
+
+/// Google's Parquet shard, whose name says gzip.
+fn text_of_parquet() -> Vec<u8> {
+    let path = outside("data/next/borg-2019-parquet/machine_events-000000000000.parquet.gz");
+    fs::read(path).unwrap()
+}
