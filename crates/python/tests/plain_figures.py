@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tracelake
 from lakes import Row
@@ -14,10 +16,14 @@ from lakes import Row
 NEVER = 2**63 - 1
 HOUR = 3_600_000_000
 #: The data of a figure; ``None`` where nothing is known.
-Numbers = dict[tuple[Any, str], "float | None"]
+Numbers = dict[tuple[Any, str], Any]
 
 EVENTS_2011 = "SUBMIT SCHEDULE EVICT FAIL FINISH KILL LOST UPDATE_PENDING UPDATE_RUNNING".split()
 EVENTS_2019 = "SUBMIT QUEUE ENABLE SCHEDULE EVICT FAIL FINISH KILL LOST UPDATE_PENDING UPDATE_RUNNING".split()
+
+
+class Partial(float):
+    """The count of an interval that is covered only in part."""
 
 
 class Rows:
@@ -37,14 +43,33 @@ class Rows:
         return self._tables[table]
 
 
-def covered(rows: Iterable[Row], start: str, end: str, by_part: bool) -> list[tuple[int, int]]:
+class Thing(NamedTuple):
+    """Something that happens."""
+
+    time: Any
+    series: str
+    amount: Any = 1
+    number: int = 0
+    #: When it is over; a moment if there is none.
+    until: Any = None
+
+
+class Axis(NamedTuple):
+    """The intervals of a figure: their unit and least width, how many there are at most, and what x counts from."""
+
+    unit: int
+    width: int
+    most: int
+    origin: int | None
+
+
+def runs_of_time(things: Iterable[Thing]) -> list[tuple[Any, Any]]:
     """The ranges of time of runs of parts."""
-    ranges: dict[int, tuple[int, int]] = {}
-    for row in rows:
-        number = row["file_number"] if by_part else 0
-        first, last = ranges.get(number, (NEVER, -NEVER))
-        ranges[number] = (min(first, row[start]), max(last, row[end]))
-    runs: list[tuple[int, int]] = []
+    ranges: dict[int, tuple[Any, Any]] = {}
+    for one in things:
+        first, last = ranges.get(one.number, (one.time, one.time))
+        ranges[one.number] = (min(first, one.time), max(last, one.time if one.until is None else one.until))
+    runs: list[tuple[Any, Any]] = []
     for number in sorted(ranges):
         first, last = ranges[number]
         if number - 1 in ranges:
@@ -54,31 +79,88 @@ def covered(rows: Iterable[Row], start: str, end: str, by_part: bool) -> list[tu
     return runs
 
 
-def width_of(runs: list[tuple[int, int]], least: int) -> int:
-    """The length of an interval: about 120 of them, of whole multiples of five minutes."""
-    length = max(last for _, last in runs) - min(first for first, _ in runs)
-    return max(1, math.ceil(length / 120 / least)) * least
+class Intervals:
+    """The intervals in which things happen."""
+
+    def __init__(self, things: Sequence[Thing], axis: Axis) -> None:
+        self.runs = runs_of_time(things)
+        self._axis = axis
+        low, high = min(first for first, _ in self.runs), max(last for _, last in self.runs)
+        self.width = max(1, math.ceil(Fraction(math.ceil(high) - math.floor(low), axis.most * axis.width))) * axis.width
+        self._origin = math.floor(low) if axis.origin is None else axis.origin
+        # The end of a period is in the interval before.
+        ends = [Fraction(one.time if one.until is None or one.until <= one.time else one.until) for one in things]
+        latest = max(self._number(one.time) for one in things)
+        if any(one.until is not None for one in things):
+            latest = max(latest, math.ceil((max(ends) - self._origin) / self.width) - 1)
+        self.numbers = range(self._number(low), latest + 1)
+
+    def _number(self, time: Any) -> int:
+        return math.floor((Fraction(time) - self._origin) / self.width)
+
+    def of(self, time: Any) -> int:
+        """The number of the interval of a time; what was before is in the first one."""
+        return max(self.numbers[0], self._number(time))
+
+    def x(self, number: int) -> float:
+        return (self.start(number) - self._origin) / self._axis.unit
+
+    def start(self, number: int) -> int:
+        return self._origin + number * self.width
+
+    def end(self, number: int) -> int:
+        return self.start(number + 1)
+
+    def is_whole(self, number: int) -> bool:
+        return any(first <= self.start(number) and self.end(number) <= last for first, last in self.runs)
+
+    def is_covered(self, number: int) -> bool:
+        return any(first < self.end(number) and self.start(number) < last for first, last in self.runs)
 
 
-def overlap(runs: list[tuple[int, int]], start: int, end: int) -> int:
-    return sum(max(0, min(last, end) - max(first, start)) for first, last in runs)
-
-
-def over_time(
-    rows: list[Row], series: Callable[[Row], str], *, time: str, origin: int, hour: int, by_part: bool
-) -> Numbers:
-    """How many rows there are per hour."""
-    rows = [row for row in rows if 0 < row[time] < NEVER]
-    runs, numbers = covered(rows, time, time, by_part), Numbers()
-    width = width_of(runs, hour // 12)
-    counts = Counter(((row[time] - origin) // width, series(row)) for row in rows)
-    steps = [step for step, _ in counts]
-    for step in range(min(steps), max(steps) + 1):
-        length = overlap(runs, origin + step * width, origin + (step + 1) * width)
-        for name in {name for _, name in counts}:
-            rate = counts[step, name] * hour / length if 100 * length > width else None
-            numbers[step * width / hour, name] = rate
+def rates(things: Sequence[Thing], axis: Axis) -> Numbers:
+    """The sums of the intervals per unit, or the sums alone where an interval is covered in part."""
+    intervals, sums = Intervals(things, axis), defaultdict[tuple[int, str], Any](int)
+    for one in things:
+        sums[intervals.of(one.time), one.series] += one.amount or 0
+    there = {number for number, _ in sums}
+    numbers = Numbers()
+    for number in intervals.numbers:
+        for series in {one.series for one in things}:
+            total = sums[number, series]
+            if intervals.is_whole(number):
+                numbers[intervals.x(number), series] = total * axis.unit / intervals.width
+            elif number in there or intervals.is_covered(number):
+                numbers[intervals.x(number), series] = Partial(total)
+            else:
+                numbers[intervals.x(number), series] = None
     return numbers
+
+
+def means(things: Sequence[Thing], axis: Axis) -> Numbers:
+    """The means of the intervals."""
+    intervals, values = Intervals(things, axis), defaultdict[tuple[int, str], list[float]](list)
+    for one in things:
+        values[intervals.of(one.time), one.series].append(one.amount)
+    return {
+        (intervals.x(number), series): sum(own) / len(own) if (own := values[number, series]) else None
+        for number in intervals.numbers
+        for series in {one.series for one in things}
+    }
+
+
+def levels(things: Sequence[Thing], changes: Sequence[Thing], axis: Axis) -> Numbers:
+    """What the changes add up to at the ends of the intervals in which things happen."""
+    intervals, numbers = Intervals(things, axis), Numbers()
+    for series in {one.series for one in changes}:
+        own = [one for one in changes if one.series == series]
+        for number in intervals.numbers:
+            there = (one.amount or 0 for one in own if one.time < intervals.end(number))
+            numbers[intervals.x(number), series] = math.fsum(there)
+    return numbers
+
+
+HOURS_2011 = Axis(HOUR, 300_000_000, 120, 600_000_000)
 
 
 def resources(
@@ -92,31 +174,36 @@ def resources(
     by_part: bool,
 ) -> Numbers:
     """Used and requested amounts by interval, in percent of the capacity."""
-    usage = [row for row in usage if row["end_time"] < NEVER]
-    runs, numbers = covered(usage, "start_time", "end_time", by_part), Numbers()
-    width = width_of(runs, 300_000_000)
-    origin = min(first for first, _ in runs) // 300_000_000 * 300_000_000
-    stop = max(last for _, last in runs)
-    spent: defaultdict[int, float] = defaultdict(float)
-    for row in usage:
-        spent[(row["start_time"] - origin) // width] += (used(row) or 0) * (row["end_time"] - row["start_time"])
-    states: list[tuple[str, list[Row], Callable[[Row], float], Callable[[Row], Any]]] = [
-        ("requested by running tasks", events, requested, task),
-        ("capacity of the machines", machines, capacity, lambda row: row["machine_id"]),
+    things = [
+        Thing(
+            row["start_time"],
+            "used",
+            (used(row) or 0) * (row["end_time"] - row["start_time"]),
+            row["file_number"] if by_part else 0,
+            row["end_time"],
+        )
+        for row in usage
+        if row["end_time"] < NEVER
     ]
-    for step in range((stop - origin - 1) // width + 1):
-        start, end = origin + step * width, origin + (step + 1) * width
-        length = overlap(runs, start, end)
-        x = (start - 600_000_000) / HOUR
-        numbers[x, "used"] = spent[step] / length if 100 * length > width else None
-        for name, rows, amount, thing in states:
-            last = {thing(row): amount(row) for row in rows if row["time"] < min(end, stop)}
-            numbers[x, name] = sum(last.values())
-        there = numbers.pop((x, "capacity of the machines"))
-        for name in ("used", "requested by running tasks"):
-            level = numbers[x, name]
-            numbers[x, name] = None if level is None or not there else 100 * level / there
+    intervals, numbers = Intervals(things, HOURS_2011), Numbers()
+    spent: defaultdict[int, float] = defaultdict(float)
+    for one in things:
+        spent[intervals.of(one.time)] += one.amount
+    for number in intervals.numbers:
+        end = intervals.end(number)
+
+        def there(rows: list[Row], amount: Callable[[Row], float], thing: Callable[[Row], Any]) -> float:
+            return sum({thing(row): amount(row) for row in rows if row["time"] < end}.values())
+
+        whole = there(machines, capacity, lambda row: row["machine_id"])
+        use = spent[number] / intervals.width if intervals.is_whole(number) else None
+        for name, level in (("used", use), ("requested by running tasks", there(events, requested, task))):
+            numbers[intervals.x(number), name] = None if level is None or not whole else 100 * level / whole
     return numbers
+
+
+def overlap(runs: list[tuple[int, int]], start: int, end: int) -> int:
+    return sum(max(0, min(last, end) - max(first, start)) for first, last in runs)
 
 
 def utilisation(
@@ -127,7 +214,10 @@ def utilisation(
     by_part: bool,
 ) -> Numbers:
     usage = [row for row in usage if row["end_time"] < NEVER]
-    runs, numbers = covered(usage, "start_time", "end_time", by_part), Numbers()
+    things = [
+        Thing(row["start_time"], "", 0, row["file_number"] if by_part else 0, row["end_time"]) for row in usage
+    ]
+    runs, numbers = runs_of_time(things), Numbers()
     for name, what in (("mean CPU utilisation", "cpu"), ("mean memory utilisation", "memory")):
         spent = sum((used(row, what) or 0) * (row["end_time"] - row["start_time"]) for row in usage)
         there, since = 0.0, dict[int, Row]()
@@ -140,9 +230,14 @@ def utilisation(
     return numbers
 
 
+def within(value: Any, limits: Sequence[tuple[Any, str]], above: str) -> str:
+    """The name of the first limit that a value is below, or of what is above all of them."""
+    return next((name for limit, name in limits if value < limit), above)
+
+
 def duration(seconds: float) -> str:
     limits = [(60, "under 1 min"), (600, "1-10 min"), (3600, "10-60 min"), (36_000, "1-10 h"), (86_400, "10-24 h")]
-    return next((name for limit, name in limits if seconds < limit), "over 1 day")
+    return within(seconds, limits, "over 1 day")
 
 
 def runs_of(events: list[Row], kind: str, task: Callable[[Row], Any], schedule: int, ends: range, names: list[str]) -> Numbers:
@@ -153,7 +248,7 @@ def runs_of(events: list[Row], kind: str, task: Callable[[Row], Any], schedule: 
             begun[task(row)] = row["time"]
         elif row[kind] in ends:
             start = begun.pop(task(row), None)
-            if start and row["time"] < NEVER:
+            if start and start > 0 and row["time"] < NEVER:
                 key = (duration((row["time"] - start) / 1_000_000), names[row[kind]])
                 numbers[key] = (numbers.get(key) or 0) + 1
         elif row[kind] == 0 and names is EVENTS_2011:
@@ -161,8 +256,8 @@ def runs_of(events: list[Row], kind: str, task: Callable[[Row], Any], schedule: 
     return numbers
 
 
-def counted(pairs: Iterable[tuple[Any, str]]) -> Numbers:
-    return dict(Counter(pairs))
+def counted(pairs: Iterable[tuple[Any, Any]]) -> Numbers:
+    return dict(Counter((x, str(series)) for x, series in pairs))
 
 
 def sizes(pairs: Iterable[tuple[Any, Any]], name: str) -> Numbers:
@@ -222,52 +317,47 @@ def shapes(tasks: list[Row]) -> Numbers:
     return dict(numbers)
 
 
+SECONDS = Axis(3600, 300, 120, 0)
+
+
 def requests(rows: Rows) -> Numbers:
-    tasks, numbers = rows["batch_task"], Numbers()
     cores = sum({row["machine_id"]: row["cpu_num"] for row in rows["machine_meta"]}.values())
-    stop = max(max(row["start_time"], row["end_time"]) for row in tasks)
-    width = max(1, math.ceil(stop / 120 / 300)) * 300
+    batch: list[Thing] = []
+    for row in rows["batch_task"]:
+        if row["start_time"] > 0:
+            amount = (row["plan_cpu"] or 0) * (row["instance_num"] or 0) / cores
+            batch.append(Thing(row["start_time"], "batch tasks", amount))
+            if row["end_time"] >= row["start_time"]:
+                batch.append(Thing(row["end_time"], "batch tasks", -amount))
     first: dict[str, Row] = {}
     for row in rows["container_meta"]:
         if row["container_id"] not in first or row["time_stamp"] < first[row["container_id"]]["time_stamp"]:
             first[row["container_id"]] = row
-    for step in range(stop // width + 1):
-        there = [row for row in first.values() if row["time_stamp"] <= stop and row["time_stamp"] // width <= step]
-        numbers[step * width / 3600, "containers"] = 100 * sum(row["cpu_request"] for row in there) / 100 / cores
-        running = sum(
-            (row["plan_cpu"] or 0) * (row["instance_num"] or 0)
-            for row in tasks
-            if row["start_time"] > 0
-            and row["start_time"] // width <= step
-            and not (row["end_time"] >= row["start_time"] and row["end_time"] // width <= step)
-        )
-        numbers[step * width / 3600, "batch tasks"] = running / cores
-    return numbers
+    containers = [Thing(row["time_stamp"], "containers", row["cpu_request"] / cores) for row in first.values()]
+    return levels(batch, [*batch, *containers], SECONDS)
 
 
-def samples(rows: list[Row]) -> Iterator[tuple[str, str]]:
-    yield "cpu_util_percent", "CPU"
-    yield "mem_util_percent", "memory"
+def samples(rows: list[Row], what: dict[str, str], time: str, is_valid: Callable[[Any], bool]) -> list[Thing]:
+    """The valid values of columns, each under its name."""
+    return [
+        Thing(row[time], name, row[column], row["file_number"])
+        for row in rows
+        for column, name in what.items()
+        if row[column] is not None and is_valid(row[column])
+    ]
 
 
-def utilisation_over_time(rows: list[Row]) -> Numbers:
-    times = [row["time_stamp"] for row in rows]
-    width = width_of([(min(times), max(times))], 300)
-    numbers = Numbers()
-    for column, name in samples(rows):
-        values: defaultdict[int, list[int]] = defaultdict(list)
-        for row in rows:
-            if row[column] is not None and 0 <= row[column] <= 100:
-                values[row["time_stamp"] // width].append(row[column])
-        for step in range(min(times) // width, max(times) // width + 1):
-            numbers[step * width / 3600, name] = sum(values[step]) / len(values[step]) if values[step] else None
-    return numbers
+def is_percentage(value: Any) -> bool:
+    return 0 <= value <= 100
+
+
+USES = {"cpu_util_percent": "CPU", "mem_util_percent": "memory"}
 
 
 def mean_of(rows: list[Row]) -> Numbers:
     numbers = Numbers()
-    for column, name in samples(rows):
-        valid = [row[column] for row in rows if row[column] is not None and 0 <= row[column] <= 100]
+    for column, name in USES.items():
+        valid = [row[column] for row in rows if row[column] is not None and is_percentage(row[column])]
         numbers[f"mean {name} utilisation", "%"] = sum(valid) / len(valid)
     return numbers
 
@@ -281,9 +371,12 @@ def google(rows: Rows) -> dict[str, Callable[[], Numbers]]:
         return row["job_id"], row["task_index"]
 
     def over(table: str) -> Numbers:
-        return over_time(
-            rows[table], lambda row: EVENTS_2011[row["event_type"]], time="time", origin=600_000_000, hour=HOUR, by_part=True
-        )
+        things = [
+            Thing(row["time"], EVENTS_2011[row["event_type"]], 1, row["file_number"])
+            for row in rows[table]
+            if 0 < row["time"] < NEVER
+        ]
+        return rates(things, HOURS_2011)
 
     def both(used: str, request: str, there: str) -> Numbers:
         return resources(
@@ -338,9 +431,8 @@ def borg(rows: Rows) -> dict[str, Callable[[], Numbers]]:
         return (row[struct] or {}).get(field) or 0
 
     def over(table: str) -> Numbers:
-        return over_time(
-            rows[table], lambda row: EVENTS_2019[row["type"]], time="time", origin=600_000_000, hour=HOUR, by_part=False
-        )
+        things = [Thing(row["time"], EVENTS_2019[row["type"]]) for row in rows[table] if 0 < row["time"] < NEVER]
+        return rates(things, HOURS_2011)
 
     def both(field: str) -> Numbers:
         return resources(
@@ -391,10 +483,11 @@ def alibaba(rows: Rows) -> dict[str, Callable[[], Numbers]]:
         "machines": lambda: {("machines", ""): len({row["machine_id"] for row in rows["machine_meta"]})},
         "jobs": lambda: {("batch jobs", ""): len({row["job_name"] for row in rows["batch_task"]})},
         "utilisation": lambda: mean_of(rows["machine_usage"]),
-        "batch_tasks_over_time": lambda: over_time(
-            rows["batch_task"], lambda row: row["status"], time="start_time", origin=0, hour=3600, by_part=False
+        "batch_tasks_over_time": lambda: rates(
+            [Thing(row["start_time"], row["status"] or "none") for row in rows["batch_task"] if row["start_time"] > 0],
+            SECONDS,
         ),
-        "machine_utilisation": lambda: utilisation_over_time(rows["machine_usage"]),
+        "machine_utilisation": lambda: means(samples(rows["machine_usage"], USES, "time_stamp", is_percentage), SECONDS),
         "requests": lambda: requests(rows),
         "job_sizes": lambda: sizes(((row["job_name"], row["task_name"]) for row in rows["batch_task"]), "jobs"),
         "task_durations": lambda: counted(
@@ -402,7 +495,7 @@ def alibaba(rows: Rows) -> dict[str, Callable[[], Numbers]]:
             for row in rows["batch_task"]
             if row["end_time"] >= row["start_time"] > 0
         ),
-        "task_types": lambda: counted((row["task_type"], row["status"]) for row in rows["batch_task"]),
+        "task_types": lambda: counted((row["task_type"] or "none", row["status"] or "none") for row in rows["batch_task"]),
         "machine_capacities": lambda: counted(
             (f"{row['cpu_num']} cores, memory {row['mem_size']}", row["status"])
             for row in last_states(rows["machine_meta"])
@@ -411,8 +504,226 @@ def alibaba(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     }
 
 
+def gpu_2020(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    jobs, tasks, instances = rows["pai_job_table"], rows["pai_task_table"], rows["pai_instance_table"]
+    machines, sensors = rows["pai_machine_spec"], rows["pai_sensor_table"]
+
+    def span() -> Numbers:
+        times = [max(row["start_time"] or 0, row["end_time"] or 0) for row in jobs]
+        begins = min(row["start_time"] for row in jobs if (row["start_time"] or 0) > 0)
+        return {("days", ""): round((max(times) - begins) / 86_400, 1)}
+
+    def waits() -> Iterator[tuple[str, str]]:
+        by_name = defaultdict(list)
+        for row in jobs:
+            by_name[row["job_name"]].append(row["start_time"])
+        for row in tasks:
+            for begun in by_name[row["job_name"]]:
+                if begun and row["start_time"] and row["start_time"] >= begun > 0:
+                    limits = [(1, "none"), (60, "under 1 min"), (600, "1-10 min"), (3600, "10-60 min")]
+                    yield within(row["start_time"] - begun, limits, "over 1 h"), "tasks"
+
+    def share(plan: float | None) -> str:
+        if plan is None:
+            return "none"
+        if plan == 100:
+            return "100"
+        return within(plan, [(25, "under 25"), (50, "25-49"), (100, "50-99")], "over 100")
+
+    def use(value: float) -> str:
+        if value == 0:
+            return "0"
+        return "50-100" if 50 <= value <= 100 else within(value, [(10, "under 10"), (50, "10-49")], "over 100")
+
+    return {
+        "span": span,
+        "jobs": lambda: {("jobs", ""): len(jobs), ("users", ""): len({row["user"] for row in jobs} - {None})},
+        "gpus": lambda: {
+            ("machines", ""): len(machines),
+            ("GPUs", ""): sum(row["cap_gpu"] or 0 for row in machines),
+        },
+        "jobs_over_time": lambda: rates(
+            [Thing(row["start_time"], row["status"] or "none") for row in jobs if (row["start_time"] or 0) > 0],
+            Axis(3600, 3600, 2000, None),
+        ),
+        "waiting": lambda: counted(waits()),
+        "durations": lambda: counted(
+            (duration(row["end_time"] - row["start_time"]), row["status"] or "none")
+            for row in instances
+            if row["start_time"] and row["end_time"] and row["end_time"] >= row["start_time"] > 0
+        ),
+        "gpu_requests": lambda: counted((share(row["plan_gpu"]), row["gpu_type"] or "none") for row in tasks),
+        "machines": lambda: counted(
+            (row["gpu_type"] or "none", "unknown" if row["cap_gpu"] is None else f"{row['cap_gpu']} GPUs") for row in machines
+        ),
+        "gpu_usage": lambda: counted(
+            (use(row["gpu_wrk_util"]), "instances") for row in sensors if row["gpu_wrk_util"] is not None
+        ),
+    }
+
+
+def gpu_2023(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    every, nodes = rows["openb_pods"], [row for row in rows["openb_nodes"] if row["list"] == "all"]
+    pods = [row for row in every if row["variant"] == "default"]
+
+    def size(row: Row) -> str:
+        if row["num_gpu"] == 0:
+            return "none"
+        if row["num_gpu"] > 1:
+            return str(row["num_gpu"])
+        return "1" if row["gpu_milli"] == 1000 else "under 1/2" if row["gpu_milli"] < 500 else "part, from 1/2"
+
+    def kind(row: Row) -> str:
+        if row["num_gpu"] == 0:
+            return "no GPU"
+        return "several GPUs" if row["num_gpu"] > 1 else "part of a GPU" if row["gpu_milli"] < 1000 else "one GPU"
+
+    def gpus() -> Numbers:
+        numbers: Counter[tuple[str, str]] = Counter()
+        for row in nodes:
+            if row["gpu"] > 0:
+                numbers[row["model"] or "unknown", f"{row['gpu']} in a node"] += row["gpu"]
+        return dict(numbers)
+
+    lives = [(60, "under 1 min"), (3600, "1-60 min"), (86_400, "1-24 h"), (604_800, "1-7 days")]
+    return {
+        "pods": lambda: {("pods", ""): len(pods)},
+        "nodes": lambda: {("nodes", ""): len(nodes), ("GPUs", ""): sum(row["gpu"] for row in nodes)},
+        "pods_over_time": lambda: rates(
+            [Thing(row["creation_time"], row["qos"]) for row in pods], Axis(86_400, 86_400, 2000, 0)
+        ),
+        "gpu_requests": lambda: counted((size(row), row["pod_phase"]) for row in pods),
+        "variants": lambda: counted((row["variant"], kind(row)) for row in every),
+        "lifetimes": lambda: counted(
+            (within(row["deletion_time"] - row["creation_time"], lives, "over 7 days"), row["qos"])
+            for row in pods
+            if row["deletion_time"] is not None and row["deletion_time"] >= row["creation_time"]
+        ),
+        "models": gpus,
+    }
+
+
+def gpu_2025(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    all_of = rows["dlrm_instances"]
+    axis = Axis(3600, 3600, 2000, 0)
+    alive = [
+        *(Thing(row["creation_time"] or 0, row["role"], 1) for row in all_of),
+        *(Thing(row["deletion_time"], row["role"], -1) for row in all_of if row["deletion_time"] is not None),
+    ]
+    changes = [
+        Thing(row[column], name)
+        for column, name in (("creation_time", "created"), ("deletion_time", "deleted"))
+        for row in all_of
+        if row[column] is not None
+    ]
+
+    def services() -> Numbers:
+        found = Counter((row["app_name"], row["role"]) for row in all_of)
+        limits = [(10, "under 10"), (50, "10-49"), (100, "50-99"), (500, "100-499")]
+        return counted((within(number, limits, "500 and more"), role) for (_, role), number in found.items())
+
+    return {
+        "instances": lambda: {
+            **{(f"instances on {role}", ""): number for role, number in Counter(row["role"] for row in all_of).items()},
+            ("services", ""): len({row["app_name"] for row in all_of}),
+        },
+        "alive_over_time": lambda: levels(alive, alive, axis),
+        "changes_over_time": lambda: rates(changes, axis),
+        "cpu_requests": lambda: counted((str(row["cpu_request"]), row["role"]) for row in all_of),
+        "services": services,
+    }
+
+
+def microseconds(moment: datetime) -> int:
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
+
+
+def azure_llm(unit: int) -> Callable[[Rows], dict[str, Callable[[], Numbers]]]:
+    def figures(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+        asked = rows["inference_requests"]
+        axis = Axis(unit, unit, 2000, None)
+        limits = [(10, "under 10"), (100, "10-99"), (1000, "100-999"), (4000, "1,000-3,999")]
+
+        def over(amount: Callable[[Row], int]) -> Numbers:
+            return rates([Thing(microseconds(row["timestamp"]), row["service"], amount(row)) for row in asked], axis)
+
+        def by(column: str) -> Numbers:
+            return counted((within(row[column], limits, "4,000 and more"), row["service"]) for row in asked)
+
+        return {
+            "requests": lambda: {
+                (f"requests of {name}", ""): number for name, number in Counter(row["service"] for row in asked).items()
+            },
+            "tokens": lambda: {
+                ("input tokens", ""): sum(row["context_tokens"] for row in asked),
+                ("output tokens", ""): sum(row["generated_tokens"] for row in asked),
+            },
+            "requests_over_time": lambda: over(lambda row: 1),
+            "tokens_over_time": lambda: over(lambda row: row["context_tokens"] + row["generated_tokens"]),
+            "input_sizes": lambda: by("context_tokens"),
+            "output_sizes": lambda: by("generated_tokens"),
+        }
+
+    return figures
+
+
+def azure_vm(cores: str) -> Callable[[Rows], dict[str, Callable[[], Numbers]]]:
+    def figures(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+        vms, readings = rows["vmtable"], rows["vm_cpu_readings"]
+        axis = Axis(3600, 3600, 2000, 0)
+        lives = [(900, "under 15 min"), (3600, "15-60 min"), (21_600, "1-6 h"), (86_400, "6-24 h"), (604_800, "1-7 days")]
+        tens = [(10, "under 10"), *((10 * ten + 10, f"{10 * ten}-{10 * ten + 10}") for ten in range(1, 9))]
+
+        def category(row: Row) -> str:
+            return row["vm_category"] or "none"
+
+        means_of = {"min_cpu": "lowest", "avg_cpu": "mean", "max_cpu": "highest"}
+        return {
+            "span": lambda: {
+                ("hours", ""): round(
+                    (max(row["timestamp"] for row in readings) - min(row["timestamp"] for row in readings)) / 3600, 1
+                )
+            },
+            "vms": lambda: {
+                ("VMs", ""): len(vms),
+                ("subscriptions", ""): len({row["subscription_id"] for row in vms} - {None}),
+                ("deployments", ""): len({row["deployment_id"] for row in vms} - {None}),
+            },
+            "utilisation": lambda: {
+                ("mean CPU utilisation", "%"): math.fsum(row["avg_cpu"] for row in readings) / len(readings)
+            },
+            "vms_over_time": lambda: rates(
+                [Thing(row["vm_created"], category(row)) for row in vms if (row["vm_created"] or 0) > 0], axis
+            ),
+            "cpu_over_time": lambda: means(samples(readings, means_of, "timestamp", lambda value: True), axis),
+            "lifetimes": lambda: counted(
+                (within(row["vm_deleted"] - row["vm_created"], lives, "over 7 days"), category(row))
+                for row in vms
+                if None not in (row["vm_created"], row["vm_deleted"]) and row["vm_deleted"] >= row["vm_created"]
+            ),
+            "sizes": lambda: counted(("unknown" if row[cores] is None else str(row[cores]), category(row)) for row in vms),
+            "vm_utilisation": lambda: counted(
+                (within(row[column], tens, "90-100"), name)
+                for column, name in (("avg_cpu", "mean"), ("p95_max_cpu", "95th percentile"))
+                for row in vms
+                if row[column] is not None
+            ),
+        }
+
+    return figures
+
+
 PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "google-2011-v2.1": google,
     "borg-2019": borg,
     "alibaba-2018": alibaba,
+    "alibaba-gpu-2020": gpu_2020,
+    "alibaba-gpu-2023": gpu_2023,
+    "alibaba-gpu-2025": gpu_2025,
+    "azure-llm-2023": azure_llm(60_000_000),
+    "azure-llm-2024": azure_llm(HOUR),
+    "azure-vm-2017": azure_vm("vm_core_count"),
+    "azure-vm-2019": azure_vm("vm_core_count_bucket"),
 }

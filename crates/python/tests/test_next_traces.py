@@ -78,7 +78,7 @@ TRACES: dict[str, dict[str, str]] = {
 }
 
 
-def _made(trace: str) -> Path:
+def made(trace: str) -> Path:
     """A source with the files of a trace."""
     source = Path("source")
     for name, text in TRACES[trace].items():
@@ -102,7 +102,7 @@ def _rows(text: str) -> int:
 
 @pytest.mark.parametrize("trace", TRACES)
 def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
-    source = _made(trace)
+    source = made(trace)
     lake = tracelake.convert(source, "lake", trace=trace, allow_missing=True)
     expected = sum(_rows(text) for text in TRACES[trace].values())
     assert sum(table.rows for table in lake.values()) == expected

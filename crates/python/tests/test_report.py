@@ -25,16 +25,23 @@ TRACES = ["google-2011-v2.1", "alibaba-2018", "borg-2019"]
 VOID = {"meta", "link", "img", "br", "hr", "input", "path", "use", "rect"}
 
 
+class Cell(str):
+    """The text of a cell; its number, if it has one, has all of its digits."""
+
+    value: float | None = None
+
+
 class Page(HTMLParser):
     """The elements of a page, the tables of its sections, and whether tags match."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.tables: dict[str, list[list[str]]] = {}
+        self.tables: dict[str, list[list[Cell]]] = {}
         self._open: list[str] = []
         self._section = ""
         self._cell: list[str] | None = None
+        self._value: float | None = None
         self.feed(text)
         self.close()
         assert not self._open
@@ -48,7 +55,9 @@ class Page(HTMLParser):
         elif tag == "tr":
             self.tables.setdefault(self._section, []).append([])
         elif tag in ("td", "th"):
-            self._cell = []
+            self._cell, self._value = [], None
+        elif tag == "data":
+            self._value = float(dict(attrs)["value"] or "nan")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -56,7 +65,9 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
         if tag in ("td", "th") and self._cell is not None:
-            self.tables[self._section][-1].append("".join(self._cell))
+            cell = Cell("".join(self._cell))
+            cell.value = self._value
+            self.tables[self._section][-1].append(cell)
             self._cell = None
 
     def handle_data(self, data: str) -> None:

@@ -8,7 +8,7 @@ use crate::{Cells, Naming, Separator};
 pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
 };
-pub use queries::{Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
 /// One published data set in one version.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -90,7 +90,7 @@ impl Verdict {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if `root` isn't a finished lake; [`ErrorKind::Corrupt`] if its manifest is damaged.
-pub(crate) fn manifest_of(root: &Location) -> Result<Manifest> {
+pub fn manifest_of(root: &Location) -> Result<Manifest> {
     read_manifest(root).map_err(|error| {
         // After any other error of a server, a second question would wait for it once more.
         let may_ask = error.kind() == ErrorKind::Refused || root.as_path().is_some();

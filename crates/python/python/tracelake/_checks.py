@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
-from . import _errors, _files, _queries, _show
+from . import _errors, _files, _guard, _queries, _show
 
 if TYPE_CHECKING:
     import polars
 
 #: ``passed``: nothing was found. ``known``: what was found has been published. ``failed``: something
-#: new was found. ``skipped``: the check wasn't made.
+#: new was found, or the query failed. ``skipped``: the check wasn't made.
 Status = Literal["passed", "known", "failed", "skipped"]
 
 #: Outcomes that a pipeline may fail on.
@@ -55,13 +55,15 @@ class CheckResult:
     table: str
     status: Status
     findings: tuple[Finding, ...] = ()
-    #: Why it was skipped, or why what it found may be due to missing parts.
+    #: Why it was skipped, why its query failed, or why what it found may be due to missing parts.
     reason: str | None = None
+    #: How much of the trace it is about, such as ``3 of 500 parts of task_events``; ``None`` if it is all.
+    extent: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class CheckReport:
-    """The results of the checks of a lake; true if nothing new was found."""
+    """The results of the checks of a lake; true if no check failed."""
 
     path: str
     trace: str
@@ -70,7 +72,7 @@ class CheckReport:
     cell: str | None = None
 
     def __bool__(self) -> bool:
-        return not self.new
+        return not self.having("failed")
 
     def __iter__(self) -> Iterator[CheckResult]:
         return iter(self.results)
@@ -111,7 +113,7 @@ class CheckReport:
     def fails(self, fail_on: str | Iterable[str] = "new") -> bool:
         """Whether there is something to fail on: of ``new``, ``known`` and ``skipped``, or ``none``."""
         kinds = [] if fail_on == "none" else _queries.chosen(fail_on, FAIL_ON, "kind of result")
-        found = {"new": self.new, "known": self.known, "skipped": self.skipped}
+        found = {"new": self.having("failed"), "known": self.known, "skipped": self.skipped}
         return any(found[kind] for kind in kinds)
 
     def to_json(self) -> str:
@@ -123,6 +125,7 @@ class CheckReport:
                 "status": result.status,
                 "sentence": result.sentence,
                 "document": result.document,
+                "extent": result.extent,
                 "reason": result.reason,
                 "findings": [
                     {
@@ -186,13 +189,15 @@ class CheckReport:
     def __repr__(self) -> str:
         lines = [self._title()]
         for result in self.results:
-            lines.append(f"  {result.status:<7}  {result.name}: {result.sentence}")
+            extent = f" ({result.extent})" if result.extent else ""
+            lines.append(f"  {result.status:<7}  {result.name}: {result.sentence}{extent}")
             lines += [f"           {line}" for line in _notes(result)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{result.status}</td><td>{escape(result.name)}</td><td>{escape(result.sentence)}"
+            f"{escape(f' ({result.extent})') if result.extent else ''}"
             + "".join(f"<br>{escape(line)}" for line in _notes(result))
             + "</td></tr>"
             for result in self.results
@@ -229,7 +234,7 @@ def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, 
 
     def result(status: Status, findings: tuple[Finding, ...] = (), reason: str | None = None) -> CheckResult:
         sentence, document = said["sentence"], said["document"]
-        return CheckResult(said["name"], sentence, document, needs[0].table, status, findings, reason)
+        return CheckResult(said["name"], sentence, document, needs[0].table, status, findings, reason, lake.extent(needs))
 
     if empty := lake.empty(needs):
         return result("skipped", reason=empty)
@@ -240,9 +245,12 @@ def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, 
     if said["by_part"]:
         groups = lake.groups_of_parts(needs[0].table)
     found: dict[tuple[str, str | None], Finding] = {}
-    for numbers in groups:
-        for row in engine.rows(said["name"], said["sql"], needs, numbers):
-            _add(found, row)
+    try:
+        for numbers in groups:
+            for row in engine.rows(said["name"], said["sql"], needs, numbers):
+                _add(found, row)
+    except _guard.QueryError as error:
+        return result("failed", reason=f"the query failed: {error}")
     # Known findings are about the published rows, and explain nothing in others.
     known: Iterable[Mapping[str, Any]] = () if lake.manifest.synthetic else said["known"]
     findings = _limited(found, known, lake.rows(needs[0].table))
@@ -294,7 +302,7 @@ def _notes(result: CheckResult) -> list[str]:
         if finding.known:
             lines.append(f"  {finding.known}")
     if result.reason:
-        prefix = "" if result.status == "skipped" else "perhaps because "
+        prefix = "perhaps because " if result.findings else ""
         lines.append(f"{prefix}{result.reason}")
     return lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import re
@@ -271,8 +272,9 @@ def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:
 
 
 def unknown(what: str, name: str, known: list[str]) -> UnknownNameError:
-    """The error of a name that something doesn't have, with the names that it has."""
-    hint = f"it has {', '.join(known)}"
+    """The error of a name that something doesn't have, with the nearest name and those that it has."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"it has {', '.join(known)}{f'; did you mean {near[0]!r}?' if near else ''}"
     error = UnknownNameError(f"{what} '{name}'; {hint}")
     error.hint = hint
     return error

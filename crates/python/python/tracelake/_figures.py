@@ -8,7 +8,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
 from typing import Any
@@ -40,6 +40,10 @@ _LOGARITHMIC = 100
 #: Longer labels are cut at an axis.
 _LONGEST_LABEL = 40
 
+_PARTIAL = (
+    "A hollow point is the plain count of an interval that the lake covers only in part; it is marked as partial in the table."
+)
+
 
 @dataclass(frozen=True)
 class Data:
@@ -48,11 +52,14 @@ class Data:
     xs: tuple[Any, ...]
     series: tuple[str, ...]
     values: Mapping[tuple[Any, str], float]
+    #: Those that are the counts of intervals of which the lake doesn't have everything.
+    partial: frozenset[tuple[Any, str]] = frozenset()
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], order: Sequence[str] = ()) -> Data:
         """The rows of a query with the columns x, series and y; the series as in `order`, then by name."""
         values: dict[tuple[Any, str], float] = {}
+        partial: set[tuple[Any, str]] = set()
         xs: dict[Any, None] = {}
         names: set[str] = set()
         for row in rows:
@@ -61,14 +68,21 @@ class Data:
             names.add(name)
             if y is not None and math.isfinite(y):
                 values[x, name] = float(y)
+                if row.get("partial"):
+                    partial.add((x, name))
         places = {name: place for place, name in enumerate(order)}
         known = sorted(names & {name for _, name in values}, key=lambda name: (places.get(name, len(places)), name))
         ordered = sorted(xs) if all(isinstance(x, (int, float)) for x in xs) else list(xs)
-        return cls(tuple(ordered), tuple(known), values)
+        return cls(tuple(ordered), tuple(known), values, frozenset(partial))
 
     def of_series(self, name: str) -> list[float]:
-        """The numbers of a series for every x; not a number where none is known."""
-        return [self.values.get((x, name), math.nan) for x in self.xs]
+        """The numbers of a series for every x; not a number where none is known, or it is partial."""
+        keys = ((x, name) for x in self.xs)
+        return [math.nan if key in self.partial else self.values.get(key, math.nan) for key in keys]
+
+    def partial_of(self, name: str) -> list[tuple[Any, float]]:
+        """The partial numbers of a series, each with its x."""
+        return [(x, self.values[x, name]) for x in self.xs if (x, name) in self.partial]
 
     def bars_of(self, name: str) -> list[float]:
         """The numbers of a series for every category; 0 where nothing was counted."""
@@ -96,6 +110,10 @@ def _unfit(said: Mapping[str, Any], reason: str) -> _errors.FailedError:
     return failed
 
 
+class Html(str):
+    """A text that is HTML already."""
+
+
 class Colours:
     """The colours of a page: a series has the same one in every figure."""
 
@@ -119,12 +137,13 @@ def figure(said: Mapping[str, Any], data: Data, colours: Colours, note: str = ""
     """A figure with its legend, its caption, a note on what is missing, and its table."""
     name = html(said["name"])
     places = colours.of(data.series)
+    partial = f" {_PARTIAL}" if data.partial else ""
     forms = "".join(f'<div class="{form}">{_svg(said, data, places, form)}</div>' for form in _SIZES)
     scale = " Each panel has its own scale." if _has_panels(data, said["plot"]) else ""
     missing = f' <strong class="note">{html(note)}</strong>' if note else ""
     return (
         f'<section id="{name}"><h2>{html(said["title"])}</h2><figure>{_legend(said, data, places)}{forms}'
-        f"<figcaption>{html(said['caption'])}{scale}{missing}</figcaption></figure>"
+        f"<figcaption>{html(said['caption'])}{scale}{partial}{missing}</figcaption></figure>"
         f"<details><summary>Numbers of this figure: {html(said['title'])}</summary>"
         f"{table(said['title'], [said['x'], *data.series], _rows(data))}</details></section>"
     )
@@ -145,7 +164,7 @@ def html(value: object) -> str:
     >>> html("<b>'&\\u202e")
     '&lt;b&gt;&#x27;&amp;\ufffd'
     """
-    return escape(shown(value))
+    return value if isinstance(value, Html) else escape(shown(value))
 
 
 def need_matplotlib() -> Any:
@@ -180,7 +199,7 @@ def number(value: float) -> str:
     >>> number(1234567.0), number(0.12345678), number(12345.678)
     ('1,234,567', '0.123457', '12,345.7')
     """
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):
         return _show.count(int(value))
     return f"{value:,.6g}" if 1e-4 < abs(value) < 1e15 else f"{value:.6g}"
 
@@ -188,8 +207,19 @@ def number(value: float) -> str:
 def _rows(data: Data) -> Iterable[Sequence[str]]:
     for x in data.xs:
         cells = ((x, name) for name in data.series)
-        values = (number(data.values[cell]) if cell in data.values else "" for cell in cells)
-        yield [x if isinstance(x, str) else number(x), *values]
+        yield [x if isinstance(x, str) else _exact(x), *(_cell(data, cell) for cell in cells)]
+
+
+def _cell(data: Data, cell: tuple[Any, str]) -> str:
+    if cell not in data.values:
+        return ""
+    partial = " <small>partial</small>" if cell in data.partial else ""
+    return Html(_exact(data.values[cell]) + partial)
+
+
+def _exact(value: float) -> Html:
+    """A number as people read it, with all of its digits for programs."""
+    return Html(f'<data value="{value!r}">{html(number(value))}</data>')
 
 
 def _legend(said: Mapping[str, Any], data: Data, places: Sequence[int]) -> str:
@@ -281,7 +311,7 @@ def _panels(
     grid = drawn.subplots(rows, columns, sharex=True, squeeze=False).flat
     # The axes come last, so that none of those left over is taken.
     for index, (place, name, axes) in enumerate(zip(places, data.series, grid, strict=False)):
-        _draw(axes, Data(data.xs, (name,), data.values), [place], "lines", form)
+        _draw(axes, replace(data, series=(name,)), [place], "lines", form)
         # A line that is alone needs no dashes.
         for line in axes.lines[:1]:
             line.set_linestyle("-")
@@ -306,6 +336,8 @@ def _draw(axes: Any, data: Data, places: Sequence[int], plot: str, form: str) ->
             # A number between two gaps makes no line.
             alone = [(x, values[index]) for index, x in enumerate(data.xs) if _is_alone(values, index)]
             axes.plot([x for x, _ in alone], [y for _, y in alone], "o", color=colour, markersize=4)
+            partial = data.partial_of(name)
+            axes.plot([x for x, _ in partial], [y for _, y in partial], "o", color=colour, markersize=4, fillstyle="none")
         axes.set_ylim(bottom=min(0, *(y for (_, name), y in data.values.items() if name in data.series)))
     elif plot == "areas":
         axes.stackplot(data.xs, [data.of_series(name) for name in data.series], colors=colours, linewidth=0)

@@ -1,12 +1,13 @@
 """Conditions on the columns of a table, in the form that pyarrow, pandas and deltalake take: tuples.
 
-A list of tuples holds where all of them do, and a list of such lists where one of them does. As in SQL, no comparison
-holds for NULL; ``("machine_id", "==", None)`` asks for it.
+``[a, b]`` is a AND b, and ``[[a, b], [c]]`` is (a AND b) OR c. Comparisons skip NULLs, as in SQL;
+``("machine_id", "==", None)`` selects them.
 """
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple, Union, cast
@@ -135,11 +136,29 @@ def _value(column: Shown, given: Any) -> Any:
     types = _TYPES.get(column.kind, ())
     if not isinstance(value, types) or (isinstance(value, bool) and column.kind != "boolean"):
         raise WrongTypeError(_mismatch(column, value))
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc).replace(tzinfo=None)
+    if isinstance(value, datetime):
+        in_utc = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+        return in_utc if column.is_utc else in_utc.replace(tzinfo=None)
     if isinstance(value, int) and not LEAST <= value <= MOST:
         raise UsageError(f"filter: {value} for {column.name} is not an integer of 64 bits")
+    _check_name(column, value)
     return value
+
+
+def _check_name(column: Shown, value: object) -> None:
+    """Refuses the name of a code or of a range that the column can't have: no row would be found."""
+    if column.made == "code":
+        # A code without a name is shown as its digits.
+        names = [name for _, name in column.codes]
+        if value in names or re.fullmatch("-?[0-9]+", str(value)):
+            return
+    elif column.made == "range":
+        names = list(dict.fromkeys(one.name for one in column.ranges))
+        if value in names:
+            return
+    else:
+        return
+    raise unknown(f"filter: {column.name} is never", str(value), names)
 
 
 def _mismatch(column: Shown, value: object) -> str:
@@ -148,4 +167,8 @@ def _mismatch(column: Shown, value: object) -> str:
     text = f"filter: {column.name} has values of type {_TYPES[column.kind][-1].__name__}, and {value!r} is none"
     if column.made == "code":
         return f"{text}; with named=True, a code is its name, such as {column.codes[0][1]!r}"
+    if column.codes and isinstance(value, str):
+        codes = [code for code, name in column.codes if name == value]
+        use = f"use {codes[0]}" if codes else f"use one of {', '.join(str(code) for code, _ in column.codes)}"
+        return f"filter: {column.name} is an integer; pass named=True, or {use}"
     return text

@@ -30,6 +30,10 @@ _REFUSED_FUNCTIONS = frozenset({"current_setting", "getenv", "getvariable", "pg_
 Settings = dict[str, "str | bool | int | float | list[str]"]
 
 
+class QueryError(FailedError):
+    """A query that failed by its text, on the rows, or at a limit, although the files can be read."""
+
+
 def settings() -> Settings:
     """Settings that a connection begins with: no extensions, no secrets, no variables of Python."""
     return {
@@ -129,8 +133,8 @@ def _objection(node: Mapping[str, Any], known: Collection[str]) -> str | None:
     return None
 
 
-def _refused(what: str, reason: str) -> FailedError:
+def _refused(what: str, reason: str) -> QueryError:
     hint = "a query of a description reads the lake's tables and nothing else"
-    failed = FailedError(f"{what}: {' '.join(reason.split())}; {hint}")
+    failed = QueryError(f"{what}: {' '.join(reason.split())}; {hint}")
     failed.hint = hint
     return failed

@@ -44,6 +44,7 @@ class Shown:
     kind: Kind
     #: Values that are shown as NULL.
     nulls: tuple[int, ...] = ()
+    #: The names of codes, whether they are shown or not.
     codes: tuple[tuple[int, str], ...] = ()
     ranges: tuple[ValueRange, ...] = ()
     #: Of a time: its units in a second, and microseconds from 1970 to the time 0.
@@ -51,6 +52,8 @@ class Shown:
     offset: int = 0
     #: Whether the values of the source are floats.
     is_float: bool = False
+    #: Whether the values are times of a known zone.
+    is_utc: bool = False
 
     @property
     def scale(self) -> int:
@@ -65,7 +68,7 @@ class Shown:
 
 def plain(schema: TableSchema, there: Iterable[str]) -> list[Shown]:
     """The columns of the files as they are, and those of their paths."""
-    return [Shown(name, name, "plain", _kind(schema, name)) for name in there]
+    return [_itself(schema, name) for name in there]
 
 
 def named(schema: TableSchema, there: Iterable[str]) -> list[Shown]:
@@ -73,20 +76,29 @@ def named(schema: TableSchema, there: Iterable[str]) -> list[Shown]:
     shown: list[Shown] = []
     for name in there:
         column = schema.get(name)
-        shown += [Shown(name, name, "plain", _kind(schema, name))] if column is None else _of(column, schema.epoch)
+        shown += [_itself(schema, name)] if column is None else _of(column, schema.epoch)
     return shown
 
 
-def _kind(schema: TableSchema, name: str) -> Kind:
-    if name not in schema:
-        # The columns of the paths.
-        return "text" if name == "cell" else "integer"
-    return _KINDS.get(schema[name].type, "nested")
+def _itself(schema: TableSchema, name: str) -> Shown:
+    """A column as it is in the files, or in their paths."""
+    column = schema.get(name)
+    if column is None:
+        return Shown(name, name, "plain", "text" if name == "cell" else "integer")
+    return Shown(name, name, "plain", _kind(column), codes=tuple(column.codes.items()), is_utc=_is_utc(column))
+
+
+def _kind(column: Column) -> Kind:
+    return "timestamp" if column.type.startswith("Timestamp") else _KINDS.get(column.type, "nested")
+
+
+def _is_utc(column: Column) -> bool:
+    return column.type.startswith("Timestamp") and "UTC" in column.type
 
 
 def _of(column: Column, epoch: int | None) -> list[Shown]:
     """The columns of the named view for one column, as `tracelake schema --as duckdb` has them."""
-    name, kind = column.name, _KINDS.get(column.type, "nested")
+    name, kind = column.name, _kind(column)
     nulls = (*column.sentinels, *column.invalid)
     itself = Shown(name, name, "plain", kind)
     unit, _, since = (column.unit or "").partition(" since ")
@@ -107,4 +119,4 @@ def _of(column: Column, epoch: int | None) -> list[Shown]:
         return [Shown(f"{name}_range", name, "range", "text", ranges=column.ranges), itself]
     if column.format.endswith("_OR_INTEGER"):
         return [Shown(f"{name}_integer", name, "integer", "integer"), itself]
-    return [Shown(name, name, "plain", kind, nulls, is_float=kind == "float")]
+    return [Shown(name, name, "plain", kind, nulls, is_float=kind == "float", is_utc=_is_utc(column))]

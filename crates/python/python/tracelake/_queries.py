@@ -106,6 +106,29 @@ class Lake:
         """The rows of a table."""
         return sum(part.rows_out for part in self.parts(table))
 
+    def extent(self, needs: Sequence[Need]) -> str | None:
+        """What these tables have, unless it is the whole trace: ``3 of 500 parts of task_events``."""
+        return ", ".join([*self.shares(needs), *(["synthetic rows"] if self.manifest.synthetic else [])]) or None
+
+    def shares(self, needs: Sequence[Need]) -> list[str]:
+        """The shares of these tables that the lake has, without those of which it has all."""
+        shares = [text for need in needs if (text := self._share_of(need.table))]
+        if self.selection and any(need.table in self._some_rows for need in needs):
+            shares.append(f"the rows of {self.selection}")
+        return shares
+
+    def _share_of(self, table: str) -> str | None:
+        inventory = self._inventories.get(table)
+        if inventory is None:
+            return None
+        if missing := len(inventory.missing):
+            total = inventory.parts + missing
+            return f"{_show.count(inventory.parts)} of {_show.several(total, 'part')} of {table}"
+        published, more = inventory.published_rows, inventory.more_than_published
+        if self.manifest.synthetic or published is None or more is None or more >= 0:
+            return None
+        return f"{_show.count(published + more)} of {_show.several(published, 'row')} of {table}"
+
     def empty(self, needs: Sequence[Need]) -> str | None:
         """Why there is nothing to query: a table that isn't there, or has no rows."""
         for need in needs:
@@ -124,7 +147,7 @@ class Lake:
             table = need.table
             own = [part.file_number for part in self.parts(table)]
             if need.parts == "all":
-                if incomplete := self._incomplete(table):
+                if incomplete := self.incomplete(table):
                     return f"it needs all of {table}, and {incomplete}"
             elif need.parts == "unbroken" and own != list(range(own[0], own[0] + len(own))):
                 return f"it needs the parts of {table} without gaps"
@@ -146,7 +169,33 @@ class Lake:
                 return f"it needs all rows of {need.table}, and the lake has a selection"
         return None
 
-    def _incomplete(self, table: str) -> str | None:
+    def missing_parts(self, table: str) -> tuple[int, ...]:
+        """The numbers of the parts that a table lacks, as far as its files or the catalog say."""
+        return self._inventories[table].missing
+
+    def runs(self, table: str) -> Iterator[list[_facts.PartFacts]]:
+        """The parts of a table, cut where parts are missing."""
+        missing = self.missing_parts(table)
+        run: list[_facts.PartFacts] = []
+        for part in self.parts(table):
+            if run and any(run[-1].file_number < number < part.file_number for number in missing):
+                yield run
+                run = []
+            run.append(part)
+        if run:
+            yield run
+
+    def selected_time(self, is_date_time: bool) -> tuple[int, int] | None:
+        """The range of time that the lake was made of, in the unit of its times."""
+        match = re.fullmatch(r"(-?[0-9]+)\.\.(-?[0-9]+)", self.manifest.options.get("time") or "")
+        if match is None:
+            return None
+        # Date-times count from 1970, and the range from time 0 of the trace.
+        start = (self.said["epoch"] or 0) * 1_000_000 if is_date_time else 0
+        return int(match[1]) + start, int(match[2]) + start
+
+    def incomplete(self, table: str) -> str | None:
+        """Why a table isn't the whole published one, as far as is known."""
         inventory = self._inventories[table]
         if missing := len(inventory.missing):
             return "1 part is missing" if missing == 1 else f"{_show.count(missing)} parts are missing"
@@ -238,14 +287,32 @@ class Engine:
         #: The tables with a time that has a zone, which only comes to Python with another package.
         self._zoned: set[str] = set()
 
-    def rows(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None = None) -> list[dict[str, Any]]:
-        """The rows of a description's query on all parts, or on those with these numbers, as dictionaries."""
+    def rows(
+        self,
+        what: str,
+        sql: str,
+        needs: Sequence[Need],
+        numbers: set[int] | None = None,
+        around: Callable[[str], str] = str,
+    ) -> list[dict[str, Any]]:
+        """The rows of a description's query on all parts, or on those with these numbers, as dictionaries.
+
+        `around` puts the query, once it was checked, into another one.
+        """
 
         def query() -> list[dict[str, Any]]:
-            self._show_all(needs, numbers)
-            tables = [need.table for need in needs]
-            select = _guard.checked(self.connection, what, sql, tables)
-            return self._fetch(what, self._without_zones(select) if self._zoned.intersection(tables) else select)
+            select = around(self._checked(what, sql, needs, numbers))
+            zoned = self._zoned.intersection(need.table for need in needs)
+            return self._fetch(what, self._without_zones(select) if zoned else select)
+
+        return self._run(what, query)
+
+    def columns(self, what: str, sql: str, needs: Sequence[Need]) -> dict[str, str]:
+        """The types of the columns of a description's query."""
+
+        def query() -> dict[str, str]:
+            described = self.connection.execute(f"DESCRIBE (\n{self._checked(what, sql, needs, None)}\n)")
+            return {name: kind for name, kind, *_ in described.fetchall()}
 
         return self._run(what, query)
 
@@ -253,8 +320,7 @@ class Engine:
         """Writes the rows of a description's query to a Parquet file that the engine may write, and counts them."""
 
         def query() -> int:
-            self._show_all(needs, None)
-            select = _guard.checked(self.connection, what, sql, [need.table for need in needs])
+            select = self._checked(what, sql, needs, None)
             options = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {metadata}"
             written = self._fetch(what, f"COPY (\n{select}\n) TO {_files.sql_text(file)} ({options})")
             return int(written[0]["Count"])
@@ -282,7 +348,7 @@ class Engine:
         names = [column[0] for column in cursor.description or ()]
         rows = cursor.fetchmany(_guard.MAX_ROWS + 1)
         if len(rows) > _guard.MAX_ROWS:
-            raise FailedError(f"{what}: the query has more than {_show.count(_guard.MAX_ROWS)} rows; let it count them")
+            raise _guard.QueryError(f"{what}: the query has more than {_show.count(_guard.MAX_ROWS)} rows; let it count them")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _run(self, what: str, query: Callable[[], T]) -> T:
@@ -292,6 +358,10 @@ class Engine:
             return self._stoppable(what, query)
         except duckdb.OutOfMemoryException as error:
             raise _failed(what, error, "allow more memory") from error
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            damaged = FailedError(f"{what}: {str(error).strip()}; verify the lake")
+            damaged.hint = "verify the lake"
+            raise damaged from error
         except duckdb.Error as error:
             raise _failed(what, error, "verify the lake") from error
 
@@ -325,9 +395,11 @@ class Engine:
                     wait([outcome], timeout=0.05)
             raise
 
-    def _show_all(self, needs: Sequence[Need], numbers: set[int] | None) -> None:
+    def _checked(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None) -> str:
+        """The text of a query that reads its tables and nothing else, whose views are there now."""
         for need in needs:
             self._show(need.table, numbers)
+        return _guard.checked(self.connection, what, sql, [need.table for need in needs])
 
     def _show(self, table: str, numbers: set[int] | None) -> None:
         if table in self._shown and self._shown[table] == numbers:
@@ -364,6 +436,7 @@ def engine(lake: Lake, limits: Limits, outputs: Iterable[str] = ()) -> Generator
                 connection.execute("SET enable_progress_bar = false")
             # Hours and days are those of UTC, whatever the machine's zone.
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute(lake.said["helpers"])
             _guard.lock(connection, [*lake.every_file(), *outputs])
             yield Engine(connection, lake, seconds)
 
@@ -399,7 +472,7 @@ def chosen(names: object, known: Sequence[str], what: str) -> list[str]:
     return [name for name in known if name in asked]
 
 
-def _failed(what: str, error: object, hint: str) -> FailedError:
-    failed = FailedError(f"{what}: {str(error).strip()}; {hint}")
+def _failed(what: str, error: object, hint: str) -> _guard.QueryError:
+    failed = _guard.QueryError(f"{what}: {str(error).strip()}; {hint}")
     failed.hint = hint
     return failed

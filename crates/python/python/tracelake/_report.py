@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from . import _checks, _figures, _files, _queries, _show, _tracelake
+from . import _bins, _checks, _figures, _files, _guard, _queries, _show, _tracelake
 from ._errors import StorageError
 
 
@@ -50,10 +50,14 @@ def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
         raise StorageError(f"{out}: cannot be written; name a file in an existing directory")
     checks = _checks.check(lake, only=None, allow_missing=False, limits=limits, watch=None)
     drawn: dict[str, str] = {}
+    failed: dict[str, str] = {}
     skipped: dict[str, str] = {}
     titles: dict[str, str] = {}
-    headline: list[tuple[str, str]] = [("rows", _show.count(lake.manifest.rows))]
+    every = [_queries.Need(one.name, "any") for one in lake.inventory.tables]
+    headline = [_Number("rows", _show.count(lake.manifest.rows), lake.extent(every))]
     colours = _figures.Colours(_event_types(lake))
+    # A figure is named by a description, and such a name has no hyphen.
+    sections = {"the-lake": ("What this lake is", _lake(lake)), "all-checks": ("Checks", _check_section(checks))}
     with _queries.engine(lake, limits) as engine:
         for said in lake.said["figures"]:
             name, needs = said["name"], _queries.needs(said)
@@ -61,26 +65,55 @@ def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
             if reason := lake.empty(needs) or lake.missing(needs):
                 skipped[name] = reason
                 continue
-            rows = _figures.numbers(said, engine.rows(name, said["sql"], needs))
-            if said["plot"] == "numbers":
-                headline += [(row["x"], _with_unit(row["y"], row["series"])) for row in rows if row["y"] is not None]
-                continue
-            data = _figures.Data.of(rows, colours.order)
-            if not data.values:
-                skipped[name] = "no row has what it shows"
-                continue
-            drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
+            try:
+                rows = _rows(engine, lake, said)
+                if said["plot"] == "numbers":
+                    headline += [_number(row, lake.extent(needs)) for row in rows if row["y"] is not None]
+                    continue
+                data = _figures.Data.of(rows, colours.order)
+                if not data.values:
+                    skipped[name] = "no row has what it shows"
+                    continue
+                drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
+                sections[name] = said["title"], drawn[name]
+            except (_guard.QueryError, ArithmeticError, ValueError) as error:
+                # One row that a query or a plot can't cope with costs this figure and no other.
+                failed[name] = f"it failed: {error}"
+                sections[name] = said["title"], _failed(said, failed[name])
         nulls = _nulls(lake, engine)
-    # A figure is named by a description, and such a name has no hyphen.
-    sections = {"the-lake": ("What this lake is", _lake(lake)), "all-checks": ("Checks", _check_section(checks))}
-    figures = {name: (titles[name], text) for name, text in drawn.items()}
-    sections |= figures
     if skipped:
         sections["not-drawn"] = ("Figures that weren't drawn", _skipped(titles, skipped))
     sections["empty-values"] = ("Empty values per column", nulls)
     text = _page(lake, headline, sections)
     _write(out, text)
-    return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped, checks)
+    return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped | failed, checks)
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number at the top of the page."""
+
+    name: str
+    text: str
+    #: How much of the trace it is about, unless it is all.
+    extent: str | None
+
+
+def _number(row: Mapping[str, Any], extent: str | None) -> _Number:
+    return _Number(row["x"], _with_unit(row["y"], row["series"]), extent)
+
+
+def _rows(engine: _queries.Engine, lake: _queries.Lake, said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The numbers of a figure."""
+    if said.get("bins"):
+        return _bins.cells(engine, lake, said)
+    return _figures.numbers(said, engine.rows(said["name"], said["sql"], _queries.needs(said)))
+
+
+def _failed(said: Mapping[str, Any], reason: str) -> str:
+    """What is in the place of a figure that failed."""
+    title, name = _figures.html(said["title"]), _figures.html(said["name"])
+    return f'<section id="{name}"><h2>{title}</h2><p class="finding">This figure isn\'t drawn: {_figures.html(reason)}.</p></section>'
 
 
 def _event_types(lake: _queries.Lake) -> list[str]:
@@ -94,30 +127,28 @@ def _event_types(lake: _queries.Lake) -> list[str]:
 
 
 def _note(lake: _queries.Lake, needs: Sequence[_queries.Need]) -> str:
-    """How many of the parts a figure shows, if some are missing."""
-    parts = {one.name: (one.parts, one.parts + len(one.missing)) for one in lake.inventory.tables}
-    some = [
-        f"{_show.count(parts[need.table][0])} of {_show.count(parts[need.table][1])} parts of {need.table}"
-        for need in needs
-        if parts[need.table][0] < parts[need.table][1]
-    ]
-    return f"From {', '.join(some)}." if some else ""
+    """How much of the trace a figure shows, unless it is all."""
+    shares = lake.shares(needs)
+    said = [f"From {', '.join(shares)}."] if shares else []
+    return " ".join([*said, *(["Synthetic rows."] if lake.manifest.synthetic else [])])
 
 
 def _with_unit(value: float, unit: str) -> str:
-    text = f"{value:.3g}" if unit == "%" else _figures.number(value)
-    return f"{text} {unit}".strip()
+    return _show.percent(value) if unit == "%" else f"{_figures.number(value)} {unit}".strip()
 
 
-def _headline(numbers: Sequence[tuple[str, str]]) -> str:
+def _headline(numbers: Sequence[_Number]) -> str:
     items = "".join(
-        f"<div><dt>{_figures.html(name)}</dt><dd>{_figures.html(text)}</dd></div>" for name, text in numbers
+        f"<div><dt>{_figures.html(one.name)}</dt><dd>{_figures.html(one.text)}</dd>"
+        f"{f'<dd class=extent>of {_figures.html(one.extent)}</dd>' if one.extent else ''}</div>"
+        for one in numbers
     )
     return f'<dl class="headline">{items}</dl>'
 
 
-def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Mapping[str, tuple[str, str]]) -> str:
-    title = f"{lake.said['title']}: report"
+def _page(lake: _queries.Lake, headline: Sequence[_Number], sections: Mapping[str, tuple[str, str]]) -> str:
+    name = f"Synthetic rows in the form of: {lake.said['title']}" if lake.manifest.synthetic else lake.said["title"]
+    title = f"{name}: report"
     links = "".join(f'<li><a href="#{_figures.html(name)}">{_figures.html(title)}</a></li>' for name, (title, _) in sections.items())
     body = "".join(text for _, text in sections.values())
     version = f"tracelake {_tracelake.__version__}"
@@ -127,7 +158,7 @@ def _page(lake: _queries.Lake, headline: Sequence[tuple[str, str]], sections: Ma
         f'<meta name="color-scheme" content="light dark"><title>{_figures.html(title)}</title>'
         f"<style>{_STYLE}</style></head><body>"
         '<a class="skip" href="#main">Skip to the contents</a>'
-        f"<header><h1>{_figures.html(lake.said['title'])}</h1>"
+        f"<header><h1>{_figures.html(name)}</h1>"
         f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{_figures.html(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
         f'</header><div class="columns"><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main></div>'
         f"<footer><p>Made by {version}. Licence of the data: {_figures.html(lake.said['licence'])}. Cite as: "
@@ -190,7 +221,10 @@ def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
     seconds = time / (1_000_000 if column["unit"].startswith("micro") else 1)
     if lake.said["epoch"] is None:
         return f"{_figures.number(round(seconds / 3600, 2))} h"
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
+    except OverflowError:
+        return f"{_figures.number(time)} {column['unit'].split()[0]}, which is no date"
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
@@ -209,7 +243,7 @@ def _runs(numbers: Sequence[int]) -> str:
         else:
             runs.append([number, number])
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
+    shown = ", ".join(texts[:8]) + (f" and {len(texts) - 8} more ranges" if len(texts) > 8 else "")
     return f"{_show.count(len(numbers))}: {shown}"
 
 
@@ -236,7 +270,11 @@ def _check_section(checks: _checks.CheckReport) -> str:
 
 
 def _result(result: _checks.CheckResult) -> str:
-    text = f"<li><code>{_figures.html(result.name)}</code>: {_figures.html(result.sentence)} <small>{_figures.html(result.document)}</small>"
+    extent = f" <small>Of {_figures.html(result.extent)}.</small>" if result.extent else ""
+    text = (
+        f"<li><code>{_figures.html(result.name)}</code>: {_figures.html(result.sentence)}{extent} "
+        f"<small>{_figures.html(result.document)}</small>"
+    )
     for finding in result.findings:
         known = f" <em>Known:</em> {_figures.html(finding.known)}" if finding.known else ""
         text += f'<p class="finding">{_figures.html(finding)}.{known}</p>'
@@ -276,8 +314,7 @@ def _nulls(lake: _queries.Lake, engine: _queries.Engine) -> str:
 
 
 def _share(row: Mapping[str, Any]) -> str:
-    share = 100 * (row["nulls"] or 0) / max(1, row["values"])
-    return "0 %" if share == 0 else f"{share:.3g} %"
+    return _show.percent(100 * (row["nulls"] or 0) / max(1, row["values"]))
 
 
 def _write(out: str, text: str) -> None:
@@ -324,7 +361,7 @@ dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 figure{margin:1rem 0 .5rem;max-width:54rem}figure svg{width:100%;height:auto;display:block}
 figure svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif!important}
 .headline{display:flex;flex-wrap:wrap;gap:.5rem 2rem}.headline div{display:flex;flex-direction:column-reverse}
-.headline dd{font-size:1.5rem;font-weight:600;line-height:1.2}.note{display:block}
+.headline dd{font-size:1.5rem;font-weight:600;line-height:1.2}.headline .extent{order:-1;font-size:.8rem;font-weight:400;color:var(--soft);max-width:14rem}.note{display:block}
 figcaption{color:var(--soft);font-size:.9rem;margin-top:.5rem}
 .narrow{display:none}@media (max-width:38rem){.wide{display:none}.narrow{display:block}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:0 0 .5rem;font-size:.9rem}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -10,6 +11,32 @@ from typing import Any
 def count(number: int) -> str:
     """A number with commas."""
     return f"{number:,}"
+
+
+def several(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> several(1, "row"), several(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count(number)} {what}" if number == 1 else f"{count(number)} {what}s"
+
+
+def percent(value: float) -> str:
+    """A percentage with three digits, or with more if it isn't quite 0 or 100.
+
+    >>> [percent(value) for value in (0, 100, 34.287, 99.97, 99.9999999, 1e-9, 100.2)]
+    ['0 %', '100 %', '34.3 %', '99.97 %', 'almost 100 %', 'almost 0 %', '100.2 %']
+    """
+    for exact in (0, 100):
+        if math.isclose(value, exact, rel_tol=1e-12):
+            return f"{exact} %"
+    for digits in (3, 4, 5):
+        text = f"{value:.{digits}g}"
+        if "e" not in text and float(text) not in (0, 100):
+            return f"{text} %"
+    near = min((0, 100), key=lambda exact: abs(value - exact))
+    return f"almost {near} %" if abs(value - near) < 1 else f"{value:.3g} %"
 
 
 def text(value: int | None, shown: Any = str) -> str:

@@ -18,7 +18,7 @@ use tracelake_convert::run::{Commit, CommitOptions};
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::store::{RELEASE, SUMS, progress, read_manifest};
+use tracelake_lake::store::{RELEASE, SUMS, progress};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 use tracelake_verify::release::Allow;
@@ -150,7 +150,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
 fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, None, move |work| {
         let lake = Location::parse(&lake)?.within(&work.context);
-        text(read_manifest(&lake)?.to_json()?)
+        text(verify::manifest_of(&lake)?.to_json()?)
     })
 }
 

@@ -1,13 +1,16 @@
 //! Checks, figures and query tables of a description.
 
 use super::fault::{Fault, Result, Within, bail, ensure};
-use crate::{Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
-use super::spec::{CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec};
+use super::spec::{BinsSpec, CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec};
 use super::words::{identifier, leak, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
+
+/// The most intervals that a figure may have: its page has a number for each of them and each series.
+const MOST_BINS: u32 = 5000;
 
 /// The checks of a family; those for each of several tables are written out.
 pub(super) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
@@ -102,6 +105,33 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
         x: prose(&one.x)?,
         y: prose(&one.y)?,
         sql: sql(&one.sql)?,
+        bins: one.bins.as_ref().map(bins).transpose().within("bins")?,
+    })
+}
+
+fn bins(one: &BinsSpec) -> Result<Bins> {
+    let width = one.width.unwrap_or(one.unit);
+    ensure!(
+        one.unit > 0 && width > 0 && one.most > 0,
+        "unit, width and most are above 0"
+    );
+    ensure!(
+        one.begin.zip(one.end).is_none_or(|(begin, end)| begin < end),
+        "end is after begin"
+    );
+    ensure!(
+        one.most <= MOST_BINS,
+        "most is {}, and at most {MOST_BINS}",
+        one.most
+    );
+    Ok(Bins {
+        unit: one.unit,
+        width,
+        most: one.most,
+        origin: one.origin,
+        begin: one.begin,
+        end: one.end,
+        percent_of: one.percent_of.as_deref().map(prose).transpose()?,
     })
 }
 

@@ -86,6 +86,26 @@ pub(super) struct FigureSpec {
     pub(super) x: String,
     pub(super) y: String,
     pub(super) sql: String,
+    pub(super) bins: Option<BinsSpec>,
+}
+
+/// [`crate::Bins`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BinsSpec {
+    pub(super) unit: u64,
+    /// By default, `unit`.
+    pub(super) width: Option<u64>,
+    #[serde(default = "most_bins")]
+    pub(super) most: u32,
+    pub(super) origin: Option<i64>,
+    pub(super) begin: Option<i64>,
+    pub(super) end: Option<i64>,
+    pub(super) percent_of: Option<String>,
+}
+
+fn most_bins() -> u32 {
+    120
 }
 
 /// [`crate::QueryTable`].

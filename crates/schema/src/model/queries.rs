@@ -86,8 +86,38 @@ pub struct Figure {
     pub x: &'static str,
     /// The label of the vertical axis.
     pub y: &'static str,
-    /// A query in DuckDB's SQL with the columns `x`, `series` and `y`, in the order of the figure.
+    /// A query in DuckDB's SQL with the columns `x`, `series` and `y`, in the order of the figure; with
+    /// bins, one with the rows to be put into them.
     pub sql: &'static str,
+    /// The intervals that the rows of the query are put into, if the figure is one over time.
+    pub bins: Option<Bins>,
+}
+
+/// The intervals of time of a [`Figure`].
+///
+/// The query has a row for each thing that happens, with the columns `time` and `series`. A row counts as one, or as
+/// its `amount`, and what is drawn is the sum of an interval per `unit`; with `samples`, it is the sum of the amounts
+/// divided by that of the samples. A row with a `change` changes a level from then on, and what is drawn is the level at
+/// the end of an interval.
+///
+/// If rows have a `file_number`, these alone decide which time is covered: that of parts without a gap, from the first
+/// time to the last one, or to the last `until`. Without the column, all rows do, as those of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bins {
+    /// 1 on the horizontal axis, in the unit of the times.
+    pub unit: u64,
+    /// The least width of an interval; a wider one is a multiple of it.
+    pub width: u64,
+    /// The most intervals.
+    pub most: u32,
+    /// The time at 0 on the horizontal axis; the first time that is covered if it isn't given.
+    pub origin: Option<i64>,
+    /// The time at which the published trace begins, if it is known.
+    pub begin: Option<i64>,
+    /// The time at which it ends: the first one that isn't in it.
+    pub end: Option<i64>,
+    /// The series that the others are percentages of.
+    pub percent_of: Option<&'static str>,
 }
 
 /// How the numbers of a [`Figure`] are drawn.

@@ -6,6 +6,9 @@ use super::group_digits;
 use super::sql::{double_quoted, duckdb_rows, sql_string};
 use crate::{Check, Figure, Known, Need, NeededParts, QueryTable, Table, Trace};
 
+/// The macros that queries of a description use, as statements for DuckDB.
+pub(super) const HELPERS: &str = include_str!("../helpers.sql");
+
 /// The checks of a trace, or those of one of its tables, as statements for DuckDB.
 ///
 /// Run them with the lake as the current directory. A view of each table that is needed shows its rows
@@ -36,6 +39,7 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
              put\n-- TABLE/cell=a/**/*.parquet in place of TABLE/**/*.parquet.\n",
         );
     }
+    sql.push_str(&format!("\n{HELPERS}"));
     for table in trace.tables {
         let needed = |check: &&Check| check.needs.iter().any(|need| need.table == table.name);
         if checks.iter().any(needed) {
@@ -151,6 +155,10 @@ fn figure(figure: &Figure) -> Value {
         "x": figure.x,
         "y": figure.y,
         "sql": figure.sql,
+        "bins": figure.bins.map(|one| json!({
+            "unit": one.unit, "width": one.width, "most": one.most, "origin": one.origin, "begin": one.begin,
+            "end": one.end, "percent_of": one.percent_of,
+        })),
     })
 }
 

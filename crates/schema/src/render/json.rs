@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::checks::queries;
+use super::checks::{HELPERS, queries};
 use super::{asked, field_number};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Published, Table, Trace};
@@ -48,6 +48,7 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
     if let Some(given) = trace.description {
         description["description"] = given.sha256.into();
     }
+    description["helpers"] = HELPERS.into();
     for (name, queries) in queries(trace, table) {
         description[name] = queries;
     }

@@ -1,11 +1,9 @@
 //! The description as ML Commons Croissant 1.1.
 
-use arrow_schema::{DataType, Field};
 use serde_json::{Map, Value, json};
-use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Table, render};
+use tracelake_schema::{Column, Kind, Table, render};
 
-use super::{ReleasedLake, licence_page};
+use super::{ReleasedLake, TypeNames, licence_page, proven_key};
 
 /// The version of Croissant that the description follows.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
@@ -85,15 +83,13 @@ fn file_set(table: &Table) -> String {
 }
 
 fn record_set(table: &Table) -> Value {
-    let schema = arrow_schema(table);
-    let columns = schema.fields().iter().zip(table.columns);
-    let fields = columns.map(|(field, column)| {
+    let fields = table.columns.iter().map(|column| {
         let source = FieldSource {
             table,
             column: column.name,
             path: Vec::new(),
         };
-        describe(table.name, field, Some(&render::remark(column)), &source)
+        describe(table.name, column, &render::remark(column), &source)
     });
     let mut described = json!({
         "@type": "cr:RecordSet",
@@ -101,9 +97,8 @@ fn record_set(table: &Table) -> Value {
         "name": table.name,
         "description": table.summary,
     });
-    if !table.primary_key.is_empty() {
-        let columns = table.primary_key.iter();
-        let key = columns.map(|column| json!({"@id": format!("{}/{column}", table.name)}));
+    if let Some(columns) = proven_key(table) {
+        let key = columns.iter().map(|column| json!({"@id": format!("{}/{column}", table.name)}));
         described["key"] = key.collect();
     }
     // Croissant's `references` is a join to its readers, which would load both tables; the data
@@ -120,41 +115,35 @@ struct FieldSource<'a> {
 }
 
 /// A field; its own fields become sub-fields.
-fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource<'_>) -> Value {
-    let id = format!("{parent}/{}", field.name());
-    let comment = field.metadata().get("comment").map(|doc| &doc[..]);
-    let doc = doc.or(comment);
-    let (inner, repeated) = match field.data_type() {
-        DataType::List(inner) => (inner.data_type(), true),
-        other => (other, false),
-    };
+fn describe(parent: &str, column: &Column, doc: &str, source: &FieldSource<'_>) -> Value {
+    let id = format!("{parent}/{}", column.name);
+    let item = column.fields.first().filter(|_| column.kind == Kind::List);
+    let inner = item.unwrap_or(column);
     let mut described = Map::new();
     let mut set = |key: &str, value: Value| {
         described.insert(key.to_owned(), value);
     };
     set("@type", "cr:Field".into());
     set("@id", id.as_str().into());
-    set("name", field.name().as_str().into());
-    if let Some(doc) = doc {
-        set("description", doc.into());
-    }
-    if repeated {
+    set("name", column.name.into());
+    set("description", doc.into());
+    if item.is_some() {
         set("isArray", true.into());
         set("arrayShape", "-1".into());
     }
-    if let DataType::Struct(children) = inner {
-        let sub_fields = children.iter().map(|child| {
-            let path = source.path.iter().copied().chain([child.name().as_str()]);
+    let Some(data_type) = TypeNames::of(inner.kind).croissant else {
+        let sub_fields = inner.fields.iter().map(|child| {
+            let path = source.path.iter().copied().chain([child.name]);
             let source = FieldSource {
                 path: path.collect(),
                 ..*source
             };
-            describe(&id, child, None, &source)
+            describe(&id, child, &child.comment(), &source)
         });
         set("subField", sub_fields.collect());
         return described.into();
-    }
-    set("dataType", data_type(inner).into());
+    };
+    set("dataType", data_type.into());
     let mut from = json!({
         "fileSet": {"@id": file_set(source.table)},
         "extract": {"column": source.column},
@@ -164,16 +153,6 @@ fn describe(parent: &str, field: &Field, doc: Option<&str>, source: &FieldSource
     }
     set("source", from);
     described.into()
-}
-
-/// The type of schema.org for values of an Arrow type.
-fn data_type(kind: &DataType) -> &'static str {
-    match kind {
-        DataType::Boolean => "sc:Boolean",
-        kind if kind.is_integer() => "sc:Integer",
-        kind if kind.is_floating() => "sc:Float",
-        _ => "sc:Text",
-    }
 }
 
 /// The context of the specification, word for word.
@@ -228,39 +207,54 @@ mod tests {
     use super::*;
     use tracelake_schema::TRACES;
 
+    /// The catalog has lists of numbers and of structs, and structs; each is described by its inner types.
     #[test]
     fn lists_and_structs_become_repeated_fields_and_sub_fields() {
-        let leaf = |name: &str| Field::new(name, DataType::Float64, true);
-        let list = |inner: DataType| {
-            let item = Field::new("item", inner, true);
-            Field::new("c", DataType::List(item.into()), true)
-        };
-        let pair = DataType::Struct(vec![leaf("cpus"), leaf("memory")].into());
-        let source = FieldSource {
-            table: &TRACES[0].tables[0],
-            column: "c",
-            path: Vec::new(),
-        };
-        let plain = describe("t", &leaf("c"), Some("what"), &source);
-        assert_eq!(plain["@id"], "t/c");
-        assert_eq!(plain["dataType"], "sc:Float");
-        assert_eq!(plain["description"], "what");
-        assert!(plain["source"].get("transform").is_none());
-        let numbers = describe("t", &list(DataType::Int64), None, &source);
-        assert_eq!(
-            (&numbers["isArray"], &numbers["dataType"]),
-            (&json!(true), &json!("sc:Integer"))
-        );
-        let one = describe("t", &Field::new("c", pair.clone(), true), None, &source);
-        assert!(one.get("isArray").is_none() && one.get("source").is_none());
-        assert_eq!(one["subField"][1]["@id"], "t/c/memory");
-        assert_eq!(one["subField"][1]["source"]["extract"]["column"], "c");
-        assert_eq!(
-            one["subField"][1]["source"]["transform"]["jsonPath"],
-            "memory"
-        );
-        let many = describe("t", &list(pair), None, &source);
-        assert_eq!(many["arrayShape"], "-1");
-        assert_eq!(many["subField"][0]["dataType"], "sc:Float");
+        let mut seen = (false, false, false);
+        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+            for column in table.columns {
+                let source = FieldSource {
+                    table,
+                    column: column.name,
+                    path: Vec::new(),
+                };
+                let described = describe("t", column, "what", &source);
+                assert_eq!(described["@id"], format!("t/{}", column.name));
+                assert_eq!(described["description"], "what");
+                let is_list = column.kind == Kind::List;
+                assert_eq!(described.get("isArray").is_some(), is_list);
+                let inner = if is_list { &column.fields[0] } else { column };
+                if inner.kind == Kind::Struct {
+                    assert!(described.get("source").is_none() && described.get("dataType").is_none());
+                    let last = inner.fields.len() - 1;
+                    let sub_field = &described["subField"][last];
+                    assert_eq!(sub_field["source"]["extract"]["column"], column.name);
+                    assert_eq!(
+                        sub_field["source"]["transform"]["jsonPath"],
+                        inner.fields[last].name
+                    );
+                } else {
+                    assert!(described["source"].get("transform").is_none());
+                    assert!(described["dataType"].as_str().unwrap().starts_with("sc:"));
+                }
+                let is_struct = inner.kind == Kind::Struct;
+                seen.0 |= is_list && !is_struct;
+                seen.1 |= is_list && is_struct;
+                seen.2 |= !is_list && is_struct;
+            }
+        }
+        assert_eq!(seen, (true, true, true));
+    }
+
+    #[test]
+    fn date_times_are_no_texts() {
+        let is_date_time = |column: &&Column| matches!(column.kind, Kind::DateTime(_));
+        let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let (table, column) = tables
+            .find_map(|table| Some((table, table.columns.iter().find(is_date_time)?)))
+            .unwrap();
+        let fields = record_set(table)["field"].clone();
+        let described = fields.as_array().unwrap().iter().find(|one| one["name"] == column.name);
+        assert_eq!(described.unwrap()["dataType"], "sc:DateTime");
     }
 }

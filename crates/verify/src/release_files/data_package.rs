@@ -1,12 +1,10 @@
 //! The description as a data package, version 2.
 
-use arrow_schema::{DataType, Field};
 use serde_json::{Value, json};
 use tracelake_core::options::Format;
-use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Table, render};
 
-use super::{ReleasedLake, licence_page};
+use super::{ReleasedLake, TypeNames, licence_page, proven_key};
 
 /// A package with one resource for each table.
 pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
@@ -66,12 +64,13 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
 /// The columns and keys of a table. `is_here` says whether the package has a table, because a
 /// reference to another package's table is not allowed.
 fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
-    let mut schema = json!({"fields": fields(table)});
-    if !table.primary_key.is_empty() {
-        schema["primaryKey"] = json!(table.primary_key);
+    let fields: Vec<Value> = table.columns.iter().map(describe).collect();
+    let mut schema = json!({"fields": fields});
+    if let Some(key) = proven_key(table) {
+        schema["primaryKey"] = json!(key);
     }
     let known = table.references.iter().filter(|one| is_here(one.table));
-    let foreign_keys: Vec<Value> = known
+    let references: Vec<Value> = known
         .map(|one| {
             // The standard's name for the table itself is the empty text.
             let resource = if one.table == table.name {
@@ -85,46 +84,33 @@ fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
             })
         })
         .collect();
-    if !foreign_keys.is_empty() {
-        schema["foreignKeys"] = foreign_keys.into();
+    // Not `foreignKeys`, by which every row has a partner: special values have none, nor have rows of a part whose
+    // partners are in another one, and readers that check foreign keys look into the first file of a table alone.
+    if !references.is_empty() {
+        schema["references"] = references.into();
     }
     schema
 }
 
-fn fields(table: &Table) -> Vec<Value> {
-    let schema = arrow_schema(table);
-    let fields = schema.fields().iter().zip(table.columns);
-    fields
-        .map(|(field, column)| describe(field, column))
-        .collect()
-}
-
-fn describe(field: &Field, column: &Column) -> Value {
+fn describe(column: &Column) -> Value {
     let mut described = json!({
-        "name": field.name(),
-        "type": data_type(field.data_type()),
+        "name": column.name,
+        "type": TypeNames::of(column.kind).data_package,
         "title": column.content,
         "description": render::remark(column),
-        "constraints": {"required": !field.is_nullable()},
+        "constraints": {"required": column.mandatory},
     });
+    if !column.mandatory
+        && let Some(spelled) = TypeNames::of(column.kind).null_in_pandas
+    {
+        described["missingValues"] = json!(["", spelled]);
+    }
     if !column.codes.is_empty() {
         let codes = column.codes.iter();
         let categories = codes.map(|code| json!({"value": code.value, "label": code.name}));
         described["categories"] = categories.collect();
     }
     described
-}
-
-/// The type of a table schema for values of an Arrow type.
-fn data_type(kind: &DataType) -> &'static str {
-    match kind {
-        DataType::Boolean => "boolean",
-        DataType::List(_) => "array",
-        DataType::Struct(_) => "object",
-        kind if kind.is_integer() => "integer",
-        kind if kind.is_floating() => "number",
-        _ => "string",
-    }
 }
 
 #[cfg(test)]
@@ -137,13 +123,12 @@ mod tests {
     fn keys_are_those_of_the_catalog_and_refer_to_tables_of_the_package_alone() {
         for table in TRACES.iter().flat_map(|trace| trace.tables) {
             let whole = schema(table, &|_| true);
-            assert_eq!(
-                whole.get("primaryKey").is_some(),
-                !table.primary_key.is_empty()
-            );
-            let keys = whole["foreignKeys"].as_array().map_or(0, Vec::len);
-            assert_eq!(keys, table.references.len(), "{}", table.name);
-            assert!(schema(table, &|_| false).get("foreignKeys").is_none());
+            let is_mandatory = |name: &&str| table.column(name).is_some_and(|(_, one)| one.mandatory);
+            let proven = !table.primary_key.is_empty() && table.primary_key.iter().all(|one| is_mandatory(&one));
+            assert_eq!(whole.get("primaryKey").is_some(), proven, "{}", table.name);
+            let references = whole["references"].as_array().map_or(0, Vec::len);
+            assert_eq!(references, table.references.len(), "{}", table.name);
+            assert!(schema(table, &|_| false).get("references").is_none());
         }
     }
 }

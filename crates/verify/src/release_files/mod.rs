@@ -15,7 +15,7 @@ use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
 use tracelake_lake::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
 use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION_PATH, RELEASE, sums_line};
-use tracelake_schema::{Table, Trace};
+use tracelake_schema::{Kind, Table, Trace, Zone};
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
 pub use completeness::{is_far_short, parts_alone};
@@ -68,6 +68,46 @@ pub(crate) fn sums<'a>(
         .iter()
         .map(|(path, sha256)| sums_line(sha256, path) + "\n");
     lines.collect()
+}
+
+/// The names that descriptions give to the values of a kind of column.
+struct TypeNames {
+    /// The type of schema.org, unless values have parts with types of their own.
+    croissant: Option<&'static str>,
+    /// The type of a table schema.
+    data_package: &'static str,
+    /// How pandas spells NULL in such a column, if it is another value than in Python: readers of data packages read
+    /// Parquet with pandas.
+    null_in_pandas: Option<&'static str>,
+}
+
+impl TypeNames {
+    fn of(kind: Kind) -> Self {
+        let (croissant, data_package, null_in_pandas) = match kind {
+            Kind::Integer | Kind::Code => (Some("sc:Integer"), "integer", Some("nan")),
+            Kind::Float => (Some("sc:Float"), "number", Some("nan")),
+            Kind::Boolean => (Some("sc:Boolean"), "boolean", None),
+            Kind::Text => (Some("sc:Text"), "string", None),
+            Kind::DateTime(Zone::Published | Zone::None) => {
+                (Some("sc:DateTime"), "datetime", Some("NaT"))
+            }
+            Kind::Struct => (None, "object", None),
+            // pandas makes arrays of NumPy of lists, which are no arrays to readers.
+            Kind::List => (None, "any", None),
+        };
+        Self {
+            croissant,
+            data_package,
+            null_in_pandas,
+        }
+    }
+}
+
+/// The columns of the primary key, if each is known to have a value in every row.
+fn proven_key(table: &Table) -> Option<&'static [&'static str]> {
+    let mut columns = table.primary_key.iter().map(|name| table.column(name));
+    let is_proven = columns.all(|column| column.is_some_and(|(_, column)| column.mandatory));
+    (is_proven && !table.primary_key.is_empty()).then_some(table.primary_key)
 }
 
 /// A lake of a known trace whose files are all where tracelake writes them.

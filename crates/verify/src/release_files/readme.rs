@@ -20,7 +20,10 @@ pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
     card.push_str(&selection::section(lake));
     card.push_str(&making(lake));
     card.push_str(&rows(lake));
-    card.push_str(&render::anomalies(lake.trace));
+    // These are about the published rows.
+    if !lake.is_synthetic() {
+        card.push_str(&render::anomalies(lake.trace));
+    }
     for (table, _) in &lake.tables {
         card.push_str(&render::table_section(lake.trace, table));
     }
@@ -43,9 +46,11 @@ fn front_matter(lake: &ReleasedLake<'_>) -> String {
         text(&lake.title()),
         text(&size_category(lake.rows())),
     );
-    let synthetic = lake.is_synthetic().then_some("synthetic");
-    let tags = ["cluster-trace", lake.trace.family, lake.trace.name];
-    for tag in tags.into_iter().chain(synthetic) {
+    let mut tags = vec!["cluster-trace", lake.trace.family, lake.trace.name];
+    tags.extend(lake.is_synthetic().then_some("synthetic"));
+    // A family of one version has its name.
+    tags.dedup();
+    for tag in tags {
         yaml += &format!("- {}\n", text(tag));
     }
     yaml += "configs:\n";

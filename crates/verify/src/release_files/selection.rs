@@ -60,15 +60,16 @@ fn sampled(lake: &ReleasedLake<'_>, sample: Sample) -> String {
     let mut text = format!(
         "\nA row is sampled by the hash of its key: the first 8 hexadecimal digits of the MD5 of its text, modulo {of}, \
          are {class}.\nAn integer is written in decimal, and NULL is the empty text. A table without the key is whole. \
-         Classes 0 to {} together\nare the whole.\n\n| table | key | DuckDB | Spark |\n|---|---|---|---|\n",
+         Classes 0 to {} together\nare the whole.\n\n",
         of - 1
     );
     for (table, _) in &lake.tables {
         let Some(key) = lake.trace.sampled_column(table.name, by) else {
             continue;
         };
+        // A list, because a pipe in a condition would end the cell of a table.
         text += &format!(
-            "| {} | `{}` | `{}` | `{}` |\n",
+            "- {}, by `{}`\n  - DuckDB: `{}`\n  - Spark: `{}`\n",
             table.name,
             key.column,
             sample::duckdb(key.column, class, of),
