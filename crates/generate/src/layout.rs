@@ -25,7 +25,7 @@ pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bo
     match fs::read_dir(out) {
         Ok(mut entries) => match (entries.next(), &unfinished) {
             (None, _) => {}
-            (Some(_), Some(text)) if *text == asked => {}
+            (Some(_), Some(text)) if *text == asked => refuse_links(out)?,
             (Some(_), Some(_)) => return Err(left_by_another(out)),
             (Some(_), None) => return Err(not_empty(out)),
         },
@@ -38,6 +38,24 @@ pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bo
     // A directory that is left unfinished is synthetic too.
     write_whole(&out.join(SYNTHETIC), MARK.as_bytes())?;
     Ok(unfinished.is_some())
+}
+
+/// Refuses a symbolic link, in whose place files would be written somewhere else.
+fn refuse_links(directory: &Path) -> Result<()> {
+    let failed = |error| Error::io("read", directory, error);
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_symlink() {
+            return Err(Error::new(ErrorKind::Refused, "a symbolic link")
+                .at(entry.path())
+                .hint("remove it, or generate into a new directory"));
+        }
+        if kind.is_dir() {
+            refuse_links(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn not_empty(out: &Path) -> Error {
@@ -139,5 +157,19 @@ mod tests {
             let fields: usize = trace.tables.iter().map(|table| table.fields.len()).sum();
             assert_eq!(schema(trace).lines().count(), fields + 1);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_unfinished_directory_leads_nowhere() {
+        let [directory, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let (out, trace) = (directory.path().join("out"), &tracelake_schema::TRACES[0]);
+        let options = Options::default();
+        assert!(!prepare(trace, &out, &options).unwrap());
+        assert!(prepare(trace, &out, &options).unwrap());
+        let link = out.join(trace.tables[0].name);
+        std::os::unix::fs::symlink(elsewhere.path(), link).unwrap();
+        let error = prepare(trace, &out, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     }
 }

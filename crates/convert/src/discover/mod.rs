@@ -40,24 +40,34 @@ pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<Foun
     let mut found = files(source, trace)?;
     let near = near(source, found.alone);
     if !found.holds_cells {
-        let cell = near.iter().find_map(|directory| cell_of(directory, trace));
+        let mut directories = near.iter().take(2);
+        let cell = directories.find_map(|directory| cell_of(directory, trace));
         let parts = found.tables.iter_mut().flat_map(|table| &mut table.parts);
         parts.for_each(|part| part.key.cell = cell);
     }
     let mark = |directory: &Location| directory.join(SYNTHETIC).is_file();
-    found.synthetic |= near.iter().any(mark);
+    found.synthetic |= of_trace(&near, trace).iter().any(mark);
     Ok(found)
 }
 
-/// The directory of a trace or of its cell, as far as it can be seen from a source that may be one table
-/// or one file of it: the source and its parent, of a file also the one above that. Without links.
+/// A source and the directories above it, of a file those above that: as many as a trace can have of them, which are a
+/// table, its cell and the trace. Without links.
 fn near(source: &Location, is_file: bool) -> Vec<Location> {
     let whole = match source {
         Location::Disk(path) => Location::Disk(fs::canonicalize(path).unwrap_or_default()),
         Location::Url(_) => source.clone(),
     };
     let directories = std::iter::successors(Some(whole), Location::parent);
-    directories.skip(usize::from(is_file)).take(2).collect()
+    directories.skip(usize::from(is_file)).take(3).collect()
+}
+
+/// Those of the directories that are of the trace: the one above counts if a directory is of one table or of one cell.
+fn of_trace<'a>(near: &'a [Location], trace: Option<&'static Trace>) -> &'a [Location] {
+    let is_part = |directory: &Location| {
+        table_of(directory, trace).is_some() || cell_of(directory, trace).is_some()
+    };
+    let whole = near.iter().position(|directory| !is_part(directory));
+    &near[..whole.map_or(near.len(), |whole| whole + 1)]
 }
 
 /// The files of a source.
@@ -152,13 +162,35 @@ pub fn refuse_inside(source: &Location, out: &Location) -> Result<()> {
         });
         whole.map_err(|error| Error::io("open", path, error))
     };
-    // A source may be a lake's parent by way of directories that don't exist yet.
     let (root, whole) = (resolve(source)?, resolve(out)?);
-    let is_new_beside = whole == root && !out.exists();
-    if !(whole.starts_with(&root) && whole != root || is_new_beside) {
-        return Ok(());
+    match depth(&whole, |directory| is_same(directory, &root)) {
+        None => Ok(()),
+        Some(0) if out.exists() => Ok(()),
+        // A source may be a lake's parent by way of directories that don't exist yet.
+        Some(_) => Err(refused()),
     }
-    Err(refused())
+}
+
+/// How many levels a directory is below the source; `None` if it isn't in there.
+fn depth(directory: &Path, is_source: impl Fn(&Path) -> bool) -> Option<usize> {
+    directory.ancestors().position(is_source)
+}
+
+/// Whether two paths are of one directory. On a disk that ignores the case of letters, they may be spelled in two ways.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    one == other || id(one).is_some_and(|one| id(other) == Some(one))
+}
+
+/// Whether two paths are of one directory: elsewhere, resolving a path gives the name that the disk has.
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other
 }
 
 /// The error for a source that isn't there.
@@ -263,6 +295,8 @@ fn one_file(
 
 #[cfg(test)]
 mod tests {
+    use tracelake_schema::TRACES;
+
     use super::*;
 
     #[test]
@@ -292,6 +326,50 @@ mod tests {
         let found = discover(&table.join("part-00001-of-00003.csv.gz").into(), None).unwrap();
         assert_eq!((found.tables[0].parts.len(), found.alone), (1, true));
         assert_eq!(found.tables[0].name.as_deref(), Some("job_events"));
+    }
+
+    #[test]
+    fn a_mark_counts_for_the_tables_and_cells_below_it() {
+        let mut traces = TRACES.iter();
+        let (trace, cells) = traces
+            .find_map(|trace| Some((trace, trace.cells.as_ref()?)))
+            .unwrap();
+        let (table, cell) = (trace.tables[0].name, cells.directory_of(cells.names[0]));
+        for (source, is_file, expected) in [
+            ("/data/trace".to_owned(), false, "/data/trace"),
+            (format!("/data/trace/{table}"), false, "/data/trace"),
+            (format!("/data/trace/{cell}"), false, "/data/trace"),
+            (format!("/data/trace/{cell}/{table}"), false, "/data/trace"),
+            (format!("/data/trace/{table}/rows"), true, "/data/trace"),
+            ("/data/trace/rows".to_owned(), true, "/data/trace"),
+            (
+                "/data/trace/other/rows".to_owned(),
+                true,
+                "/data/trace/other",
+            ),
+        ] {
+            let above = std::iter::successors(Some(Location::from(Path::new(&source))), |below| {
+                below.parent()
+            });
+            let near: Vec<Location> = above.skip(usize::from(is_file)).take(3).collect();
+            let highest = of_trace(&near, Some(trace)).last().unwrap();
+            assert_eq!(highest.as_path(), Some(Path::new(expected)), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_below_the_source_in_any_spelling() {
+        let ignoring_case = |source: &'static str| {
+            move |path: &Path| path.to_str().unwrap().eq_ignore_ascii_case(source)
+        };
+        let depth = |path: &str, source| depth(Path::new(path), ignoring_case(source));
+        assert_eq!(depth("/data/Trace/lake/new", "/data/trace"), Some(2));
+        assert_eq!(depth("/data/TRACE", "/data/trace"), Some(0));
+        assert_eq!(depth("/data/trace-lake", "/data/trace"), None);
+        let directory = tempfile::tempdir().unwrap();
+        let other = directory.path().join(".");
+        assert!(is_same(directory.path(), &other));
+        assert!(!is_same(directory.path(), &directory.path().join("new")));
     }
 
     #[cfg(unix)]

@@ -18,7 +18,7 @@ mod upload;
 use std::future::Future;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use tokio::runtime::Handle;
@@ -58,8 +58,22 @@ impl std::fmt::Debug for Network {
     }
 }
 
+/// The first time after those that a request can have, in seconds since 1970: the year 10000.
+const YEAR_10000: u64 = 253_402_300_800;
+
+/// Refuses a time that can't be that of a request. The libraries below panic before 1970, and in far years.
+fn check_clock(now: SystemTime) -> Result<()> {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH);
+    if since.is_ok_and(|since| since.as_secs() < YEAR_10000) {
+        return Ok(());
+    }
+    let reason = "the system's clock is not between the years 1970 and 9999";
+    Err(Error::new(ErrorKind::Failed, reason).hint("set the clock: servers refuse other times"))
+}
+
 /// The network of this process, begun when it is first asked for.
 fn network() -> Result<Arc<Network>> {
+    check_clock(SystemTime::now())?;
     static NETWORK: Mutex<Option<Arc<Network>>> = Mutex::new(None);
     let mut network = NETWORK.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -268,4 +282,24 @@ pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
         network.stores.open(&url).await?.read(limit).await
     });
     Ok(read?.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_within_four_digits_of_a_year() {
+        let (epoch, second) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
+        let last = epoch + Duration::from_secs(YEAR_10000) - second;
+        for now in [epoch, SystemTime::now(), last] {
+            check_clock(now).unwrap();
+        }
+        let year_262_144 = epoch + Duration::from_secs(8_210_266_876_800);
+        for now in [epoch - second, last + second, year_262_144] {
+            let error = check_clock(now).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Failed);
+            assert!(error.to_string().contains("set the clock"), "{error}");
+        }
+    }
 }
