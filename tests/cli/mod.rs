@@ -9,6 +9,7 @@ mod exit_codes;
 mod generated;
 mod hints;
 mod inspect;
+mod listed;
 mod missing;
 mod mistaken;
 mod nullable;

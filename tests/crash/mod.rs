@@ -10,6 +10,7 @@ mod escapes;
 mod first_process;
 mod foreign;
 mod links;
+mod not_a_lake;
 mod numbers;
 mod resume;
 mod signals;

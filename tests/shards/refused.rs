@@ -222,6 +222,7 @@ fn a_commit_refuses_what_is_not_sharded() {
     refused(&commit(&scratch.src()), "not a lake");
     let begun = scratch.path().join("my lake");
     fs::create_dir_all(begun.join("_tracelake")).unwrap();
+    fs::write(begun.join("_tracelake/lock"), "").unwrap();
     let says = format!("run tracelake convert SRC '{}' --shard", begun.display());
     refused(&commit(&begun), &says);
     // A plain run that failed is finished by a plain run.

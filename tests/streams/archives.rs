@@ -253,7 +253,7 @@ fn foreign_archives_do_nothing() {
 }
 
 /// The publisher's name of the archive that holds all tables, without its ending.
-fn archive_stem() -> &'static str {
+pub(crate) fn archive_stem() -> &'static str {
     let mut archives = whole_trace().archives.iter();
     let all = archives.find(|archive| archive.table.is_none()).unwrap();
     all.names[0].strip_suffix(".tar.gz").unwrap()

@@ -1,6 +1,7 @@
 //! Tables that are published in one file: unpacked, gzipped, or as a member of an archive.
 
 pub(crate) mod archives;
+mod checked;
 mod cuts;
 mod digests;
 mod edges;

@@ -95,10 +95,17 @@ impl Upload {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) fn set_aside(&mut self) -> Result<()> {
+        Err(absent())
+    }
+
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     pub(super) fn complete(self) -> Result<Option<String>> {
         Err(absent())
     }
 }
+
+pub(super) fn abort_dropped_uploads() {}
 
 pub(super) fn versions(_: Vec<Url>) -> Result<Vec<Option<Version>>> {
     Err(absent())

@@ -357,10 +357,22 @@ impl Upload {
         self.0.flush()
     }
 
+    /// Sends everything like [`Upload::flush`], and keeps nothing of a small object in memory either: it is then sent
+    /// in parts, of which there is one.
+    pub fn set_aside(&mut self) -> Result<()> {
+        self.0.set_aside()
+    }
+
     /// Makes the object visible; returns what the store names its content by.
     pub fn complete(self) -> Result<Option<String>> {
         self.0.complete()
     }
+}
+
+/// Removes from their stores what was sent of objects that were dropped before they were complete. Takes at most a second,
+/// and what is left then is for the lifecycle rule of the bucket.
+pub fn abort_dropped_uploads() {
+    objects::abort_dropped_uploads();
 }
 
 impl FromStr for Location {

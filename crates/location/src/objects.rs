@@ -241,6 +241,10 @@ impl RemoteFile {
     }
 }
 
+pub(super) fn abort_dropped_uploads() {
+    remote::abort_dropped_uploads();
+}
+
 /// An object being written.
 #[derive(Debug)]
 pub(super) enum Upload {
@@ -269,6 +273,13 @@ impl Upload {
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Self::Remote(upload) => upload.flush(),
+            Self::Own(..) => Ok(()),
+        }
+    }
+
+    pub(super) fn set_aside(&mut self) -> Result<()> {
+        match self {
+            Self::Remote(upload) => upload.set_aside(),
             Self::Own(..) => Ok(()),
         }
     }

@@ -345,6 +345,17 @@ impl Source {
         self.raw().fingerprint()
     }
 
+    /// Reads the rest of the file without decompressing it, and returns the size and digest of all of it.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn digest_rest(&mut self) -> Result<Fingerprint> {
+        let raw = self.decoder.raw_mut();
+        let read = raw.read_to(u64::MAX, &mut vec![0; READ]);
+        read.map_err(|error| at(error, &self.location))?;
+        Ok(raw.fingerprint())
+    }
+
     /// Checks that the file hasn't changed since it was opened: an object in a bucket may have been
     /// replaced. On disk, nothing is checked.
     ///

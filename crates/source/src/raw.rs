@@ -69,7 +69,7 @@ impl Raw {
     }
 
     /// Reads on until this many bytes of the file were read, or to its end. The error lacks the path.
-    fn read_to(&mut self, bytes: u64, buffer: &mut [u8]) -> Result<()> {
+    pub(super) fn read_to(&mut self, bytes: u64, buffer: &mut [u8]) -> Result<()> {
         while self.bytes < bytes {
             let left = usize::try_from(bytes - self.bytes).unwrap_or(usize::MAX);
             let room = left.min(buffer.len());

@@ -202,14 +202,6 @@ impl<'a> TableText<'a> {
     pub fn fingerprint(&self) -> Fingerprint {
         self.lines.source().fingerprint()
     }
-
-    /// Asks whether the file is still the one that was read so far.
-    ///
-    /// # Errors
-    /// As [`Source::confirm`].
-    pub fn confirm(&self) -> Result<()> {
-        self.lines.source().confirm()
-    }
 }
 
 /// Makes blocks of the rows of a part.

@@ -213,14 +213,9 @@ impl Run<'_> {
 
     /// Converts beside other runs on the same plan.
     pub(super) fn convert_by_plan(&self, own: &PlanFile) -> Result<Outcome> {
-        let finished = |manifest| Outcome {
-            manifest,
-            converted: 0,
-            is_committed: true,
-        };
         let (agreed, checked) = match self.join_plan(own)? {
             Joined::Working(agreed, checked) => (agreed, checked),
-            Joined::Finished(manifest) => return Ok(finished(*manifest)),
+            Joined::Finished(manifest) => return self.finished(*manifest),
         };
         let outcome = match self.run_options.shard {
             None => self.convert_all_of(&agreed, checked),
@@ -230,8 +225,10 @@ impl Run<'_> {
             // Another worker on this plan was faster.
             Err(error) if error.kind() == ErrorKind::Refused => {
                 self.lake.put_back()?;
-                let manifest = committed(self.lake, self.plan.trace, &agreed)?;
-                manifest.map(finished).ok_or(error)
+                match committed(self.lake, self.plan.trace, &agreed)? {
+                    Some(manifest) => self.finished(manifest),
+                    None => Err(error),
+                }
             }
             outcome => outcome,
         }

@@ -19,7 +19,7 @@ use super::by_plan::{committed, two_lakes};
 use super::recheck::{Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::remaining::{has_all, incomplete, remaining_with};
-use super::{Outcome, Parts, Run, check_rejects, last_of_each, resumable, threads};
+use super::{Outcome, Parts, Run, check_rejects, clear_staging, last_of_each, resumable, threads};
 use crate::plan::table_names;
 
 /// How a lake is committed.
@@ -114,13 +114,13 @@ impl Commit {
 
     fn finish_unless_raced(&self, options: CommitOptions) -> Result<Outcome> {
         let pool = threads(self.context.threads())?;
-        super::report_leftovers(&self.context, &self.lake);
         let root = self.lake.root();
         if let (Some(digest), Some(plan)) = (&self.progress.plan_digest, &self.progress.plan) {
             self.lake.work_by(digest, plan, None);
         }
         if self.progress.complete {
             let manifest = read_manifest(root)?;
+            clear_staging(&self.context, &self.lake)?;
             if let (Some(plan), Some(trace)) = (&self.progress.plan, manifest.origin.find_trace())
                 && !has_all(trace, plan, &manifest)
             {
@@ -145,6 +145,7 @@ impl Commit {
             Error::new(ErrorKind::Refused, "a lake of a trace that isn't known").at(root)
         })?;
         nothing_foreign(root, trace)?;
+        clear_staging(&self.context, &self.lake)?;
         let parts = pool.install(|| self.believed(trace, plan, options))?;
         let missing = remaining_with(trace, plan, &self.progress, &parts);
         if !missing.is_empty() {

@@ -24,7 +24,7 @@ impl Run<'_> {
             let (index, from) = (index_of(derived.table.name), index_of(derived.from));
             let lacks = parts_of(parts, from).filter(move |(key, other)| {
                 let known = parts.get(&(index, *key));
-                known.is_none_or(|known| known.source.sha256 != other.output.sha256)
+                known.is_none_or(|known| !is_derived_from(known, other))
             });
             lacks.map(move |(key, other)| (derived, (index, key), other))
         });
@@ -57,4 +57,9 @@ impl Run<'_> {
         });
         done.collect()
     }
+}
+
+/// Whether a derived part was made from another one, and says as much about the file of that one.
+pub(super) fn is_derived_from(derived: &PartFacts, other: &PartFacts) -> bool {
+    derived.source.sha256 == other.output.sha256 && derived.of == other.of
 }

@@ -27,64 +27,104 @@ pub(super) struct Written {
 }
 
 /// A part that is converted, and what was read of its file.
-pub(super) struct StagedPart<'a> {
-    pub(super) table: &'a TablePlan,
-    pub(super) part: &'a PartPlan,
-    pub(super) source: Fingerprint,
+pub(super) struct StagedPart {
+    key: TablePart,
+    /// How many parts the table has as published, if this file alone is the source.
+    in_all: Option<u32>,
+    /// Its file, as the lake records it.
+    source: FileFacts,
     /// The file, if its server wasn't asked yet whether it is still the one that was read.
-    pub(super) unconfirmed: Option<Source>,
-    pub(super) written: Written,
-}
-
-impl StagedPart<'_> {
-    pub(super) fn key(&self) -> TablePart {
-        (self.table.index, self.part.key)
-    }
+    unconfirmed: Option<Source>,
+    written: Written,
 }
 
 /// A part whose bytes are on the disk, but whose files don't have their names.
-struct SyncedPart<'a> {
-    table: &'static str,
-    part: &'a PartPlan,
-    source: Fingerprint,
-    converted: Converted,
-    /// How many files it has.
-    files: usize,
+pub(super) struct SyncedPart {
+    pub(super) table: TableIndex,
+    pub(super) facts: PartFacts,
+    /// The output last.
+    files: Vec<Staged>,
 }
 
-impl<'a> SyncedPart<'a> {
-    /// Syncs the files of a part; returns them, the output last.
-    fn new(staged: StagedPart<'a>) -> Result<(Self, Vec<Staged>)> {
+/// A part that waits to be committed.
+pub(super) enum WaitingPart {
+    /// It was made from a file of its own, and isn't on the disk yet.
+    Staged(Box<StagedPart>),
+    /// It was made from a file that is cut into parts, and that was checked to its end.
+    Synced(SyncedPart),
+}
+
+impl WaitingPart {
+    pub(super) fn key(&self) -> TablePart {
+        match self {
+            Self::Staged(part) => part.key,
+            Self::Synced(part) => (part.table, part.facts.key()),
+        }
+    }
+
+    fn sync(self) -> Result<SyncedPart> {
+        match self {
+            Self::Staged(part) => part.sync(),
+            Self::Synced(part) => Ok(part),
+        }
+    }
+}
+
+impl StagedPart {
+    /// Syncs its files.
+    fn sync(self) -> Result<SyncedPart> {
         // The output must have been made from what is at SRC now.
-        if let Some(source) = &staged.unconfirmed {
+        if let Some(source) = &self.unconfirmed {
             source.confirm()?;
         }
+        let mut synced = SyncedPart::new(self.key, self.source, self.written, Staging::close)?;
+        synced.facts.in_all = self.in_all;
+        Ok(synced)
+    }
+}
+
+impl SyncedPart {
+    /// Makes sure that the files of a part are on the disk, each by `close`.
+    pub(super) fn new(
+        (table, key): TablePart,
+        source: FileFacts,
+        written: Written,
+        close: fn(Staging) -> Result<Staged>,
+    ) -> Result<Self> {
         let Written {
             converted,
             output,
             rejects,
-        } = staged.written;
-        let staging = rejects.into_iter().chain([output]);
-        let files: Vec<Staged> = staging.map(Staging::close).collect::<Result<_>>()?;
-        let part = Self {
-            table: staged.table.order.table.name,
-            part: staged.part,
-            source: staged.source,
-            converted,
-            files: files.len(),
-        };
-        Ok((part, files))
+        } = written;
+        let rejects = rejects.map(close).transpose()?;
+        let output = close(output)?;
+        let mut facts = PartFacts::new(key, source, output.facts().clone());
+        facts.rows_in = converted.rows_in;
+        facts.rows_out = converted.rows_out;
+        facts.rows_rejected = converted.rows_rejected;
+        facts.rows_not_selected = converted.rows_not_selected;
+        facts.sentinels_mapped = converted.sentinels_mapped;
+        facts.headers_accepted = converted.headers_accepted;
+        facts.integral_floats_accepted = converted.integral_floats_accepted;
+        facts.time_min = converted.time.map(|(min, _)| min);
+        facts.time_max = converted.time.map(|(_, max)| max);
+        facts.rejects = (rejects.as_ref()).map(|rejects| Box::new(rejects.facts().clone()));
+        Ok(Self {
+            table,
+            facts,
+            files: rejects.into_iter().chain([output]).collect(),
+        })
     }
 }
 
 impl Run<'_> {
     /// Converts a file that is a part, and opens it unless it is `opened`.
-    pub(super) fn convert_file<'a>(
+    pub(super) fn convert_file(
         &self,
-        table: &'a TablePlan,
-        part: &'a PartPlan,
+        table: &TablePlan,
+        part: &PartPlan,
         opened: Option<Source>,
-    ) -> Result<StagedPart<'a>> {
+    ) -> Result<WaitingPart> {
         let path = self.plan.source.join(&part.source);
         self.context.check()?;
         let mut source = match opened {
@@ -110,14 +150,15 @@ impl Run<'_> {
             check_sha256(&path, expected, fingerprint.sha256)?;
         }
         progress.report(fingerprint.bytes);
-        Ok(StagedPart {
-            table,
-            part,
-            source: fingerprint,
+        let staged = StagedPart {
+            in_all: part.in_all,
+            key: (table.index, part.key),
+            source: recorded(part, fingerprint),
             // On disk there is nothing to confirm, and the buffers of a file needn't wait for the disk.
             unconfirmed: path.as_path().is_none().then_some(source),
             written,
-        })
+        };
+        Ok(WaitingPart::Staged(Box::new(staged)))
     }
 
     /// Converts one part into staged files; `path` is for people.
@@ -196,29 +237,23 @@ impl Run<'_> {
         Error::disk("write", error).at(self.lake.root().join(&part.rejects()))
     }
 
-    /// Puts a staged part on the disk and under its name, and notes it. The first one takes the manifest
-    /// away.
-    pub(super) fn commit(&self, shared: &Shared, staged: StagedPart<'_>) -> Result<PartFacts> {
-        let committed = self.commit_all(shared, vec![staged])?.pop();
-        committed.expect("as many results as parts")
-    }
-
-    /// Puts staged parts on the disk and under their names, as [`Run::commit`]: first the bytes of all of them, then
-    /// their names. Returns the facts of each, or why it isn't committed.
+    /// Puts parts on the disk and under their names, and notes them: first the bytes of all of them, then their names.
+    /// The first one takes the manifest away. Returns the facts of each, or why it isn't committed.
     ///
     /// # Errors
     /// When none of them is.
     pub(super) fn commit_all(
         &self,
         shared: &Shared,
-        staged: Vec<StagedPart<'_>>,
+        parts: Vec<WaitingPart>,
     ) -> Result<Vec<Result<PartFacts>>> {
         let mut files = Vec::new();
         let mut synced = Vec::new();
-        for staged in staged {
-            synced.push(SyncedPart::new(staged).map(|(part, part_files)| {
-                files.extend(part_files);
-                part
+        for part in parts {
+            synced.push(part.sync().map(|part| {
+                let count = part.files.len();
+                files.extend(part.files);
+                (part.table, part.facts, count)
             }));
         }
         if !files.is_empty() {
@@ -226,43 +261,14 @@ impl Run<'_> {
         }
         let mut committed = self.lake.commit_all(files)?.into_iter();
         let parts = synced.into_iter().map(|part| {
-            let part = part?;
-            let files: Vec<_> = committed.by_ref().take(part.files).collect();
-            self.note(shared, part, files.into_iter().collect::<Result<_>>()?)
+            let (table, facts, count) = part?;
+            let files: Vec<_> = committed.by_ref().take(count).collect();
+            let files: Vec<Committed> = files.into_iter().collect::<Result<_>>()?;
+            let etags = files.iter().filter_map(Committed::etag).collect();
+            self.finish(shared, table.table(self.plan.trace).name, &facts, etags)?;
+            Ok(facts)
         });
         Ok(parts.collect())
-    }
-
-    /// Notes a part whose files are under their names, the output last.
-    fn note(
-        &self,
-        shared: &Shared,
-        part: SyncedPart<'_>,
-        files: Vec<Committed>,
-    ) -> Result<PartFacts> {
-        let etags = files.iter().filter_map(Committed::etag).collect();
-        let mut all_facts = files.into_iter().map(Committed::into_facts);
-        let output = all_facts.next_back().expect("a part has an output");
-        let source = FileFacts {
-            path: part.part.recorded().to_owned(),
-            bytes: part.source.bytes,
-            sha256: part.source.sha256,
-        };
-        let converted = part.converted;
-        let mut facts = PartFacts::new(part.part.key, source, output);
-        facts.in_all = part.part.in_all;
-        facts.rows_in = converted.rows_in;
-        facts.rows_out = converted.rows_out;
-        facts.rows_rejected = converted.rows_rejected;
-        facts.rows_not_selected = converted.rows_not_selected;
-        facts.sentinels_mapped = converted.sentinels_mapped;
-        facts.headers_accepted = converted.headers_accepted;
-        facts.integral_floats_accepted = converted.integral_floats_accepted;
-        facts.time_min = converted.time.map(|(min, _)| min);
-        facts.time_max = converted.time.map(|(_, max)| max);
-        facts.rejects = all_facts.next().map(Box::new);
-        self.finish(shared, part.table, &facts, etags)?;
-        Ok(facts)
     }
 
     /// Notes a part that is committed, once its footer has been read back, and reports it.
@@ -319,5 +325,14 @@ impl Run<'_> {
         // In a bucket, other threads note their parts at the same time.
         drop(journal);
         work(&begun)
+    }
+}
+
+/// The file of a part as the lake records it.
+pub(super) fn recorded(part: &PartPlan, read: Fingerprint) -> FileFacts {
+    FileFacts {
+        path: part.recorded().to_owned(),
+        bytes: read.bytes,
+        sha256: read.sha256,
     }
 }

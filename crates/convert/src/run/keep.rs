@@ -13,8 +13,8 @@ use tracelake_source::Fingerprint;
 
 use super::fate::{Fate, FoundPart, PartFiles, Role, decide};
 use super::recheck::{Outputs, no_file_twice};
-use super::{Parts, Run, TablePart};
-use crate::plan::{PartPlan, StreamPlan};
+use super::{Parts, Run, TablePart, digest, parts_of};
+use crate::plan::{PartPlan, check_sha256};
 
 impl Run<'_> {
     /// Says what of the manifest and the journals isn't believed.
@@ -47,7 +47,8 @@ impl Run<'_> {
                 if let Some(part) = planned.get(&key) {
                     return Some((key, (&part.source[..], u64::MAX)));
                 }
-                let stream = self.stream_of(key)?;
+                // Also of a part that isn't selected: the file may be read again, and is then that of all its parts.
+                let stream = self.plan.stream_of(key.0)?;
                 Some((key, (&stream.source[..], facts.digested(true))))
             })
             .collect();
@@ -78,9 +79,11 @@ impl Run<'_> {
                     wrong.map_or(PartFiles::Whole, PartFiles::Contradicted)
                 }
             };
+            let is_selected = planned.contains_key(&key) || self.plan.selects(key.1.file_number);
             let role = match sources.get(&key) {
-                Some(source) if is_same(now.get(source), &facts) => Role::SameSource,
-                Some(_) => Role::ChangedSource,
+                Some(source) if !is_same(now.get(source), &facts) => Role::ChangedSource,
+                Some(_) if is_selected => Role::SameSource,
+                Some(_) => Role::NotSelected,
                 None if self.is_derived(key) => Role::Derived,
                 None if planned_outputs.contains(&facts.output.path) => Role::FileOfAnother,
                 None => Role::NotSelected,
@@ -111,7 +114,7 @@ impl Run<'_> {
                         .hint("select it with --tables and --parts to convert it again"));
                 }
             }
-            if sources.contains_key(&key) {
+            if is_selected && sources.contains_key(&key) {
                 // The rest of a stream comes after the kept parts, which are skipped.
                 let bytes = match (planned.contains_key(&key), facts.of) {
                     (true, _) => facts.source.bytes,
@@ -131,7 +134,43 @@ impl Run<'_> {
             .flatten()
             .collect();
         no_file_twice(self.lake.root(), &kept)?;
+        self.check_listed(&kept)?;
         Ok(kept)
+    }
+
+    /// Compares the sources of finished parts with the digests that the publisher lists: they may have been converted
+    /// without these.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if one differs.
+    pub(super) fn check_listed(&self, finished: &Parts) -> Result<()> {
+        for (table, part) in self.plan.parts() {
+            let facts = finished.get(&(table.index, part.key));
+            if let Some((expected, facts)) = part.sha256.zip(facts) {
+                let path = self.plan.source.join(&part.source);
+                check_sha256(&path, expected, facts.source.sha256)?;
+            }
+        }
+        for stream in &self.plan.streams {
+            let Some(expected) = stream.sha256 else {
+                continue;
+            };
+            let path = self.plan.source.join(&stream.source);
+            let tables = stream.tables.iter();
+            let parts = tables.flat_map(|table| parts_of(finished, *table));
+            let mut parts = parts.map(|(_, facts)| facts).peekable();
+            let found = match parts.peek() {
+                None => continue,
+                Some(_) => parts.find(|facts| facts.of.is_some()),
+            };
+            // If all parts are of the beginning of the file, none of them has the digest of the rest.
+            let found = match found {
+                Some(facts) => facts.source.sha256,
+                None => digest(&self.context, &path)?,
+            };
+            check_sha256(&path, expected, found)?;
+        }
+        Ok(())
     }
 
     /// Whether the output of a part of the plan is not where the plan puts it.
@@ -158,12 +197,6 @@ impl Run<'_> {
         let table = index.table(self.plan.trace);
         let mut derived = self.plan.derived.iter();
         derived.any(|derived| derived.table.name == table.name)
-    }
-
-    /// The stream that a part comes from, if it is selected.
-    fn stream_of(&self, (index, part): TablePart) -> Option<&StreamPlan> {
-        let stream = self.plan.stream_of(index)?;
-        self.plan.selects(part.file_number).then_some(stream)
     }
 
     /// The fingerprints of sources, each up to where it was read. Every source is read only once.

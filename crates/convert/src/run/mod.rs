@@ -103,11 +103,7 @@ fn convert_within(
     let agreed = LazyLock::new(|| plan.to_file(shards, run_options.max_rejects));
     let lake = match run_options.shard {
         Some(_) => share::join(context, plan, &agreed, out, run_options)?,
-        None => {
-            let lake = Lake::open(out)?;
-            report_leftovers(context, &lake);
-            lake
-        }
+        None => Lake::open(out)?,
     };
     let assignment = run_options.shard.map(|_| agreed.assignment());
     let run = Run::new(context, plan, &lake, run_options, assignment);
@@ -174,13 +170,16 @@ fn no_threads(threads: usize, error: impl std::error::Error + Send + Sync + 'sta
         .because(error)
 }
 
-fn report_leftovers(context: &Context, lake: &Lake) {
-    if lake.left_behind() > 0 {
+/// Removes what killed runs have staged in a lake that this run may change.
+fn clear_staging(context: &Context, lake: &Lake) -> Result<()> {
+    let files = lake.clear_staging()? as u64;
+    if files > 0 {
         context.warn(format!(
             "removed {} that an interrupted run left unfinished",
-            several(lake.left_behind() as u64, "file")
+            several(files, "file")
         ));
     }
+    Ok(())
 }
 
 /// The inputs of every step of a run.
@@ -235,22 +234,24 @@ impl<'a> Run<'a> {
         self.refuse(&progress)?;
         self.refuse_other_plan(&progress)?;
         self.check_derived(&progress)?;
+        clear_staging(&self.context, self.lake)?;
         self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
         self.count_kept(&kept)?;
         let todo = self.todo(&progress, &kept);
         let is_done = todo.is_empty() && self.underived(&kept).is_empty();
-        let is_finished = progress.complete && is_done;
         let before = kept.len();
         let continues = progress.plan.is_some() && !self.run_options.take_over;
-        let parts = if is_finished {
-            kept
+        let parts = if progress.complete && is_done {
+            kept.clone()
         } else {
             // A release that was changed is refused now, and not after the first part.
             self.lake.check_release()?;
             self.check_room(&todo)?;
-            self.work(&todo, kept, continues)?
+            self.work(&todo, kept.clone(), continues)?
         };
+        // A file that is cut into parts may have been read for nothing.
+        let is_finished = progress.complete && parts == kept;
         let manifest = self.committer().publish(parts, is_finished)?;
         Ok(Outcome {
             converted: manifest.parts().count().saturating_sub(before),
@@ -267,11 +268,7 @@ impl<'a> Run<'a> {
             if self.lake.is_alone() {
                 self.lake.tidy(&manifest)?;
             }
-            return Ok(Outcome {
-                manifest,
-                converted: 0,
-                is_committed: true,
-            });
+            return self.finished(manifest);
         }
         self.warn_of_damage(&progress);
         let kept = self.keep(&progress)?;
@@ -288,6 +285,16 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The outcome of a run that finds a finished lake.
+    fn finished(&self, manifest: Manifest) -> Result<Outcome> {
+        self.check_listed(&self.last_of_each(&LakeProgress::finished(manifest.clone())))?;
+        Ok(Outcome {
+            manifest,
+            converted: 0,
+            is_committed: true,
+        })
+    }
+
     /// Counts the parts that stay: the bytes that they take in the manifest, and their rejected rows.
     fn count_kept(&self, kept: &Parts) -> Result<()> {
         self.fits_manifest(kept)?;
@@ -301,7 +308,9 @@ impl<'a> Run<'a> {
             let key = (table.index, part.key);
             self.is_mine(key) && !kept.contains_key(&key)
         });
-        let cuts = Cuts::of(progress);
+        let mut cuts = Cuts::of(progress);
+        // The lake may be without a table of an archive because it wasn't asked for, and a look at the archive is cheap.
+        cuts.is_complete &= !self.lake.is_alone();
         let streams = self.plan.streams.iter().filter(|stream| {
             let shard = self.run_options.shard.zip(self.assignment.as_ref());
             let is_mine = shard.is_none_or(|(shard, assignment)| {
@@ -378,11 +387,6 @@ impl<'a> Run<'a> {
     /// Opens a source whose reading a signal ends.
     fn open(&self, path: &Location) -> Result<Source> {
         Source::open(&self.context, path)
-    }
-
-    /// The SHA-256 of a file.
-    fn digest(&self, path: &Location) -> Result<Digest> {
-        digest(&self.context, path)
     }
 }
 

@@ -11,6 +11,7 @@ use tracelake_lake::store::{CutFacts, LakeProgress};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
+use super::derived::is_derived_from;
 use super::{Parts, last_of_each, parts_of};
 use crate::plan::TableIndex;
 
@@ -89,7 +90,7 @@ pub(super) fn remaining_with(
         };
         for (key, input) in parts_of(parts, from) {
             let made = parts.get(&(index, key));
-            if made.is_none_or(|made| made.source.sha256 != input.output.sha256) {
+            if made.is_none_or(|made| !is_derived_from(made, input)) {
                 let shard = assignment
                     .shard_of(&derived.table, key)
                     .expect("each part of a derived table is in a shard");
@@ -145,8 +146,10 @@ const LISTED: usize = 100_000;
 pub(super) struct Cuts<'a> {
     /// By the file; of several facts, the last ones count.
     files: BTreeMap<&'a str, Vec<&'a CutFacts>>,
-    /// How many parts each table has, as a part of it says.
-    counts: BTreeMap<&'a str, u32>,
+    /// The tables that have parts, and how many, if a part of it says so.
+    counts: BTreeMap<&'a str, Option<u32>>,
+    /// Whether a table without parts isn't in its file, as in a finished lake.
+    pub(super) is_complete: bool,
 }
 
 impl<'a> Cuts<'a> {
@@ -155,14 +158,16 @@ impl<'a> Cuts<'a> {
         for cut in &progress.cut {
             files.entry(&cut.source[..]).or_default().push(cut);
         }
-        let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<_, Option<u32>> = BTreeMap::new();
         for (table, facts) in &progress.parts {
-            if let Some(of) = facts.of {
-                let most = counts.entry(&table[..]).or_default();
-                *most = of.max(*most);
-            }
+            let most = counts.entry(&table[..]).or_default();
+            *most = facts.of.max(*most);
         }
-        Self { files, counts }
+        Self {
+            files,
+            counts,
+            is_complete: progress.complete,
+        }
     }
 
     /// The last facts of a stream that know all of its tables.
@@ -173,6 +178,13 @@ impl<'a> Cuts<'a> {
             cut.selected == stream.selected && tables.all(|table| cut.tables.contains_key(table))
         });
         found.copied()
+    }
+
+    /// Whether a finished lake has nothing of a table, but other tables of the file.
+    fn is_absent(&self, table: &str, stream: &PlannedStream) -> bool {
+        let is_there = |table: &str| self.counts.contains_key(table);
+        let mut tables = stream.tables.iter();
+        self.is_complete && !is_there(table) && tables.any(|table| is_there(table))
     }
 }
 
@@ -185,30 +197,29 @@ pub(super) fn missing_of(
     there: &dyn Fn(&str, PartKey) -> bool,
 ) -> Option<Vec<(String, PartKey)>> {
     let cut = cuts.find(stream);
-    let count = |table: &String| match cut {
-        Some(cut) => cut.tables.get(table).copied(),
-        // A damaged part still says how many there are.
-        None => cuts.counts.get(&table[..]).copied(),
-    };
-    let tables = stream.tables.iter();
-    let counts: Vec<(&String, u32)> = tables
-        .filter_map(|table| Some((table, count(table)?)))
-        .collect();
-    if counts.is_empty() {
-        stream.selected.as_ref()?;
-        let mut tables = stream.tables.iter();
-        let all = tables.all(|table| stream.selected_below(u32::MAX).all(|key| there(table, key)));
-        return all.then(Vec::new);
+    let mut missing = Vec::new();
+    for table in &stream.tables {
+        let count = match cut {
+            Some(cut) => cut.tables.get(table).copied(),
+            // A damaged part still says how many there are.
+            None => cuts.counts.get(&table[..]).copied().flatten(),
+        };
+        let mut selected = stream.selected_below(u32::MAX);
+        match count {
+            Some(count) => {
+                let first = trace.table(table).map_or(0, |table| table.naming.first);
+                let lacking = stream
+                    .selected_below(first.saturating_add(count))
+                    .filter(|key| key.file_number >= first && !there(table, *key))
+                    .map(|key| (table.clone(), key));
+                missing.extend(lacking.take(LISTED - missing.len()));
+            }
+            None if stream.selected.is_some() && selected.all(|key| there(table, key)) => {}
+            None if cuts.is_absent(table, stream) => {}
+            None => return None,
+        }
     }
-    let missing = counts.into_iter().flat_map(|(table, count)| {
-        let first = trace.table(table).map_or(0, |table| table.naming.first);
-        stream
-            .selected_below(first.saturating_add(count))
-            .filter(move |key| key.file_number >= first)
-            .filter(move |&key| !there(table, key))
-            .map(move |key| (table.clone(), key))
-    });
-    Some(missing.take(LISTED).collect())
+    Some(missing)
 }
 
 #[cfg(test)]
@@ -227,7 +238,6 @@ mod tests {
         let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
         ("[xy]", selected(), tables).prop_map(|(source, selected, tables)| CutFacts {
             source,
-            whole: None,
             selected,
             tables,
         })
@@ -282,7 +292,6 @@ mod tests {
     fn the_table_of_streams() {
         let cut = |parts| CutFacts {
             source: "x".to_owned(),
-            whole: None,
             selected: None,
             tables: BTreeMap::from([("a".to_owned(), parts)]),
         };
@@ -331,7 +340,6 @@ mod tests {
     fn a_stream_cut_for_another_selection_says_nothing() {
         let cut = CutFacts {
             source: "x".to_owned(),
-            whole: None,
             selected: Some(vec![(0, 1)]),
             tables: BTreeMap::from([("a".to_owned(), 2)]),
         };

@@ -11,7 +11,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::PartFacts;
 use tracelake_source::Source;
 
-use super::files::StagedPart;
+use super::files::WaitingPart;
 use super::run_options::FILES_AHEAD;
 use super::{Parts, Run, Shared, TablePart, no_threads};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
@@ -80,7 +80,7 @@ impl Run<'_> {
                 let commit = move || self.commit_staged(&received, commits.together, shared);
                 thread::Builder::new().spawn_scoped(scope, commit)
             };
-            let committing = (0..commits_at_once.min(todo.len()))
+            let committing = (0..commits_at_once.min(most_parts(todo)))
                 .map(commit)
                 .collect::<io::Result<Vec<_>>>()
                 .map_err(|error| no_threads(commits_at_once, error))?;
@@ -142,14 +142,16 @@ impl Run<'_> {
     }
 
     /// Converts the next file until there is none, or one has failed.
-    fn convert_files<'a>(
+    fn convert_files(
         &self,
-        todo: &[Work<'a>],
+        todo: &[Work<'_>],
         queue: &Mutex<Queue>,
-        staged: &SyncSender<(usize, StagedPart<'a>)>,
+        staged: &SyncSender<(usize, WaitingPart)>,
         shared: &Shared,
     ) -> Finished {
         let mut finished = Finished::default();
+        // Sending fails only if every receiver has panicked, which ends the run.
+        let send = |index, part| drop(staged.send((index, part)));
         while !self.context.is_cancelled() {
             let Some((index, opened)) = self.next_file(todo, queue) else {
                 break;
@@ -157,13 +159,15 @@ impl Run<'_> {
             let converted = opened.and_then(|opened| match todo[index] {
                 Work::Part(table, part) => {
                     let part = self.convert_file(table, part, opened);
-                    // Sending fails only if every receiver has panicked, which ends the run.
-                    part.map(|part| drop(staged.send((index, part))))
+                    part.map(|part| send(index, part))
                 }
-                Work::Stream(stream) => {
-                    let parts = self.convert_stream(shared, stream);
-                    parts.map(|parts| finished.parts.extend(parts))
-                }
+                Work::Stream(stream) => self.convert_stream(shared, stream).map(|parts| {
+                    finished.parts.extend(parts.grown);
+                    let made = parts.made.into_iter().map(WaitingPart::Synced);
+                    // Once they are checked, they are kept even if another file fails.
+                    let made = made.take_while(|_| !self.is_stopped());
+                    made.for_each(|part| send(index, part));
+                }),
             });
             if let Err(error) = converted {
                 finished.failures.push((index, self.failing(error)));
@@ -176,7 +180,7 @@ impl Run<'_> {
     /// before were committed. What was converted stays, whatever fails.
     fn commit_staged(
         &self,
-        received: &Mutex<Receiver<(usize, StagedPart<'_>)>>,
+        received: &Mutex<Receiver<(usize, WaitingPart)>>,
         together: usize,
         shared: &Shared,
     ) -> Finished {
@@ -192,7 +196,7 @@ impl Run<'_> {
             let Some(&first) = indices.first() else {
                 return finished;
             };
-            let keys: Vec<_> = parts.iter().map(StagedPart::key).collect();
+            let keys: Vec<_> = parts.iter().map(WaitingPart::key).collect();
             let committed = match self.commit_all(shared, parts) {
                 Ok(committed) => committed,
                 Err(error) => {
@@ -209,9 +213,24 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a signal has stopped the run.
+    fn is_stopped(&self) -> bool {
+        let checked = self.context.check();
+        checked.is_err_and(|error| !matches!(error.kind(), ErrorKind::Stopped(0)))
+    }
+
     /// Makes the other threads stop because of an error.
     fn failing(&self, error: Error) -> Error {
         self.context.fail();
         error
+    }
+}
+
+/// The most parts that files become: how many a stream is cut into isn't known.
+fn most_parts(todo: &[Work<'_>]) -> usize {
+    let is_stream = |work: &Work<'_>| matches!(work, Work::Stream(_));
+    match todo.iter().any(is_stream) {
+        true => usize::MAX,
+        false => todo.len(),
     }
 }

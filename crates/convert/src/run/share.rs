@@ -12,7 +12,7 @@ use tracelake_location::Location;
 
 use super::refuse::same_plan;
 use super::remaining::remaining_with;
-use super::{Run, RunOptions};
+use super::{Run, RunOptions, clear_staging};
 use crate::plan::Plan;
 
 /// How long a worker waits until another one has prepared the lake, or has gone.
@@ -72,12 +72,12 @@ pub(super) fn join(
         // The run that puts the plan prepares the lake.
         return Ok(lake);
     }
-    super::report_leftovers(context, &lake);
     loop {
         let assignment = Some(agreed.assignment());
         let run = Run::new(context, plan, &lake, run_options, assignment);
         let step = run.find(agreed).and_then(|(found, progress)| {
             let step = decide(found, lake.is_alone());
+            clear_staging(context, &lake)?;
             if step == Step::Prepare {
                 run.prepare(agreed, &progress)?;
             }

@@ -5,28 +5,37 @@ use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::words::several;
 use tracelake_lake::manifest::PartFacts;
-use tracelake_lake::store::CutFacts;
+use tracelake_lake::store::{CutFacts, Staging};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Table};
 use tracelake_source::{Fingerprint, Source};
 
-use super::files::StagedPart;
+use super::files::{SyncedPart, recorded};
 use super::remaining::{Cuts, missing_of};
-use super::{Parts, Run, Shared};
+use super::{Parts, Run, Shared, TablePart, parts_of};
 use crate::part::{ReadProgress, TableText};
 use crate::plan::{PARTS_LIMIT, StreamPlan, TableIndex, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
     stream: &'a StreamPlan,
-    parts: Parts,
+    made: Vec<SyncedPart>,
     /// How many parts each of its tables has so far.
     counts: BTreeMap<TableIndex, u32>,
+    /// The tables that have more parts, none of which is selected.
+    continued: BTreeSet<TableIndex>,
     /// The numbers of the members that are parts, selected or not.
     numbers: BTreeMap<TableIndex, BTreeSet<u32>>,
     progress: ReadProgress,
+}
+
+/// The parts of a stream that was read to its end, or to the last selected part.
+pub(super) struct CutParts {
+    /// Parts to commit.
+    pub(super) made: Vec<SyncedPart>,
+    /// Parts that an earlier run has made, when it read less of the file.
+    pub(super) grown: Vec<(TablePart, PartFacts)>,
 }
 
 impl Run<'_> {
@@ -41,79 +50,46 @@ impl Run<'_> {
             .is_some_and(|missing| missing.is_empty())
     }
 
-    /// Converts a file that is cut into parts, those that stay left out, and checks its digest.
-    pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<Parts> {
+    /// Converts a file that is cut into parts, those that stay left out. All of it is checked before any of its parts is
+    /// committed: a broken file, or one with another digest than its publisher's, leaves nothing.
+    ///
+    /// # Memory
+    /// The facts of the parts, and the paths of their staged files.
+    pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<CutParts> {
         self.context.check()?;
         let path = self.plan.source.join(&stream.source);
         let mut cutting = Cutting {
             stream,
-            parts: Parts::new(),
+            made: Vec::new(),
             counts: BTreeMap::new(),
+            continued: BTreeSet::new(),
             numbers: BTreeMap::new(),
             progress: ReadProgress::new(&self.context),
         };
-        let removes = self.removes_parts(shared);
+        let mut source = self.open(&path)?;
+        let cut = self.read_stream(shared, &mut cutting, &path, &mut source);
+        let read = source.fingerprint();
         if let Some(expected) = stream.sha256
-            && !removes
-        {
-            // Its first parts are committed before its last byte is read.
-            check_sha256(&path, expected, self.digest(&path)?)?;
-        }
-        let read = self.read_stream(shared, &mut cutting, &path);
-        let found = match (&read, stream.sha256) {
-            (Ok(whole), _) => whole.as_ref().map(|whole| whole.sha256),
             // What is wrong with its text doesn't matter if it is another file.
-            (Err(error), Some(_)) if removes && is_of_text(error) => Some(self.digest(&path)?),
-            (Err(_), _) => None,
-        };
-        if let (Some(expected), Some(found)) = (stream.sha256, found)
-            && let Err(another) = check_sha256(&path, expected, found)
+            && cut.as_ref().err().is_none_or(is_of_text)
         {
-            if removes {
-                self.remove_parts(shared, &cutting)?;
-            }
-            return Err(another);
+            check_sha256(&path, expected, source.digest_rest()?.sha256)?;
         }
-        self.note_cut(shared, &mut cutting, read?)?;
-        Ok(cutting.parts)
+        cut?;
+        source.confirm()?;
+        self.note_cut(shared, cutting, read)
     }
 
-    /// Whether a run can remove the parts that it has made from a file that isn't the listed one. So it needs to read
-    /// the file only once. Nothing is lost in a lake that is new and that no other run uses; and of a file that isn't
-    /// read to its end, nothing is known at the end.
-    fn removes_parts(&self, shared: &Shared) -> bool {
-        let is_new = shared.kept.is_empty() && !self.run_options.overwrite;
-        is_new && self.lake.is_alone() && self.plan.selected.is_none()
-    }
-
-    /// Removes the parts that were made from a file.
-    fn remove_parts(&self, shared: &Shared, cutting: &Cutting<'_>) -> Result<()> {
-        if cutting.parts.is_empty() {
-            return Ok(());
-        }
-        let source = &cutting.stream.source;
-        self.with_journal(shared, |journal| journal.note_removed(source))?;
-        let files = cutting.parts.values().flat_map(PartFacts::files);
-        let paths: Vec<String> = files.map(|file| file.path.clone()).collect();
-        self.lake.remove_outputs(&paths)?;
-        let parts = several(cutting.parts.len() as u64, "part");
-        self.context
-            .warn(format!("removed {parts} made from {source}"));
-        Ok(())
-    }
-
-    /// Reads a file to its end or to the last selected part, and makes its parts. Returns what was read, if it is the
-    /// whole file.
+    /// Reads a file to its end or to the last selected part, and makes its parts.
     fn read_stream(
         &self,
         shared: &Shared,
         cutting: &mut Cutting<'_>,
         location: &Location,
-    ) -> Result<Option<Fingerprint>> {
+        source: &mut Source,
+    ) -> Result<()> {
         let stream = cutting.stream;
-        let mut source = self.open(location)?;
         let path = PathBuf::from(location);
-        let mut ended = true;
         if source.is_archive() {
             while let Some(member) = source.next_member()? {
                 let member_path = path.join(&member.path);
@@ -129,13 +105,7 @@ impl Run<'_> {
                     continue;
                 };
                 if let Some(number) = number {
-                    self.convert_member(
-                        shared,
-                        cutting,
-                        (table, number),
-                        &member_path,
-                        &mut source,
-                    )?;
+                    self.convert_member(shared, cutting, (table, number), &member_path, source)?;
                     continue;
                 }
                 if cutting.counts.contains_key(&table.index) {
@@ -146,7 +116,7 @@ impl Run<'_> {
                         .field(name)
                         .hint("make an archive of what belongs together"));
                 }
-                ended &= self.cut(shared, cutting, table, &member_path, &mut source)?;
+                self.cut(shared, cutting, table, &member_path, source)?;
             }
             if cutting.counts.is_empty() {
                 let plans = self.plan.tables_of(stream);
@@ -159,27 +129,59 @@ impl Run<'_> {
             self.check_numbers(cutting, &path)?;
         } else {
             for table in self.plan.tables_of(stream) {
-                ended &= self.cut(shared, cutting, table, &path, &mut source)?;
+                self.cut(shared, cutting, table, &path, source)?;
             }
         }
-        Ok(ended.then(|| source.fingerprint()))
+        cutting.progress.report(source.position());
+        Ok(())
     }
 
-    /// Notes that a file was read, and gives its parts the digest of the whole.
+    /// Gives the parts of a file the size and the digest of what was read of it, by this run or by an earlier one that
+    /// read more, and notes how many they are, before any of them is committed.
     fn note_cut(
         &self,
         shared: &Shared,
-        cutting: &mut Cutting<'_>,
-        whole: Option<Fingerprint>,
-    ) -> Result<()> {
+        cutting: Cutting<'_>,
+        read: Fingerprint,
+    ) -> Result<CutParts> {
         let stream = cutting.stream;
-        if let Some(whole) = &whole {
-            cutting.progress.report(whole.bytes);
-            for ((table, _), facts) in &mut cutting.parts {
-                facts.source.bytes = whole.bytes;
-                facts.source.sha256 = whole.sha256;
-                facts.of = Some(cutting.counts[table]);
+        // They were compared with the file as it is now.
+        let kept = || {
+            let tables = stream.tables.iter();
+            tables.flat_map(|&table| {
+                parts_of(&shared.kept, table).map(move |(key, facts)| ((table, key), facts))
+            })
+        };
+        let mut longest = (read.bytes, read.sha256);
+        let mut counts = BTreeMap::new();
+        for ((table, _), facts) in kept() {
+            if facts.source.bytes > longest.0 {
+                longest = (facts.source.bytes, facts.source.sha256);
             }
+            counts.extend(facts.of.map(|of| (table, of)));
+        }
+        let ended = cutting.counts.iter();
+        counts.extend(ended.filter(|(table, _)| !cutting.continued.contains(table)));
+        let complete = |table: TableIndex, facts: &mut PartFacts| {
+            (facts.source.bytes, facts.source.sha256) = longest;
+            facts.of = counts.get(&table).copied();
+        };
+        let mut made = cutting.made;
+        for part in &mut made {
+            complete(part.table, &mut part.facts);
+        }
+        let is_grown = |table, facts: &PartFacts| {
+            (facts.source.bytes, facts.of) != (longest.0, counts.get(&table).copied())
+        };
+        let grown = kept().filter(|((table, _), facts)| is_grown(*table, facts));
+        let grown = grown.map(|(key, facts)| {
+            let mut facts = facts.clone();
+            complete(key.0, &mut facts);
+            (key, facts)
+        });
+        let grown: Vec<(TablePart, PartFacts)> = grown.collect();
+        if self.lake.is_alone() && made.is_empty() && grown.is_empty() {
+            return Ok(CutParts { made, grown });
         }
         let tables = self.plan.tables_of(stream).map(|table| {
             let count = cutting.counts.get(&table.index).copied();
@@ -187,11 +189,16 @@ impl Run<'_> {
         });
         let cut = CutFacts {
             source: stream.source.clone(),
-            whole,
             selected: self.plan.planned_stream(stream).selected,
             tables: tables.collect(),
         };
-        self.with_journal(shared, |journal| journal.note_cut(cut))
+        self.with_journal(shared, |journal| {
+            journal.note_cut(cut)?;
+            grown.iter().try_for_each(|((table, _), facts)| {
+                journal.note(table.table(self.plan.trace).name, facts, BTreeMap::new())
+            })
+        })?;
+        Ok(CutParts { made, grown })
     }
 
     /// Converts a member of an archive that is a part by itself.
@@ -227,8 +234,8 @@ impl Run<'_> {
         self.pass_or_convert(shared, cutting, (table, &order, number), path, &mut text)
     }
 
-    /// Reads the current part of a text: past it if the part is finished or isn't selected, and otherwise to convert and
-    /// commit it.
+    /// Reads the current part of a text: past it if the part is finished or isn't selected, and otherwise to convert it
+    /// into staged files.
     fn pass_or_convert(
         &self,
         shared: &Shared,
@@ -238,24 +245,14 @@ impl Run<'_> {
         text: &mut TableText<'_>,
     ) -> Result<()> {
         let key = (table.index, number.into());
-        let kept = shared.kept.get(&key);
-        if kept.is_some() || !self.plan.selects(number) {
-            text.pass_part(&mut cutting.progress)?;
-            cutting.parts.extend(kept.map(|facts| (key, facts.clone())));
-            return Ok(());
+        if shared.kept.contains_key(&key) || !self.plan.selects(number) {
+            return text.pass_part(&mut cutting.progress);
         }
         let part = self.plan.cut(cutting.stream, table, number);
         let written = self.stage((table, order), &part, path, text, &mut cutting.progress)?;
-        text.confirm()?;
-        let staged = StagedPart {
-            table,
-            part: &part,
-            source: text.fingerprint(),
-            unconfirmed: None,
-            written,
-        };
-        let facts = self.commit(shared, staged)?;
-        cutting.parts.insert(key, facts);
+        let source = recorded(&part, text.fingerprint());
+        let synced = SyncedPart::new(key, source, written, Staging::set_aside)?;
+        cutting.made.push(synced);
         Ok(())
     }
 
@@ -283,7 +280,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Converts the text of a table part by part; false where no more of it was wanted.
+    /// Converts the text of a table part by part, to its end or as long as more of it is wanted.
     fn cut(
         &self,
         shared: &Shared,
@@ -291,7 +288,7 @@ impl Run<'_> {
         table: &TablePlan,
         path: &Path,
         source: &mut Source,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let order = &table.order;
         let mut text = TableText::new(source, order, Some(cutting.stream.part_rows));
         let mut number = 0;
@@ -301,10 +298,11 @@ impl Run<'_> {
             cutting.counts.insert(table.index, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
-                return Ok(false);
+                cutting.continued.insert(table.index);
+                break;
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -16,7 +16,6 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::seal;
 use tracelake_location::Location;
-use tracelake_source::Fingerprint;
 
 use super::backend::{Agreement, Backend, Notes, Show, backend};
 use super::description::know_description;
@@ -33,7 +32,7 @@ pub struct LakeProgress {
     /// The finished parts, each with its table. A part that was done twice is listed twice; the later
     /// entry counts.
     pub parts: Vec<(Arc<str>, PartFacts)>,
-    /// Files that were cut into parts, as far as that was wanted. In a finished lake there are none.
+    /// How many parts files were cut into that were read as far as that was wanted. In a finished lake there are none.
     pub cut: Vec<CutFacts>,
     /// The ETags that a store gave to outputs when they were made, by their paths.
     pub etags: BTreeMap<String, String>,
@@ -51,41 +50,17 @@ pub struct LakeProgress {
     pub damaged_lines: u64,
 }
 
-/// A file that was read and cut into parts.
+/// A file that was read and cut into parts: how many they are. The parts are noted after that, so whichever of them a
+/// killed run hasn't noted is known to be missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutFacts {
     /// Its path relative to SRC.
     pub source: String,
-    /// Its size and digest; `None` if it wasn't read to its end, because no later part was selected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Fingerprint>,
     /// The file numbers that were selected, as ranges; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<(u32, u32)>>,
     /// The tables in it, each with the number of parts seen.
     pub tables: BTreeMap<String, u32>,
-}
-
-/// Gives the parts of files that were cut the size and the digest of the whole, and their number. Of several
-/// facts about one file, the first ones count.
-fn complete(cut: &[CutFacts], parts: &mut [(Arc<str>, PartFacts)]) {
-    let mut known = BTreeMap::new();
-    for cut in cut {
-        let Some(whole) = &cut.whole else { continue };
-        for (table, count) in &cut.tables {
-            known
-                .entry((&cut.source[..], &table[..]))
-                .or_insert((whole, *count));
-        }
-    }
-    for (table, facts) in parts.iter_mut().filter(|(_, facts)| facts.of.is_none()) {
-        let found = known.get(&(&facts.source.path[..], &table[..]));
-        if let Some((whole, count)) = found.map(|&(whole, count)| (whole.clone(), count)) {
-            facts.source.bytes = whole.bytes;
-            facts.source.sha256 = whole.sha256;
-            facts.of = Some(count);
-        }
-    }
 }
 
 /// A line of a journal.
@@ -101,10 +76,6 @@ enum JournalLine {
         etags: BTreeMap<String, String>,
     },
     Cut(CutFacts),
-    /// The parts noted before that were made from this file, relative to SRC, were removed: it wasn't the right one.
-    Removed {
-        source: String,
-    },
 }
 
 impl Lake {
@@ -128,7 +99,7 @@ impl Lake {
             Agreement::Plan => {
                 let journals =
                     |base: &[_], show: Show<'_>| journals_of(backend, plan, shard, base, show);
-                completed(backend, progress_by_plan(backend, Err, journals)?)
+                known(backend, progress_by_plan(backend, Err, journals)?)
             }
         }
     }
@@ -248,14 +219,14 @@ fn progress_in(backend: &dyn Backend, damaged: DamagedPlan) -> Result<LakeProgre
             backend.read_each(backend.journals()?, show)
         }),
     };
-    completed(backend, progress?)
+    known(backend, progress?)
 }
 
-fn completed(backend: &dyn Backend, mut progress: LakeProgress) -> Result<LakeProgress> {
+/// The progress of a lake whose trace is known by its description.
+fn known(backend: &dyn Backend, progress: LakeProgress) -> Result<LakeProgress> {
     if let Some(origin) = &progress.origin {
         know_description(backend, origin)?;
     }
-    complete(&progress.cut, &mut progress.parts);
     Ok(progress)
 }
 
@@ -384,9 +355,6 @@ fn read_journal(journal: &mut dyn BufRead, progress: &mut LakeProgress) -> Resul
                 progress.etags.extend(etags);
             }
             Some(Ok(JournalLine::Cut(cut))) => progress.cut.push(cut),
-            Some(Ok(JournalLine::Removed { source })) => {
-                (progress.parts).retain(|(_, facts)| facts.source.path != source);
-            }
             Some(Ok(JournalLine::Origin(_)) | Err(_)) | None => progress.damaged_lines += 1,
         }
     }
@@ -417,24 +385,13 @@ impl Journal {
         self.0.note(&name, &line(&part)?)
     }
 
-    /// Notes a file that was cut into parts.
+    /// Notes how many parts a file was cut into.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn note_cut(&self, facts: CutFacts) -> Result<()> {
         let name = cut_name(&facts.source);
         self.0.note(&name, &line(&JournalLine::Cut(facts))?)
-    }
-
-    /// Notes that all parts are gone that were made from a file, relative to SRC. Only for a run that has the lake alone.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn note_removed(&self, source: &str) -> Result<()> {
-        let removed = JournalLine::Removed {
-            source: source.to_owned(),
-        };
-        self.0.note(&cut_name(source), &line(&removed)?)
     }
 }
 

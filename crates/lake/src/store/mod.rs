@@ -93,8 +93,6 @@ pub struct Lake {
     access: Access,
     /// The plan that this process works by, if it doesn't have the lake alone.
     own_plan: Mutex<Option<OwnPlan>>,
-    /// How many staged files were there when it was opened.
-    left_behind: usize,
 }
 
 /// Reads the manifest of a lake.
@@ -151,8 +149,7 @@ pub fn inside(root: &Location, path: &str) -> Result<Location> {
 }
 
 impl Lake {
-    /// Opens or makes the lake at `root` for this process alone; what a killed run left unfinished is
-    /// removed. In a bucket, others may work on it at any time.
+    /// Opens or makes the lake at `root` for this process alone. In a bucket, others may work on it at any time.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when `root` is something else or another process works on it.
@@ -205,15 +202,10 @@ impl Lake {
     /// Takes the lake in the first of these ways in which it can be had, and waits this long for other processes.
     fn take(backend: Box<dyn Backend>, ways: &[Access], patience: Duration) -> Result<Self> {
         let access = lock_within(&*backend, ways, patience)?;
-        let left_behind = match access {
-            Access::Alone => backend.clear_staging()?,
-            Access::Shared | Access::Look => 0,
-        };
         Ok(Self {
             backend,
             access,
             own_plan: Mutex::default(),
-            left_behind,
         })
     }
 
@@ -279,10 +271,16 @@ impl Lake {
         self.backend.elsewhere()
     }
 
-    /// How many staged files of a killed run were removed when the lake was opened.
-    #[must_use]
-    pub fn left_behind(&self) -> usize {
-        self.left_behind
+    /// Removes the files that killed runs have staged, if this process has the lake alone; returns how many they were.
+    /// Only for a lake that this run may change.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn clear_staging(&self) -> Result<usize> {
+        match self.is_alone() {
+            true => self.backend.clear_staging(),
+            false => Ok(0),
+        }
     }
 
     /// Finishes the lake: writes the manifest, and then removes what only an unfinished lake has.
@@ -343,14 +341,6 @@ impl Lake {
         self.backend.clear_staging().map(drop)
     }
 
-    /// Removes outputs whose facts don't count any more. Only for a run that has the lake alone.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn remove_outputs(&self, paths: &[String]) -> Result<()> {
-        self.backend.remove(paths)
-    }
-
     /// Ends this worker's part in a lake that others still work on.
     pub fn leave(self) {
         self.backend.clear_own_staging();
@@ -361,8 +351,7 @@ impl Lake {
         if !self.is_alone() {
             return self.leave();
         }
-        // Best effort: the error that made us give up is the one to tell.
-        let _ = self.backend.clear_staging();
+        self.backend.clear_own_staging();
         let is_begun = self.progress().map_or(true, |found| {
             found.origin.is_some() || found.damaged.is_some()
         });

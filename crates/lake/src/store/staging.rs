@@ -89,15 +89,32 @@ impl Staging {
     /// When the disk or the store fails; a failed fsync is final, the file is given up.
     pub fn close(mut self) -> Result<Staged> {
         self.file.close()?;
+        Ok(self.staged())
+    }
+
+    /// Does what [`Staging::close`] does for a file that waits, maybe with many others, until the rest of its source is
+    /// read.
+    ///
+    /// # Errors
+    /// As [`Staging::close`].
+    ///
+    /// # Memory
+    /// The file has none of its bytes in memory, and isn't open.
+    pub fn set_aside(mut self) -> Result<Staged> {
+        self.file.set_aside()?;
+        Ok(self.staged())
+    }
+
+    fn staged(self) -> Staged {
         let facts = FileFacts {
             path: self.target,
             bytes: self.bytes,
             sha256: self.digest.into(),
         };
-        Ok(Staged {
+        Staged {
             facts,
             file: self.file,
-        })
+        }
     }
 }
 
@@ -119,6 +136,14 @@ impl Write for Staging {
 pub struct Staged {
     facts: FileFacts,
     file: Box<dyn Unfinished>,
+}
+
+impl Staged {
+    /// The path that it will have in the lake, its size and digest.
+    #[must_use]
+    pub fn facts(&self) -> &FileFacts {
+        &self.facts
+    }
 }
 
 /// A file under its name; made by [`Lake::commit`] alone.

@@ -141,7 +141,7 @@ fn a_manifest_that_cannot_be_used_says_why() {
     fails(read_manifest(&root), ErrorKind::Refused, "or a new prefix");
     bucket.put(MANIFEST, json.into()).unwrap();
     assert_eq!(read_manifest(&root).unwrap(), manifest);
-    assert_eq!(Lake::open(&root).unwrap().left_behind(), 0);
+    assert_eq!(Lake::open(&root).unwrap().clear_staging().unwrap(), 0);
 }
 
 #[test]
@@ -223,9 +223,9 @@ fn a_directory_goes_with_its_last_file() {
     }
     // One that isn't there is no error.
     let paths = [STRAY, "tasks/file_number=0/part-00000.parquet", OUTPUT];
-    here.lake.remove_outputs(&paths.map(str::to_owned)).unwrap();
+    here.lake.backend.remove(&paths.map(str::to_owned)).unwrap();
     assert_eq!(names(&here.directory.path().join("jobs")), ["notes.txt"]);
-    here.lake.remove_outputs(&[NOTES.to_owned()]).unwrap();
+    here.lake.backend.remove(&[NOTES.to_owned()]).unwrap();
     assert_eq!(names(here.directory.path()), [HOME]);
 }
 
@@ -283,7 +283,8 @@ fn only_a_lake_is_an_existing_one() {
     fs::create_dir_all(staged.parent().unwrap()).unwrap();
     fs::write(&staged, "x").unwrap();
     let lake = Lake::existing(&root, Duration::ZERO).unwrap();
-    assert_eq!(lake.left_behind(), 1);
+    assert!(staged.exists());
+    assert_eq!(lake.clear_staging().unwrap(), 1);
     assert!(!staged.exists());
 }
 

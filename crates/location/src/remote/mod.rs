@@ -31,7 +31,7 @@ use object::Stores;
 
 pub(super) use download::Download;
 pub(crate) use random_access::RemoteFile;
-pub(super) use upload::Upload;
+pub(super) use upload::{Upload, abort_dropped_uploads};
 
 /// How long an answer is waited for before the next look at whether to stop.
 const POLL: Duration = Duration::from_millis(50);

@@ -1,9 +1,10 @@
 //! An object being written: parts that are sent while the next one fills, visible when it is complete.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use object_store::{MultipartUpload, PutPayload};
 use tokio::sync::Mutex;
 use tracelake_core::error::Result;
@@ -11,7 +12,7 @@ use tracelake_core::error::Result;
 use super::super::Url;
 use super::super::url::UrlContext;
 use super::object::Object;
-use super::{Network, Pending, ask, ask_for, network};
+use super::{AT_A_TIME, Network, Pending, ask, ask_for, network};
 
 /// The parts of an object, in bytes; a smaller object is sent as a whole. A store takes ten thousand.
 const PART: usize = 8 << 20;
@@ -19,10 +20,17 @@ const PART: usize = 8 << 20;
 /// Parts that are being sent while the next one fills.
 const SENDING: usize = 1;
 
-/// How long the end of an upload that was given up may take.
+/// How long the end of uploads that were given up may take.
 const ABORT: Duration = Duration::from_secs(1);
 
-/// An object being written; if it is dropped before it is complete, nothing of it becomes visible.
+/// The parts of an object in its store. Only one task at a time uses them.
+type Parts = Arc<Mutex<Box<dyn MultipartUpload>>>;
+
+/// Parts of objects that were dropped before they were complete, each with its network.
+static DROPPED: std::sync::Mutex<Vec<(Arc<Network>, Parts)>> = std::sync::Mutex::new(Vec::new());
+
+/// An object being written; if it is dropped before it is complete, nothing of it becomes visible. Its parts stay in the
+/// store until [`abort_dropped_uploads`].
 ///
 /// # Memory
 /// [`super::super::UPLOAD_MEMORY`].
@@ -32,8 +40,8 @@ pub(in super::super) struct Upload {
     object: Object,
     context: UrlContext,
     buffer: Vec<u8>,
-    /// Begun with the first full part; gone once the object is complete. Only one task at a time uses it.
-    parts: Option<Arc<Mutex<Box<dyn MultipartUpload>>>>,
+    /// Begun with the first full part; gone once the object is complete.
+    parts: Option<Parts>,
     sending: VecDeque<Pending<()>>,
 }
 
@@ -106,6 +114,14 @@ impl Upload {
         Ok(())
     }
 
+    /// Sends everything as parts, so that nothing of the object is in memory.
+    pub(in super::super) fn set_aside(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.send()?;
+        }
+        self.flush()
+    }
+
     /// Makes the object visible, in place of what had its name; returns what the store names its content by.
     pub(in super::super) fn complete(mut self) -> Result<Option<String>> {
         self.flush()?;
@@ -136,12 +152,31 @@ impl Drop for Upload {
     fn drop(&mut self) {
         self.sending.clear();
         if let Some(parts) = self.parts.take() {
-            // Best effort, and not for long: the bucket's lifecycle rule removes what is left.
-            let _ = ask(None, |_| async move {
-                let abort = async { parts.lock().await.abort().await };
-                let _ = tokio::time::timeout(ABORT, abort).await;
-                Ok(())
-            });
+            let mut dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
+            dropped.push((Arc::clone(&self.network), parts));
         }
     }
+}
+
+/// Aborts the uploads of objects that were dropped. Many may be, if a file is cut into many parts, so they have one limit
+/// of time together.
+pub(in super::super) fn abort_dropped_uploads() {
+    let mut dropped = {
+        let mut dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *dropped)
+    };
+    // A forked process has no thread for the others.
+    dropped.retain(|(network, _)| network.process == std::process::id());
+    if dropped.is_empty() {
+        return;
+    }
+    // Best effort, and not for long: the bucket's lifecycle rule removes what is left.
+    let _ = ask(None, |_| async move {
+        let abort = |(_, parts): (_, Parts)| async move {
+            let _ = parts.lock().await.abort().await;
+        };
+        let aborts = futures_util::stream::iter(dropped).for_each_concurrent(AT_A_TIME, abort);
+        let _ = tokio::time::timeout(ABORT, aborts).await;
+        Ok(())
+    });
 }

@@ -189,7 +189,9 @@ impl Backend for Bucket {
         self.root.remove_all(paths)
     }
 
-    fn clear_own_staging(&self) {}
+    fn clear_own_staging(&self) {
+        tracelake_location::abort_dropped_uploads();
+    }
 
     fn clear_staging(&self) -> Result<usize> {
         Ok(0)
@@ -233,6 +235,10 @@ impl Write for Object {
 impl Unfinished for Object {
     fn close(&mut self) -> Result<()> {
         self.0.flush()
+    }
+
+    fn set_aside(&mut self) -> Result<()> {
+        self.0.set_aside()
     }
 
     fn show(self: Box<Self>, _: &mut NewNames) -> Result<Option<String>> {

@@ -1,7 +1,6 @@
 //! A lake in a directory of a disk: files are staged, synced and renamed, and a lock keeps runs apart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +10,10 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Listed, Location, Tagged, directory};
 use tracelake_source::{open_small, read_small};
 
-use super::super::{HOME, JOURNAL};
+use super::super::{HOME, JOURNAL, MANIFEST, PLAN};
 use super::directories::{
-    all_names, inside_directory, lock, look, make_all, make_directory, names, refuse_symlink,
-    remove_all, remove_file, sync_directory,
+    all_names, inside_directory, lock, look, make_all, make_directory, names, remove_all,
+    remove_file, sync_directory,
 };
 use super::disk_file::{Lines, StagedFile, SyncedNames, TempPathGuard};
 use super::{
@@ -22,8 +21,8 @@ use super::{
 };
 use crate::manifest::MOST_BYTES;
 
-const STAGING: &str = "staging";
-const LOCK: &str = "lock";
+const STAGING: &str = "_tracelake/staging";
+const LOCK: &str = "_tracelake/lock";
 
 /// How many threads wait for the disk while others convert. A disk syncs several files in little more time than one, and
 /// most take longer to sync a small part than it takes to convert. `docs/design.md` has the measurement.
@@ -62,9 +61,13 @@ impl Disk {
         }
     }
 
-    /// A path in the home of the lake.
-    fn home(&self, name: &str) -> PathBuf {
-        self.root.join(HOME).join(name)
+    /// The place of a path of the lake. Nothing of the lake is read, made or removed but through this: a link below OUT
+    /// could lead anywhere.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if it leads out of the lake, or any directory above it does.
+    fn place(&self, path: &str) -> Result<PathBuf> {
+        inside_directory(&self.root, path)
     }
 
     /// The place of a file of the lake; `None` if there is nothing.
@@ -72,8 +75,7 @@ impl Disk {
     /// # Errors
     /// [`ErrorKind::Refused`] if it isn't a file.
     fn existing(&self, path: &str) -> Result<Option<PathBuf>> {
-        let place = self.root.join(path);
-        refuse_symlink(&place)?;
+        let place = self.place(path)?;
         match fs::symlink_metadata(&place) {
             Err(error) if error.kind() == Io::NotFound => Ok(None),
             Ok(found) if !found.is_file() => Err(not_a_file(&place)),
@@ -88,7 +90,7 @@ impl Disk {
         if let Some(directory) = &*own {
             return Ok(directory.clone());
         }
-        let all = self.home(STAGING);
+        let all = self.place(STAGING)?;
         make_directory(&all)?;
         let mut number = 0_u64;
         loop {
@@ -107,7 +109,7 @@ impl Disk {
 
     /// Removes a file, and returns the directory that has changed.
     fn remove_one(&self, path: &str) -> Result<PathBuf> {
-        let mut removed = inside_directory(&self.root, path)?;
+        let mut removed = self.place(path)?;
         remove_file(&removed)?;
         // A directory goes with its last file; where others have put something, it stays.
         while removed.pop() && removed != self.root {
@@ -143,21 +145,26 @@ impl Backend for Disk {
     }
 
     fn prepare(&self) -> Result<()> {
+        if self.root.is_dir() {
+            self.check_recognised()?;
+        }
         let mut made = locked(&self.made);
         make_all(&self.root, &mut made)?;
-        let home = self.root.join(HOME);
-        if fs::symlink_metadata(&home).is_err() {
-            // Another worker may just have made the directory.
-            self.refuse_unless(|name| name == HOME)?;
-        }
+        let home = self.place(HOME)?;
         if make_directory(&home)? {
             made.push(home);
         }
         Ok(())
     }
 
+    /// Every lake has its lock, but for copies.
     fn has_lake(&self) -> Result<bool> {
-        Ok(fs::symlink_metadata(self.root.join(HOME)).is_ok())
+        for path in [LOCK, MANIFEST, PLAN] {
+            if self.existing(path)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.journals()?.is_empty())
     }
 
     fn check_vacant(&self) -> Result<()> {
@@ -169,15 +176,14 @@ impl Backend for Disk {
                 .at(&self.root)
                 .hint("name an empty or new directory for the lake"));
         }
-        self.refuse_unless(|_| false)
+        self.check_recognised()
     }
 
     fn lock(&self, access: Access) -> Result<Option<Access>> {
-        let path = self.home(LOCK);
+        let path = self.place(LOCK)?;
         let file = match access {
             Access::Alone | Access::Shared => lock(&path, access)?,
             Access::Look => {
-                refuse_symlink(&path)?;
                 let Ok(file) = File::open(&path) else {
                     // Without it, no run has ever had the lake.
                     return Ok(Some(access));
@@ -199,7 +205,7 @@ impl Backend for Disk {
             None => Ok(()),
             Some(file) => {
                 let unlocked = file.unlock();
-                unlocked.map_err(|error| Error::io("unlock", &self.home(LOCK), error))
+                unlocked.map_err(|error| Error::io("unlock", &self.root.join(LOCK), error))
             }
         }
     }
@@ -208,7 +214,7 @@ impl Backend for Disk {
         // Best effort: the error that made us give up is the one to tell.
         for directory in locked(&self.made).iter().rev() {
             if directory.ends_with(HOME) {
-                let _ = fs::remove_file(directory.join(LOCK));
+                let _ = fs::remove_file(self.root.join(LOCK));
             }
             let _ = fs::remove_dir(directory);
         }
@@ -243,7 +249,7 @@ impl Backend for Disk {
         show: &mut dyn FnMut(Listed) -> Result<()>,
     ) -> Result<()> {
         for directory in directories {
-            let place = inside_directory(&self.root, directory)?;
+            let place = self.place(directory)?;
             for name in all_names(&place)? {
                 let path = format!("{directory}/{}", name.to_string_lossy());
                 match place.join(&name).symlink_metadata() {
@@ -266,7 +272,7 @@ impl Backend for Disk {
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        names(&inside_directory(&self.root, directory)?)
+        names(&self.place(directory)?)
     }
 
     /// A disk has no tags.
@@ -275,7 +281,7 @@ impl Backend for Disk {
     }
 
     fn inside(&self, path: &str) -> Result<Location> {
-        inside_directory(&self.root, path).map(Location::Disk)
+        self.place(path).map(Location::Disk)
     }
 
     /// Only for a process that has the lake alone, so that no other can put one in between.
@@ -331,14 +337,13 @@ impl Backend for Disk {
             // Best effort: the next process that has the lake alone clears all of the staging directory. The last
             // process that leaves removes it, since a directory that isn't empty stays.
             let _ = remove_all(&directory);
-            let _ = fs::remove_dir(self.home(STAGING));
+            let _ = self.place(STAGING).map(fs::remove_dir);
         }
     }
 
     fn clear_staging(&self) -> Result<usize> {
         self.clear_own_staging();
-        let staging = self.home(STAGING);
-        refuse_symlink(&staging)?;
+        let staging = self.place(STAGING)?;
         let mut files = 0;
         for name in directory::names(&staging).unwrap_or_default() {
             // Each process has a directory; anything else is a file.
@@ -350,7 +355,7 @@ impl Backend for Disk {
 
     /// That of a run that had the lake alone comes first; those of shards have a number before the dot.
     fn journals(&self) -> Result<Vec<String>> {
-        let names = names(&self.home(""))?.into_iter();
+        let names = names(&self.place(HOME)?)?.into_iter();
         let numbered = names.filter_map(|name| {
             let path = format!("{HOME}/{name}");
             if path == JOURNAL {
@@ -364,7 +369,7 @@ impl Backend for Disk {
     }
 
     fn append_to(&self, path: &str) -> Result<Box<dyn Notes>> {
-        let path = self.root.join(path);
+        let path = self.place(path)?;
         let file = OpenOptions::new()
             .append(true)
             .open(&path)
@@ -375,7 +380,7 @@ impl Backend for Disk {
     fn join_in(&self, head: Vec<u8>) -> Result<Box<dyn Notes>> {
         let mut number = 1_u64;
         loop {
-            let path = self.home(&format!("journal-{number}.ndjson"));
+            let path = self.place(&format!("{HOME}/journal-{number}.ndjson"))?;
             let file = OpenOptions::new().append(true).create_new(true).open(&path);
             match file {
                 Ok(file) => {
@@ -391,12 +396,22 @@ impl Backend for Disk {
 }
 
 impl Disk {
-    /// Refuses a directory that has other names than these.
-    fn refuse_unless(&self, may_be: impl Fn(&str) -> bool) -> Result<()> {
-        let names =
-            directory::names(&self.root).map_err(|error| Error::io("list", &self.root, error))?;
-        let is_allowed = |name: &OsString| name.to_str().is_some_and(&may_be);
-        match names.iter().all(is_allowed) {
+    /// Refuses a directory that holds neither a lake nor nothing. Files that a killed run had staged are nothing.
+    fn check_recognised(&self) -> Result<()> {
+        let only = |directory: &Path, allowed: &str| {
+            let names = match directory::names(directory) {
+                Err(error) if error.kind() == Io::NotFound => Vec::new(),
+                names => names.map_err(|error| Error::io("list", directory, error))?,
+            };
+            Ok::<_, Error>(names.iter().all(|name| name == allowed))
+        };
+        // First, because another worker puts its plan before its outputs.
+        let has_tables = !only(&self.root, HOME)?;
+        if self.has_lake()? {
+            return Ok(());
+        }
+        let staging = STAGING.rsplit('/').next().unwrap_or_default();
+        match !has_tables && only(&self.place(HOME)?, staging)? {
             true => Ok(()),
             false => Err(something_else(&self.location)),
         }

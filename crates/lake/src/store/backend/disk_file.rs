@@ -98,6 +98,11 @@ impl Unfinished for StagedFile {
         synced.map_err(|error| Error::io("fsync", &self.staged.path, error))
     }
 
+    /// A closed file isn't open any more.
+    fn set_aside(&mut self) -> Result<()> {
+        self.close()
+    }
+
     fn show(mut self: Box<Self>, names: &mut NewNames) -> Result<Option<String>> {
         self.close()?;
         let target = inside_directory(&self.root, &self.target)?;

@@ -68,7 +68,7 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     /// How many parts wait for the disk or the store while this many are converted.
     fn commits(&self, parts: usize) -> Commits;
 
-    /// Makes a place for a lake; refuses one that holds something else.
+    /// Makes a place for a lake; refuses one that holds something else, and changes nothing there.
     fn prepare(&self) -> Result<()>;
 
     /// Whether there is a lake.
@@ -166,6 +166,9 @@ impl<T: Read + Seek> Content for T {}
 pub(super) trait Unfinished: Write + fmt::Debug + Send {
     /// Makes sure that its bytes are kept, on the disk or in the store. If that fails, the file is given up.
     fn close(&mut self) -> Result<()>;
+
+    /// Makes sure that its bytes are kept, and that it takes next to no memory until it is shown.
+    fn set_aside(&mut self) -> Result<()>;
 
     /// Makes it visible, in the place of what had its name; returns the tag that the store gives to its bytes. The names
     /// that this makes on a disk are added to `names`.

@@ -2,8 +2,6 @@
 
 #![cfg(test)]
 
-use proptest::prelude::*;
-use serde_json::json;
 use tracelake_core::digest::Digest;
 use tracelake_core::options::Codec;
 use tracelake_core::settings::Settings;
@@ -11,55 +9,6 @@ use tracelake_location::{Memory, Url};
 
 use super::*;
 use crate::manifest::{FileFacts, TableFacts};
-
-fn cut() -> impl Strategy<Value = CutFacts> {
-    let whole = proptest::option::of(0..9_u64);
-    let tables = proptest::collection::btree_map("[ab]", 0..9_u32, 0..3);
-    ("[xy]", whole, tables).prop_map(|(source, whole, tables)| CutFacts {
-        source,
-        whole: whole.map(|bytes| Fingerprint {
-            bytes,
-            sha256: Digest::of(&bytes.to_le_bytes()),
-        }),
-        selected: None,
-        tables,
-    })
-}
-
-fn part() -> impl Strategy<Value = (Arc<str>, PartFacts)> {
-    let of = proptest::option::of(0..9_u32);
-    ("[abc]", "[xyz]", of).prop_map(|(table, path, of)| {
-        let file = |path| json!({"path": path, "bytes": 100, "sha256": Digest::of(b"")});
-        let facts = json!({
-            "file_number": 0, "source": file(path), "of": of, "output": file(String::new()),
-            "rows_in": 0, "rows_out": 0, "rows_rejected": 0, "sentinels_mapped": 0,
-        });
-        let facts = serde_json::from_value(facts).unwrap();
-        (table.into(), facts)
-    })
-}
-
-proptest! {
-    #[test]
-    fn a_part_gets_what_the_first_facts_of_its_file_say(
-        cuts in proptest::collection::vec(cut(), 0..6),
-        parts in proptest::collection::vec(part(), 0..12),
-    ) {
-        let mut completed = parts.clone();
-        complete(&cuts, &mut completed);
-        for ((table, before), (_, after)) in parts.iter().zip(&completed) {
-            let mut of_file = cuts.iter().filter(|cut| cut.source == before.source.path);
-            let known = of_file.find_map(|cut| Some((cut.whole.clone()?, *cut.tables.get(&**table)?)));
-            let mut expected = before.clone();
-            if let (None, Some((whole, count))) = (before.of, known) {
-                expected.source.bytes = whole.bytes;
-                expected.source.sha256 = whole.sha256;
-                expected.of = Some(count);
-            }
-            prop_assert_eq!(after, &expected);
-        }
-    }
-}
 
 fn origin(compression: Codec) -> Origin {
     let mut settings = Settings::default();
@@ -77,13 +26,9 @@ fn facts(file_number: u32) -> PartFacts {
 }
 
 fn journal_part(file_number: u32, etag: &str) -> JournalLine {
-    journal_part_of("jobs", file_number, etag)
-}
-
-fn journal_part_of(table: &str, file_number: u32, etag: &str) -> JournalLine {
     let facts = facts(file_number);
     JournalLine::Part {
-        table: table.to_owned(),
+        table: "jobs".to_owned(),
         etags: BTreeMap::from([(facts.output.path.clone(), etag.to_owned())]),
         facts,
     }
@@ -97,7 +42,6 @@ fn journal(lines: &[JournalLine]) -> Vec<u8> {
 fn a_journal_adds_to_what_is_known() {
     let cut = CutFacts {
         source: "x".to_owned(),
-        whole: None,
         selected: None,
         tables: BTreeMap::new(),
     };
@@ -139,21 +83,6 @@ fn a_journal_adds_to_what_is_known() {
     let same = journal(&[JournalLine::Origin(rejecting), journal_part(2, "d")]);
     read_journal(&mut &same[..], &mut progress).unwrap();
     assert_eq!((progress.parts.len(), progress.damaged_lines), (4, 2));
-
-    let source = facts(0).source.path.clone();
-    let removed = journal(&[
-        JournalLine::Origin(origin(Codec::None)),
-        JournalLine::Removed { source },
-        journal_part(3, "e"),
-        journal_part_of("tasks", 4, "f"),
-    ]);
-    read_journal(&mut &removed[..], &mut progress).unwrap();
-    let parts = progress.parts.iter();
-    let parts: Vec<_> = parts
-        .map(|(table, facts)| (&**table, facts.file_number))
-        .collect();
-    let expected = [("jobs", 1), ("jobs", 2), ("jobs", 3), ("tasks", 4)];
-    assert_eq!(parts, expected);
 }
 
 #[test]
@@ -190,18 +119,13 @@ fn what_a_journal_notes_is_read_back() {
     let kept = facts(0);
     let begun = lake.begin(&origin(Codec::None), None, std::iter::once(("jobs", &kept)));
     let journal = begun.unwrap();
-    let mut wrong = facts(1);
-    wrong.source.path = "wrong".to_owned();
-    journal.note("jobs", &wrong, BTreeMap::new()).unwrap();
     journal.note("tasks", &facts(2), BTreeMap::new()).unwrap();
     let cut = CutFacts {
         source: "x".to_owned(),
-        whole: None,
         selected: None,
         tables: BTreeMap::from([("tasks".to_owned(), 3)]),
     };
     journal.note_cut(cut.clone()).unwrap();
-    journal.note_removed("wrong").unwrap();
     let plan = PlanFile::empty(origin(Codec::None));
     for progress in [
         lake.progress().unwrap(),

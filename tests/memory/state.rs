@@ -1,0 +1,141 @@
+//! The memory that parts take while they wait, and that what others wrote into a lake may take.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_testkit::server::{Answer, Server};
+use tracelake_testkit::{Scratch, copy, gzip, manifest, program, rows};
+
+use super::{MIB, peak_of, peak_of_any, write_parts};
+
+/// The bytes of a part that waits for the end of its file: on a disk, and in a bucket.
+pub(super) const WAITING_BOUNDS: [u64; 2] = [2_500, 5_000];
+
+/// The first table of the catalog that is published in one file of plain fields.
+fn whole_table() -> &'static Table {
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let is_whole = |table: &&Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    tables.find(is_whole).unwrap()
+}
+
+fn with_store(server: &Server) -> Command {
+    let mut program = program();
+    program
+        .env("AWS_ENDPOINT_URL", server.url())
+        .env("AWS_ACCESS_KEY_ID", "tests")
+        .env("AWS_SECRET_ACCESS_KEY", "tests");
+    program
+}
+
+/// The parts of a file that is cut wait for its end: on a disk and in a bucket, none of their bytes is in memory.
+#[test]
+#[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
+fn a_part_that_waits_takes_little() {
+    let table = whole_table();
+    let (few, many) = (300, 1_500);
+    let [small, large] = [few, many].map(|parts: usize| {
+        let scratch = Scratch::new();
+        // Each row is a part.
+        let text = rows::sample(table, 0, parts);
+        scratch.file(&format!("{}.csv.gz", table.name), &gzip(text.as_bytes()));
+        let server = Server::start(Default::default(), |_| Answer::Well);
+        let peak = |mut command: Command, out: &Path| {
+            command.arg("convert").arg(scratch.src()).arg(out);
+            command.args(["--part-rows", "1", "--threads", "1"]);
+            peak_of(command)
+        };
+        let disk = peak(program(), &scratch.out());
+        let listed = manifest(&scratch.out())["tables"][0]["parts"].clone();
+        assert_eq!(listed.as_array().unwrap().len(), parts);
+        let bucket = peak(with_store(&server), Path::new("s3://bucket/lake"));
+        [disk, bucket]
+    });
+    for (index, place) in ["a disk", "a bucket"].into_iter().enumerate() {
+        let each = large[index].saturating_sub(small[index]) / (many - few) as u64;
+        eprintln!("waiting on {place}: {each} bytes a part");
+        assert!(
+            each <= WAITING_BOUNDS[index],
+            "{place}: {each} bytes a part"
+        );
+    }
+}
+
+/// The memory that a commit may take for what is in a lake, beside its parts.
+const STATE: u64 = 64 * MIB;
+
+/// A lake of one part that is ready to be committed, and its source.
+fn ready() -> Scratch {
+    let scratch = Scratch::new();
+    write_parts(&scratch, "job_events", 1);
+    let out = scratch.out();
+    let run = tracelake_testkit::convert(&scratch.src(), &out, &["--shard", "0/1"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    scratch
+}
+
+/// Facts have limits, each and all at once.
+#[test]
+#[ignore = "one protocol"]
+fn facts_that_others_wrote_take_little() {
+    let scratch = Scratch::new();
+    write_parts(&scratch, "job_events", 1);
+    let server = Server::start(Default::default(), |_| Answer::Well);
+    let mut shard = with_store(&server);
+    shard
+        .arg("convert")
+        .arg(scratch.src())
+        .args(["s3://bucket/lake", "--shard", "0/1"]);
+    peak_of(shard);
+    let committed = |facts: usize| {
+        let mut objects = server.objects("bucket/");
+        objects.extend((0..facts).map(|number| {
+            let name = format!("lake/_tracelake/facts/job_events-{:05}.ndjson", number + 1);
+            (name, vec![b'x'; 16 << 20])
+        }));
+        let named = objects
+            .into_iter()
+            .map(|(name, bytes)| (format!("bucket/{name}"), bytes));
+        let server = Server::start(named.collect(), |_| Answer::Well);
+        let mut commit = with_store(&server);
+        commit.args(["commit", "s3://bucket/lake"]);
+        peak_of_any(commit).0
+    };
+    let (usual, hostile) = (committed(0), committed(16));
+    eprintln!(
+        "commit: {} MiB, with 256 MiB of facts {} MiB",
+        usual / MIB,
+        hostile / MIB
+    );
+    assert!(hostile <= usual + STATE);
+}
+
+/// Lines of a journal that are noted again and again count once.
+#[test]
+#[ignore = "one protocol"]
+fn journals_that_others_wrote_take_little() {
+    let scratch = ready();
+    let committed = |times: usize| {
+        let out = scratch.path().join("copy");
+        copy(&scratch.out(), &out);
+        let journal = out.join("_tracelake/journal-1.ndjson");
+        let text = fs::read_to_string(&journal).unwrap();
+        let (head, rest) = text.split_once('\n').unwrap();
+        let lines = rest.repeat(times);
+        fs::write(&journal, format!("{head}\n{lines}")).unwrap();
+        let mut commit = program();
+        commit.arg("commit").arg(&out);
+        let (peak, _) = peak_of_any(commit);
+        fs::remove_dir_all(&out).unwrap();
+        (peak, lines.len() as u64)
+    };
+    let ((usual, _), (hostile, bytes)) = (committed(1), committed(400_000));
+    eprintln!(
+        "commit: {} MiB, with {} MiB of journals {} MiB",
+        usual / MIB,
+        bytes / MIB,
+        hostile / MIB
+    );
+    assert!(hostile <= usual + STATE);
+}
