@@ -4,6 +4,7 @@
 mod flips;
 mod grown;
 mod killed;
+mod one_protocol;
 mod recipes;
 mod refused;
 mod same;

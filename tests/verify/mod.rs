@@ -1,6 +1,7 @@
 //! The purpose of `verify`: a lake is changed in one place, and `verify` has to say where.
 
 mod alone;
+mod beside;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod manifest;

@@ -1,6 +1,6 @@
 //! A run that is held at one request while others run.
 
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -49,6 +49,27 @@ impl Holding {
         arguments: &[&str],
         others: &[(&str, &[&str])],
     ) -> Result<Run, String> {
+        let child = self.start(tables, arguments)?;
+        let outcome = self.run_others(others);
+        let run = ended(child.wait_with_output().unwrap());
+        outcome.map(|()| run)
+    }
+
+    /// Kills a command while it waits for the answer to its request. The request is carried out after `others`.
+    pub(super) fn killed_around(
+        &self,
+        tables: &str,
+        arguments: &[&str],
+        others: &[(&str, &[&str])],
+    ) -> Result<(), String> {
+        let mut child = self.start(tables, arguments)?;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        self.run_others(others)
+    }
+
+    /// Starts a command, and waits until it is held.
+    fn start(&self, tables: &str, arguments: &[&str]) -> Result<Child, String> {
         let mut held = command(&self.server, tables, arguments);
         if arguments.first() != Some(&"release") {
             held.args(["--threads", "1"]);
@@ -59,7 +80,15 @@ impl Holding {
         while self.held.load(Ordering::SeqCst) == 0 && begun.elapsed() < HANGS {
             thread::sleep(Duration::from_millis(5));
         }
-        let is_held = self.held.load(Ordering::SeqCst) > 0;
+        if self.held.load(Ordering::SeqCst) > 0 {
+            return Ok(child);
+        }
+        let run = ended(child.wait_with_output().unwrap());
+        Err(format!("it asked for no such thing: {}", run.stderr))
+    }
+
+    /// Runs commands, then lets the held one go.
+    fn run_others(&self, others: &[(&str, &[&str])]) -> Result<(), String> {
         let outcome = others.iter().try_for_each(|(tables, arguments)| {
             let run = tracelake(&self.server, tables, arguments);
             ensure(run.code == 0, || {
@@ -69,11 +98,7 @@ impl Holding {
         let manifest = self.server.objects(PREFIX).remove(MANIFEST);
         let _ = self.manifest.set(manifest);
         self.is_let_go.store(true, Ordering::SeqCst);
-        let run = ended(child.wait_with_output().unwrap());
-        ensure(is_held, || {
-            format!("it asked for no such thing: {}", run.stderr)
-        })?;
-        outcome.map(|()| run)
+        outcome
     }
 }
 

@@ -4,6 +4,7 @@
 mod asked;
 mod held;
 mod kept;
+mod one_protocol;
 mod steps;
 mod table;
 mod taken;

@@ -9,6 +9,7 @@ use tracelake_convert::plan::{Plan, Request, Shard, plan};
 use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
 use tracelake_core::Context;
 use tracelake_core::error::Result;
+use tracelake_lake::store::Unnamed;
 use tracelake_location::Location;
 use tracelake_schema::TRACES;
 
@@ -23,7 +24,9 @@ pub(crate) enum Command {
         shard: Option<u32>,
         take_over: bool,
     },
-    Commit,
+    Commit {
+        unnamed: Unnamed,
+    },
 }
 
 pub(crate) type Commands = [Command; 2];
@@ -56,7 +59,16 @@ pub(crate) fn shard(index: u32) -> Command {
 }
 
 pub(crate) fn commit() -> Command {
-    Command::Commit
+    Command::Commit {
+        unnamed: Unnamed::Refuse,
+    }
+}
+
+/// A commit that removes outputs that no run has recorded.
+pub(crate) fn remove_unnamed() -> Command {
+    Command::Commit {
+        unnamed: Unnamed::Remove,
+    }
 }
 
 /// A run that takes over.
@@ -103,9 +115,11 @@ impl Command {
     pub(crate) fn run(&self, lake: &Location) -> Result<Outcome> {
         let context = Context::new().with_threads(1);
         match self {
-            Self::Commit => {
+            Self::Commit { unnamed } => {
                 let commit = Commit::open(&context, lake, Duration::ZERO)?;
-                commit.finish(CommitOptions::default())
+                let mut options = CommitOptions::default();
+                options.unnamed = *unnamed;
+                commit.finish(options)
             }
             Self::Convert {
                 part,

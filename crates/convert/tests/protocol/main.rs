@@ -16,7 +16,7 @@ mod explore;
 mod schedule;
 mod taken_over;
 
-use commands::{Commands, all, commit, part, shard, take_over};
+use commands::{Commands, all, commit, part, remove_unnamed, shard, take_over};
 use explore::{Scenario, explore};
 use schedule::{Conditions, Limits};
 
@@ -128,6 +128,25 @@ fn ignored_conditions() {
     scenario.recovery[0] = take_over(part(0));
     scenario.may_refuse = true;
     explore(&scenario, 700);
+}
+
+/// A late run undoes no commit.
+#[test]
+#[ignore = "one protocol"]
+fn no_manifest_is_removed() {
+    let explored = explore(&additions(2), 1_000);
+    assert_eq!(explored.late_removals, 0, "{explored:?}");
+}
+
+/// The outputs of a running addition aren't left over.
+#[test]
+#[ignore = "one protocol"]
+fn an_addition_and_a_removal_of_what_is_unnamed() {
+    let name = "an addition and a removal of what is unnamed";
+    let mut scenario = usual(name, [part(1), remove_unnamed()], 2);
+    scenario.before = vec![part(0)];
+    scenario.recovery = vec![part(1)];
+    explore(&scenario, 1_000);
 }
 
 #[test]
