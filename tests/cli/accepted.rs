@@ -319,7 +319,10 @@ fn checksums_that_agree_are_silent() {
     let run = scratch.convert(&[]);
     run.well();
     // A few rows are no whole table, which is another matter.
-    let mut warnings = run.stderr.lines().filter(|line| line.starts_with("warning"));
+    let mut warnings = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("warning"));
     let is_short = |line: &str| line.contains("fewer than the published count");
     assert!(warnings.all(is_short), "{}", run.stderr);
     // Another list may be named, or none.

@@ -147,8 +147,13 @@ fn random_files_are_never_converted() {
         "{:<40} {:>7} {:>6} {:>8}",
         "as many fields as", "asked", "refused", "converted"
     );
+    let mut seen = BTreeSet::new();
     for trace in TRACES {
         for table in trace.tables {
+            // Of versions of one data set, whose tables have the same fields, one is enough.
+            if !seen.insert((trace.family, table.name, table.fields.len())) {
+                continue;
+            }
             let mut counts = [0, 0, 0];
             for number in 0..FILES {
                 let text = file(&mut random, table.fields.len());

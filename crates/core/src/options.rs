@@ -51,8 +51,13 @@ pub fn unknown_table(name: &str, trace: &Trace) -> Error {
 #[must_use]
 pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let lower = name.to_ascii_lowercase();
-    let similar = known.filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR);
-    match &similar.collect::<Vec<_>>()[..] {
+    let mut similar: Vec<&str> = Vec::new();
+    for name in known.filter(|known| strsim::jaro_winkler(known, &lower) >= SIMILAR) {
+        if !similar.contains(&name) {
+            similar.push(name);
+        }
+    }
+    match &similar[..] {
         [] => String::new(),
         similar => format!("did you mean {}? ", similar.join(" or ")),
     }

@@ -5,6 +5,7 @@ use arrow_array::{RecordBatch, cast::AsArray};
 use csv::ByteRecord;
 use tracelake_core::Context;
 use tracelake_core::error::Result;
+use tracelake_core::words::several;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
@@ -74,7 +75,8 @@ pub(super) fn verify_derived(
     }
     if Some(rows_not_derived) != part.rows_not_derived {
         return wrong(format!(
-            "{rows_not_derived} rows of {from} have no dependencies, the manifest says {}",
+            "without dependencies: {} of {from}, and the manifest says {}",
+            several(rows_not_derived, "row"),
             part.rows_not_derived.unwrap_or_default()
         ));
     }

@@ -10,6 +10,7 @@ use arrow_array::{Array, cast::AsArray};
 use csv::ByteRecord;
 use serde::de::IgnoredAny;
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::words::several;
 use tracelake_schema::{Column, Kind, Syntax};
 
 use super::number;
@@ -73,7 +74,10 @@ pub(super) fn values_of(
         return Ok(columns.iter().map(value).collect());
     }
     if record.len() != order.fields.len() {
-        return Err(format!("the source has {} fields", record.len()));
+        return Err(format!(
+            "the source has {}",
+            several(record.len() as u64, "field")
+        ));
     }
     let mut values = vec![ParsedValue::Null; columns.len()];
     for (field, text) in order.fields.iter().zip(record) {

@@ -5,6 +5,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, Result, escape};
 use tracelake_core::event::Event;
 use tracelake_core::options::Format;
+use tracelake_core::words::several;
 use tracelake_lake::manifest::{Manifest, PartFacts, is_relative};
 use tracelake_location::Location;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
@@ -145,7 +146,8 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
     };
     if lines != part.rows_rejected {
         let reason = format!(
-            "{lines} rows are rejected, the manifest says {}",
+            "rejected: {}, and the manifest says {}",
+            several(lines, "row"),
             part.rows_rejected
         );
         return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));

@@ -2,6 +2,7 @@
 
 use csv::ByteRecord;
 use tracelake_core::field_order::{FieldOrder, RuleField};
+use tracelake_core::words::several;
 use tracelake_schema::{Kind, Syntax};
 
 use super::number;
@@ -52,7 +53,10 @@ fn field(
         });
     }
     if record.len() != order.fields.len() {
-        return Err(format!("the source has {} fields", record.len()));
+        return Err(format!(
+            "the source has {}",
+            several(record.len() as u64, "field")
+        ));
     }
     let text = field.position.and_then(|at| record.get(at));
     let text = str::from_utf8(text.unwrap_or_default()).map_err(|error| error.to_string())?;

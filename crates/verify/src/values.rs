@@ -7,6 +7,7 @@ use csv::ByteRecord;
 use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::words::{group_digits, several};
 use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Column, Kind, Syntax, Table};
@@ -108,7 +109,11 @@ fn compare_rows(
         let batch = batch?;
         for row in 0..batch.num_rows() {
             if !advance(rows)? {
-                return wrong(format!("has {} rows, but its source {seen}", part.rows_out));
+                return wrong(format!(
+                    "has {}, but its source {}",
+                    several(part.rows_out, "row"),
+                    group_digits(seen)
+                ));
             }
             let compared = match table.syntax {
                 Syntax::Csv => {
@@ -131,24 +136,26 @@ fn compare_rows(
         }
     }
     if advance(rows)? {
-        return wrong(format!("has {seen} rows, but its source more"));
+        return wrong(format!("has {}, but its source more", several(seen, "row")));
     }
     if not_selected != part.rows_not_selected.unwrap_or(0) {
         return wrong(format!(
-            "{not_selected} rows are not selected, the manifest says {}",
+            "not selected: {}, and the manifest says {}",
+            several(not_selected, "row"),
             part.rows_not_selected.unwrap_or(0)
         ));
     }
     if rows.rejected() != part.rows_rejected {
         return wrong(format!(
-            "{} rows are rejected, the manifest says {}",
-            rows.rejected(),
+            "rejected: {}, and the manifest says {}",
+            several(rows.rejected(), "row"),
             part.rows_rejected
         ));
     }
     if mapped != part.sentinels_mapped {
         return wrong(format!(
-            "{mapped} values use another spelling of a sentinel, the manifest says {}",
+            "in another spelling of a sentinel: {}, and the manifest says {}",
+            several(mapped, "value"),
             part.sentinels_mapped
         ));
     }
@@ -207,7 +214,7 @@ fn compare(
 ) -> std::result::Result<(), (&'static Column, String)> {
     let columns = order.table.columns;
     if record.len() != order.fields.len() {
-        let reason = format!("the source has {} fields", record.len());
+        let reason = format!("the source has {}", several(record.len() as u64, "field"));
         return Err((&columns[0], reason));
     }
     for (index, column) in columns.iter().enumerate() {

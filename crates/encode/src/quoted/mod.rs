@@ -15,6 +15,7 @@ use tracelake_core::error::escape;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder, RuleField};
 use tracelake_core::line_ending::LineEnding;
+use tracelake_core::words::several;
 use tracelake_schema::Kind;
 
 use crate::cell::{Cell, Row, date_time, number};
@@ -139,8 +140,8 @@ impl QuotedRecords {
         }
         if let Some((range, name)) = names.get(order.len()) {
             let reason = format!(
-                "the header has {} fields where the table has {}; the first of them too many is '{}'",
-                names.len(),
+                "the header has {} where the table has {}; the first of them too many is '{}'",
+                several(names.len() as u64, "field"),
                 order.len(),
                 escape(name, SHOWN)
             );

@@ -181,6 +181,15 @@ def _lake(lake: _queries.Lake) -> str:
         facts.insert(1, ("Cell", lake.cell))
     if manifest.synthetic:
         facts.insert(1, ("Synthetic", "Made by tracelake generate; no row of it is real."))
+    if short := [
+        f"{one.name} has {_show.count(one.published_rows + one.more_than_published)} of {_show.count(one.published_rows)} rows"
+        for one in lake.inventory.tables
+        if not manifest.synthetic
+        and one.published_rows is not None
+        and one.more_than_published is not None
+        and one.published_rows + one.more_than_published < _queries.COMPLETE * one.published_rows
+    ]:
+        facts.insert(1, ("Far from complete", "; ".join(short)))
     if lake.inventory.absent:
         facts.append(("Tables that it lacks", ", ".join(lake.inventory.absent)))
     if said["url"]:

@@ -97,7 +97,9 @@ impl Gap {
                 ranges(missing.iter().copied())
             ),
             Self::Rows { read, published } => {
-                format!("{read} rows were read, but {published} were published")
+                let rows = words::several(*read, "row");
+                let published = words::group_digits(*published);
+                format!("{rows} read, but {published} were published")
             }
         }
     }
@@ -276,7 +278,7 @@ mod tests {
         let found = read(246_934_820).unwrap();
         assert_eq!(
             found.describe(),
-            "3 rows were read, but 246934820 were published"
+            "3 rows read, but 246,934,820 were published"
         );
     }
 

@@ -244,9 +244,9 @@ fn making(lake: &ReleasedLake<'_>) -> String {
     let parts = match options.part_rows {
         None => format!("Each source file became one {title} file."),
         Some(rows) => format!(
-            "A file that holds a whole table was cut into {title} files of {} rows; any other file \
+            "A file that holds a whole table was cut into {title} files of {}; any other file \
              became\none {title} file.",
-            words::group_digits(rows)
+            words::several(rows, "row")
         ),
     };
     let named = options.named().into_iter();

@@ -1,7 +1,7 @@
 //! The text of a released lake on its selection: the rule, how to repeat it, and what may dangle.
 
 use tracelake_core::selection::Sample;
-use tracelake_core::words::group_digits;
+use tracelake_core::words::several;
 use tracelake_schema::{Reference, Table, sample};
 
 use super::ReleasedLake;
@@ -41,10 +41,7 @@ pub(super) fn sentence(lake: &ReleasedLake<'_>) -> String {
         .map(|(name, value)| format!("`--{name} {value}`"))
         .collect();
     let rows = match lake.manifest.rows_not_selected() {
-        Some(rows) => format!(
-            " {} rows of the source are not selected.",
-            group_digits(rows)
-        ),
+        Some(rows) => format!(" Not selected: {} of the source.", several(rows, "row")),
         None => String::new(),
     };
     format!(
