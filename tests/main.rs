@@ -9,6 +9,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod advice;
 mod arrow_lakes;
 mod cells;
 mod cli;

@@ -1,0 +1,252 @@
+//! Lakes: what isn't one, what was made with other options, what was changed, and what isn't complete.
+
+use std::fs;
+
+use tracelake_testkit::{Scratch, convert};
+
+use super::{Advice, CONVERT, advice, change, good, retype};
+
+fn lake(scratch: &Scratch) {
+    good(scratch);
+    convert(&scratch.src(), &scratch.out(), &[]).well();
+}
+
+const OUTPUT: &str = "job_events/file_number=0/part-00000-of-00001.parquet";
+
+const RELEASE: &[&str] = &["release", "OUT", "--allow-missing"];
+
+fn released(scratch: &Scratch) {
+    lake(scratch);
+    let run = tracelake_testkit::run([
+        "release",
+        scratch.out().to_str().unwrap(),
+        "--allow-missing",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+fn again(scratch: &Scratch) {
+    convert(&scratch.src(), &scratch.out(), &[]).well();
+}
+
+pub(super) const ADVICE: &[Advice] = &[
+    // What isn't a lake.
+    advice(
+        "there is nothing here; check the path",
+        good,
+        &["verify", "OUT"],
+        again,
+        &["verify", "OUT"],
+    ),
+    retype(
+        "name the directory of the lake",
+        lake,
+        &["verify", "OUT/_tracelake/manifest.json"],
+        &["verify", "OUT"],
+    ),
+    change(
+        "make a lake of it first: tracelake convert",
+        good,
+        &["verify", "SRC"],
+        |s| {
+            again(s);
+            fs::remove_dir_all(s.src()).unwrap();
+            fs::rename(s.out(), s.src()).unwrap();
+        },
+    ),
+    // Other options.
+    retype(
+        "use the same ones",
+        lake,
+        &["convert", "SRC", "OUT", "--compression", "none"],
+        CONVERT,
+    ),
+    retype(
+        "the lake holds all rows; this run asks for --sample 0/4",
+        lake,
+        &["convert", "SRC", "OUT", "--sample", "0/4"],
+        CONVERT,
+    ),
+    // What was changed.
+    advice(
+        "run convert again to restore it",
+        |s| {
+            lake(s);
+            fs::write(s.out().join(OUTPUT), b"x").unwrap();
+        },
+        &["verify", "OUT"],
+        again,
+        &["verify", "OUT"],
+    ),
+    change(
+        "move it out of the lake",
+        |s| {
+            lake(s);
+            fs::write(s.out().join("job_events/x.parquet"), b"x").unwrap();
+        },
+        &["verify", "OUT"],
+        |s| fs::remove_file(s.out().join("job_events/x.parquet")).unwrap(),
+    ),
+    advice(
+        "run release again to restore it",
+        |s| {
+            released(s);
+            fs::remove_file(s.out().join("README.md")).unwrap();
+        },
+        &["verify", "OUT"],
+        |s| {
+            tracelake_testkit::run(["release", s.out().to_str().unwrap(), "--allow-missing"]);
+        },
+        &["verify", "OUT"],
+    ),
+    // The source.
+    change(
+        "the lake was made from google-2011-v2.1, and this looks like alibaba-2018: name the source of the lake",
+        |s| {
+            lake(s);
+            fs::remove_dir_all(s.src()).unwrap();
+            s.file("machine_meta.csv", b"m_1,0,219,17,96,100,USING\n");
+        },
+        &["verify", "OUT", "--source", "SRC"],
+        |s| {
+            fs::remove_dir_all(s.src()).unwrap();
+            good(s);
+        },
+    ),
+    change(
+        "pass the directory that the lake was made from",
+        |s| {
+            lake(s);
+            fs::remove_dir_all(s.src()).unwrap();
+            s.only("machine_events", b"0,5,0,plat=,0.5,0.2493\n");
+        },
+        &["verify", "OUT", "--source", "SRC"],
+        |s| {
+            fs::remove_dir_all(s.src()).unwrap();
+            good(s);
+        },
+    ),
+    change(
+        "name the directory of a cell of the lake, such as clusterdata_2019_a, or one that holds several",
+        |s| {
+            cell_a(s);
+            fs::rename(
+                s.src().join("clusterdata_2019_a"),
+                s.src().join("clusterdata_2019_b"),
+            )
+            .unwrap();
+        },
+        &["verify", "OUT", "--source", "SRC"],
+        |s| {
+            fs::rename(
+                s.src().join("clusterdata_2019_b"),
+                s.src().join("clusterdata_2019_a"),
+            )
+            .unwrap()
+        },
+    ),
+    // Runs that don't go together.
+    advice(
+        "name the cell with --cell, or use another directory",
+        |s| {
+            cell_a(s);
+            fs::rename(
+                s.src().join("clusterdata_2019_a"),
+                s.src().join("downloads"),
+            )
+            .unwrap();
+        },
+        &["convert", "SRC/downloads", "OUT"],
+        |_| {},
+        &["convert", "SRC/downloads", "OUT", "--cell", "a"],
+    ),
+    retype(
+        "use the same source and options for all shards, or another directory",
+        |s| {
+            good(s);
+            s.only("machine_events", b"0,5,0,plat=,0.5,0.2493\n");
+            convert(&s.src(), &s.out(), &["--shard", "0/2"]).well();
+        },
+        &[
+            "convert",
+            "SRC",
+            "OUT",
+            "--shard",
+            "1/2",
+            "--tables",
+            "job_events",
+        ],
+        &["convert", "SRC", "OUT", "--shard", "1/2"],
+    ),
+    change(
+        "move it away: readers would take it for data",
+        |s| {
+            lake(s);
+            fs::write(s.out().join("job_events/x.parquet"), b"x").unwrap();
+        },
+        CONVERT,
+        |s| fs::remove_file(s.out().join("job_events/x.parquet")).unwrap(),
+    ),
+    advice(
+        "run convert until it succeeds",
+        |s| {
+            lake(s);
+            fs::remove_file(s.out().join("_tracelake/manifest.json")).unwrap();
+        },
+        RELEASE,
+        again,
+        RELEASE,
+    ),
+    retype(
+        "convert them too, or pass --allow-missing, and the card says so",
+        cell_a,
+        &["release", "OUT"],
+        RELEASE,
+    ),
+    advice(
+        "move it away, and run release again",
+        |s| {
+            released(s);
+            let card = s.out().join("README.md");
+            let text = fs::read(&card).unwrap();
+            fs::write(card, [&text[..], b"More.\n"].concat()).unwrap();
+        },
+        &["verify", "OUT"],
+        |s| {
+            fs::remove_file(s.out().join("README.md")).unwrap();
+            let lake = s.out();
+            tracelake_testkit::run(["release", lake.to_str().unwrap(), "--allow-missing"]).well();
+        },
+        &["verify", "OUT"],
+    ),
+    // What isn't complete.
+    retype(
+        "convert the rest too, or pass --allow-missing, and the card says so",
+        lake,
+        &["release", "OUT"],
+        RELEASE,
+    ),
+    retype(
+        "fix them, or pass --allow-rejects, and the card says so",
+        |s| {
+            s.only("job_events", b"x,,1,0,,2,,\n");
+            assert_eq!(
+                convert(&s.src(), &s.out(), &["--on-bad-row", "reject"]).code,
+                3
+            );
+        },
+        RELEASE,
+        &["release", "OUT", "--allow-missing", "--allow-rejects"],
+    ),
+];
+
+/// A lake of one cell.
+fn cell_a(scratch: &Scratch) {
+    let shard = tracelake_testkit::gzip(b"{\"time\":\"0\"}\n");
+    scratch.file(
+        "clusterdata_2019_a/machine_events-000000000000.json.gz",
+        &shard,
+    );
+    let source = scratch.src().join("clusterdata_2019_a");
+    convert(&source, &scratch.out(), &[]).well();
+}
