@@ -113,7 +113,7 @@ pub(super) const ADVICE: &[Advice] = &[
         good_jobs,
     ),
     change(
-        "fields separated by ';': separate them by commas",
+        "fields separated by ';': separate them by ','",
         |s| jobs(s, row().replace(',', ";").as_bytes()),
         CONVERT,
         good_jobs,

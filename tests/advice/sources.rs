@@ -228,6 +228,22 @@ pub(super) const ADVICE: &[Advice] = &[
         &["convert", "SRC", "OUT", "--tables", "task_usage"],
         CONVERT,
     ),
+    retype(
+        "it has a name of azure-vm-2019; this looks like azure-vm-2019: leave --trace out",
+        |s| s.file("vm_cpu_readings-file-3-of-195.csv.gz", &gzip(b"300,a,1,2,1.5\n")),
+        &[
+            "convert",
+            "SRC/vm_cpu_readings-file-3-of-195.csv.gz",
+            "OUT",
+            "--trace",
+            "azure-vm-2017",
+        ],
+        &[
+            "convert",
+            "SRC/vm_cpu_readings-file-3-of-195.csv.gz",
+            "OUT",
+        ],
+    ),
     // Parts.
     retype(
         "download them, or pass --allow-missing to convert the others",

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::{convert, plain, with_stores};
 use crate::crash::child::{HANGS, Working};
+use tracelake_schema::{Files, TRACES, Table};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
-use tracelake_testkit::{Run, Score, Scratch, committed_sample, ended, ensure, good_row, tree};
+use tracelake_testkit::{
+    Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip, tree,
+};
 
 /// The files of a lake on disk, but for the lock, which a bucket has no use for.
 pub(super) fn on_disk(lake: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -45,6 +48,32 @@ fn same(server: &Server, expected: &BTreeMap<String, Vec<u8>>) -> Result<(), Str
         "an object has other bytes".to_owned()
     })?;
     ensure(server.uploads() == 0, || "an upload is left".to_owned())
+}
+
+/// Names of objects are those of files: what is missing in a bucket is refused before anything is read.
+#[test]
+fn a_bucket_that_lacks_known_parts_is_refused() {
+    let counted = |table: &&Table| table.files == Files::Named && table.parts > 2;
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let table = tables
+        .find(|table| counted(table) && table.naming.count().is_none())
+        .unwrap();
+    let scratch = Scratch::new();
+    let name = table.naming.name_of(0, table.parts).unwrap();
+    scratch.file(&name, &gzip(b"300,a,1,2,1.5\n"));
+    let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
+    let out = scratch.out();
+    let arguments = ["convert", "s3://bucket/trace", out.to_str().unwrap()];
+    let refused = run(&server, &arguments);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let says = format!("{} of {} parts are missing", table.parts - 1, table.parts);
+    assert!(refused.message().contains(&says), "{}", refused.message());
+    assert!(!out.exists());
+    let shown = run(&server, &["inspect", "s3://bucket/trace"]);
+    assert_eq!(shown.code, 1, "{}", shown.stderr);
+    assert!(shown.stdout.contains("parts missing: "), "{}", shown.stdout);
+    let allowed = run(&server, &[&arguments[..], &["--allow-missing"]].concat());
+    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
 }
 
 #[test]

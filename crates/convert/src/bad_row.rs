@@ -324,16 +324,18 @@ impl BadRow<'_> {
         })
     }
 
-    fn delimiter(&self, _: &FieldOrder) -> Option<String> {
+    fn delimiter(&self, order: &FieldOrder) -> Option<String> {
         let Fault::FieldCount { found: 1, expected } = self.fault else {
             return None;
         };
-        let mut delimiters = [b';', b'\t', b'|', b' '].into_iter();
+        let own = order.table.csv.separator.text();
+        let mut delimiters = [b',', b';', b'\t', b'|', b' '].into_iter();
         let delimiter =
             delimiters.find(|delimiter| split_count(&self.raw, *delimiter) == expected as usize)?;
         let shown = escape(&[delimiter], 1);
         Some(looks_like(&format!(
-            "fields separated by '{shown}': separate them by commas"
+            "fields separated by '{shown}': separate them by '{}'",
+            escape(own.as_bytes(), 10)
         )))
     }
 

@@ -50,6 +50,29 @@ fn hints_say_what_a_file_seems_to_be() {
     }
 }
 
+/// The commas of an object separate no fields, and an array of rows is no CSV.
+#[test]
+fn a_row_of_json_is_no_header() {
+    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let json = tables.find(|table| table.syntax == Syntax::Json).unwrap();
+    let order = FieldOrder::built_in(json, "the catalog");
+    let hint = |raw: &[u8]| {
+        let error = row(raw, Fault::NotJson).to_error(Path::new("x"), &order);
+        error.advice().unwrap().to_owned()
+    };
+    let values = json.columns.iter();
+    let values: Vec<String> = values
+        .map(|column| format!("\"{}\":x", column.name))
+        .collect();
+    let object = format!("{{{}}}", values.join(","));
+    let of_object = hint(object.as_bytes());
+    assert!(!of_object.contains("header"), "{of_object}");
+    let of_array = hint(format!("[{object},").as_bytes());
+    assert!(of_array.contains("a JSON array"), "{of_array}");
+    let of_csv = hint(b"1,2,3");
+    assert!(of_csv.contains("CSV, and"), "{of_csv}");
+}
+
 #[test]
 fn a_reject_loses_nothing() {
     let json = row(b"a\xff\"\t\n", Fault::Quote).to_json().unwrap();

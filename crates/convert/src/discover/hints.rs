@@ -6,6 +6,7 @@ use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 use tracelake_source::{Magic, read_start};
 
 use super::Skipped;
+use super::names::traces_of;
 use crate::fit::exported_table;
 
 /// A kind of file whose name ends in `ending`, and what to do about it.
@@ -111,10 +112,9 @@ fn first_name(table: &Table) -> String {
 
 /// Why a file with the name of another table's isn't read.
 pub(super) fn why_elsewhere(name: &str) -> String {
-    let traces: Vec<&str> = TRACES.of_file(name).map(|trace| trace.name).collect();
-    match &traces[..] {
-        [one] => format!("it has the name of a file of {one}, or of another table"),
-        _ => "it has the name of another table's file".to_owned(),
+    match &traces_of(name)[..] {
+        [] => "it has the name of another table's file".to_owned(),
+        traces => format!("it has a name of {}", traces.join(" and ")),
     }
 }
 

@@ -16,7 +16,7 @@ use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::ARCHIVES;
 
-use names::{FileName, cell_of, stem_table, table_of};
+use names::{FileName, cell_of, stem_table, table_of, traces_of};
 use search::{Search, ambiguous};
 
 pub use found::{FoundFile, FoundPart, FoundSource, FoundTable, Skipped};
@@ -273,6 +273,10 @@ fn one_file(
             found.archives.push((file, None));
             return Ok(found);
         }
+        None if is_of_another(name, trace) => {
+            let reason = format!("it has a name of {}", traces_of(name).join(" or "));
+            return Err(Error::new(ErrorKind::Failed, reason).at(source));
+        }
         // A file with any other name is the only part.
         None => (
             directory.or_else(|| stem_table(name, trace)),
@@ -291,6 +295,12 @@ fn one_file(
         }],
     });
     Ok(found)
+}
+
+/// Whether a file has a name of another built-in trace than the one that was asked for.
+fn is_of_another(name: &str, trace: Option<&'static Trace>) -> bool {
+    let is_built_in = trace.is_some_and(|trace| trace.description.is_none());
+    is_built_in && stem_table(name, trace).is_none() && !traces_of(name).is_empty()
 }
 
 #[cfg(test)]

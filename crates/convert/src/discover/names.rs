@@ -195,6 +195,17 @@ fn digits(text: &str) -> Option<u32> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
+/// The built-in traces that have a table, or a file, of this name; parts are named alike in all of them.
+pub(super) fn traces_of(name: &str) -> Vec<&'static str> {
+    let is_of = |trace: &&'static Trace| {
+        let file = FileName::of(name, Some(*trace));
+        let is_named = file.is_some_and(|file| !matches!(file, FileName::Part { .. }));
+        is_named || is_table(name, Some(*trace))
+    };
+    let traces = TRACES.of_file(name).filter(is_of);
+    traces.map(|trace| trace.name).collect()
+}
+
 /// The table that a directory is named after.
 pub(super) fn table_of(directory: &Location, trace: Option<&'static Trace>) -> Option<String> {
     let name = directory.name()?;
