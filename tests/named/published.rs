@@ -39,7 +39,7 @@ fn readings_of_vms() {
         let readings = rows(&scratch.out(), "vm_cpu_readings");
         assert_eq!(readings.len(), 6);
         assert_eq!(readings[0], ["0", id, "2.052803", "3.911587", "2.86979"]);
-        assert_eq!(readings[3], ["300", "b", "0.0", "100.0", "0.00001"]);
+        assert_eq!(readings[3], ["300", "b", "0.0", "100.0", "1e-5"]);
         let vms = rows(&scratch.out(), "vmtable");
         assert_eq!(vms[1][3..5], ["2290500", "2292300"]);
         assert_eq!(
