@@ -230,7 +230,12 @@ pub(super) const ADVICE: &[Advice] = &[
     ),
     retype(
         "it has a name of azure-vm-2019; this looks like azure-vm-2019: leave --trace out",
-        |s| s.file("vm_cpu_readings-file-3-of-195.csv.gz", &gzip(b"300,a,1,2,1.5\n")),
+        |s| {
+            s.file(
+                "vm_cpu_readings-file-3-of-195.csv.gz",
+                &gzip(b"300,a,1,2,1.5\n"),
+            )
+        },
         &[
             "convert",
             "SRC/vm_cpu_readings-file-3-of-195.csv.gz",
@@ -238,11 +243,7 @@ pub(super) const ADVICE: &[Advice] = &[
             "--trace",
             "azure-vm-2017",
         ],
-        &[
-            "convert",
-            "SRC/vm_cpu_readings-file-3-of-195.csv.gz",
-            "OUT",
-        ],
+        &["convert", "SRC/vm_cpu_readings-file-3-of-195.csv.gz", "OUT"],
     ),
     // Parts.
     retype(

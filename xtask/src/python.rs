@@ -10,6 +10,7 @@ use crate::readers::{PIP, REQUIREMENTS, environment, run, target};
 
 const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
+const LOWEST: &str = "crates/python/requirements-lowest.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
 
 /// The interpreters that the wheel is for; those that the machine doesn't have are left out.
@@ -46,6 +47,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         .args(pyright)
         .arg(&python)
         .current_dir(&here))?;
+    on_the_lowest_versions(root, &wheel)?;
     in_an_empty_environment(root, &wheel)?;
     without_installing(root, &python, &wheel)?;
     on_spark(root, &wheel)
@@ -74,6 +76,26 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     // The wheel has no dependency, and its version need not be another one than last time.
     let again = ["--no-deps", "--force-reinstall"];
     run(Command::new(python).args(PIP).args(again).arg(wheel))
+}
+
+/// The tests of the engines, with the lowest versions that the extras allow.
+fn on_the_lowest_versions(root: &Path, wheel: &Path) -> Result<()> {
+    let python = environment(root, "python-lowest", &[LOWEST])?;
+    install(&python, wheel)?;
+    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
+    let tests = [
+        "interfaces",
+        "tables",
+        "duckdb",
+        "arrow",
+        "reader",
+        "queries",
+    ]
+    .map(|name| format!("tests/test_{name}.py"));
+    run(Command::new(&python)
+        .args(pytest)
+        .args(tests)
+        .current_dir(root.join(CRATE)))
 }
 
 /// The wheel alone is enough for the first Python block of the README, in every interpreter.

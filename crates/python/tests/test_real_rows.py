@@ -17,7 +17,11 @@ ROWS = ROOT.parent / "shared" / "data"
 #: The name in the page, the folder, and files that get another name.
 SOURCES = [
     ("Google, job and machine events", "google-2011", {}),
-    ("Google, task events, parts 12 and 13", "google-2011-task-events", {}),
+    (
+        "Google, task events, parts 12 and 13, with the machine events",
+        "google-2011-task-events",
+        {"../google-2011/machine_events": "machine_events", "task_events": "task_events"},
+    ),
     ("Google, first 600 rows", "google-2011-heads", {}),
     ("Alibaba, samples", "alibaba-2018", {}),
     ("Alibaba, 2,000 rows of container usage", "alibaba-2018-head", {}),
@@ -52,7 +56,8 @@ def test_every_finding_is_explained() -> None:
             source = Path(folder)
             source.mkdir()
             for old, new in renamed.items():
-                shutil.copy(ROWS / folder / old, source / new)
+                copy = shutil.copytree if (ROWS / folder / old).is_dir() else shutil.copy
+                copy(ROWS / folder / old, source / new)
         tracelake.convert(source, f"{folder}-lake", allow_missing=True)
         report = tracelake.check(f"{folder}-lake")
         assert report and report.having("passed"), report

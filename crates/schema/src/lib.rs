@@ -44,8 +44,8 @@ mod traces;
 pub use cells::{Cells, cell_name, is_cell};
 pub use looks::{Looks, TextPattern};
 pub use model::{
-    Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure, Files,
-    KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,
+    Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure,
+    Files, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,
     QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling, Syntax, Table,
     Trace, Zone,
 };

@@ -139,7 +139,7 @@ def _ranges_sql(select: str, columns: Mapping[str, str]) -> str:
     last = "greatest(time, until)" if "until" in columns else "time"
     return (
         f"SELECT {number} AS number, min(time) AS first, max({last}) AS last, max(time) AS top FROM (\n{select}\n) "
-        f"WHERE time IS NOT NULL AND {number} IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        f"WHERE time IS NOT NULL AND {number} IS NOT NULL GROUP BY ALL HAVING count(*) > 0 ORDER BY ALL"
     )
 
 

@@ -184,7 +184,7 @@ class CheckReport:
     def _title(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
         cell = "" if self.cell is None else f", cell {self.cell}"
-        return f"{len(self)} checks of {self.trace}{cell} in {_files.shown(self.path)}: {counts}"
+        return f"{_show.several(len(self), 'check')} of {self.trace}{cell} in {_files.shown(self.path)}: {counts}"
 
     def __repr__(self) -> str:
         lines = [self._title()]

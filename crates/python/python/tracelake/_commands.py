@@ -146,7 +146,7 @@ def _report(asked: argparse.Namespace) -> int:
         threads=asked.threads,
     )
     size = _show.size(made.bytes)
-    print(f"{_files.shown(made.path)}: {size}, {len(made.figures)} figures, {len(made.skipped)} not drawn", file=sys.stderr)
+    print(f"{_files.shown(made.path)}: {size}, {_show.several(len(made.figures), 'figure')}, {len(made.skipped)} not drawn", file=sys.stderr)
     return 0
 
 

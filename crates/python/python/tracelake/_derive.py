@@ -88,7 +88,7 @@ class DerivedLake(Mapping[str, DerivedTable]):
         return connection
 
     def _lines(self) -> list[str]:
-        lines = [f"{one.name}: {_show.count(one.rows)} rows" for one in self.tables]
+        lines = [f"{one.name}: {_show.several(one.rows, 'row')}" for one in self.tables]
         return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
 
     def _title(self) -> str:

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from ._convert_options import OPTIONS
@@ -140,6 +140,9 @@ _PASS_VALUE = re.compile(r"pass --([a-z]+(?:-[a-z]+)*) ([A-Za-z0-9][A-Za-z0-9.:_
 _WITH_VALUE = re.compile(r"--(on-bad-row|checksums) (reject|fail|none)\b")
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)\b")
 _CONVERT = re.compile(r"tracelake convert (.+)$")
+_INVALID = re.compile(r"invalid value '(.*)' for '([a-z_]+) <[^>]*>'(?:: (.*))?$")
+_WITHIN = re.compile(r"is not in ([0-9]+)\.\.=([0-9]+)$")
+_NAMES = re.compile(r"'([^']+)'; (?:it has|known are) ([^;]+)$")
 
 
 def pythonic(text: str) -> str:
@@ -151,6 +154,8 @@ def pythonic(text: str) -> str:
     'name the trace with trace; tracelake.traces() lists them'
     >>> pythonic("finish with tracelake commit lake --remove-unnamed, which removes them")
     'finish with tracelake commit lake --remove-unnamed, which removes them'
+    >>> pythonic("invalid value '0' for '--threads <N>': 0 is not in 1..=1024")
+    'threads: 0 is not from 1 to 1024'
     >>> pythonic("make a lake of it first: tracelake convert 'my trace' lake")
     "make a lake of it first: tracelake.convert('my trace', 'lake')"
     """
@@ -181,9 +186,29 @@ def pythonic(text: str) -> str:
     text = _PASS_VALUE.sub(with_value, text)
     text = _WITH_VALUE.sub(lambda match: f'{keyword(match)}="{match[2]}"', text)
     text = _OPTION.sub(option, text)
+    text = _INVALID.sub(_invalid, text)
     text = text.replace("tracelake schema lists", "tracelake.traces() lists")
     text = text.replace("tracelake schema TRACE prints", "tracelake.schema(trace).to('text') says")
     return _CONVERT.sub(convert, text)
+
+
+def _invalid(match: re.Match[str]) -> str:
+    """What is wrong with the value of an argument."""
+    value, name, reason = match.groups()
+    if reason is None:
+        return f"{name}: '{value}' is no value of it"
+    within = _WITHIN.sub(r"is not from \1 to \2", reason)
+    return f"{name}: {within}" if within.startswith(value) else f"{name}: {within}, not '{value}'"
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """Names the nearest known name, after a semicolon, if one is near.
+
+    >>> near("job_event", ["job_events", "task_events"]), near("x", ["job_events"])
+    ("; did you mean 'job_events'?", '')
+    """
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def from_code(
@@ -209,6 +234,8 @@ def from_code(
         message = message[: -len(hint)] + pythonic(hint)
     if kind is UsageError:
         message = pythonic(message)
+        if names := _NAMES.search(message):
+            message += near(names[1], names[2].split(", "))
     error = kind(message)
     error.exit_code = code
     error.path, error.line, error.column = path, line, column
@@ -273,8 +300,7 @@ def missing_extra(package: str, extra: str | None = None) -> MissingExtraError:
 
 def unknown(what: str, name: str, known: list[str]) -> UnknownNameError:
     """The error of a name that something doesn't have, with the nearest name and those that it has."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"it has {', '.join(known)}{f'; did you mean {near[0]!r}?' if near else ''}"
+    hint = f"it has {', '.join(known)}{near(name, known)}"
     error = UnknownNameError(f"{what} '{name}'; {hint}")
     error.hint = hint
     return error

@@ -13,7 +13,7 @@ from decimal import Decimal
 from html import escape
 from typing import Any
 
-from . import _errors, _show
+from . import _errors, _guard, _show
 
 #: Placeholder colours, replaced by those of the page, which differ in light and dark.
 _TEXT, _GRID = "#010203", "#040506"
@@ -93,6 +93,9 @@ def numbers(said: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Seque
     """The rows of a figure's query, if they have what a figure of its kind is drawn from."""
     is_along = said["plot"] in ("lines", "areas")
     x_kind, x_says = ((int, float, Decimal), "a number") if is_along else ((str,), "a text")
+    if not is_along:
+        # A category that is NULL is one, too.
+        rows = [row | {"x": "none"} if row.get("x", "") is None else row for row in map(dict, rows)]
     for row in rows:
         if set(row) != {"x", "series", "y"}:
             raise _unfit(said, f"its columns are {', '.join(row)}")
@@ -103,9 +106,9 @@ def numbers(said: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Seque
     return rows
 
 
-def _unfit(said: Mapping[str, Any], reason: str) -> _errors.FailedError:
+def _unfit(said: Mapping[str, Any], reason: str) -> _guard.QueryError:
     hint = f"a figure of {said['plot']} has the columns x, series and y"
-    failed = _errors.FailedError(f"{said['name']}: {reason}; {hint}")
+    failed = _guard.QueryError(f"{said['name']}: {reason}; {hint}")
     failed.hint = hint
     return failed
 

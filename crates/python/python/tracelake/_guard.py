@@ -62,7 +62,7 @@ def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
     try:
         connection.execute(f"SET allowed_paths = [{paths}]")
     except duckdb.CatalogException as error:
-        raise FailedError(f"DuckDB {duckdb.__version__} can't be kept from other files: pip install 'duckdb>=1.2'") from error
+        raise FailedError(f"DuckDB {duckdb.__version__} can't be kept from other files: pip install 'duckdb>=1.5'") from error
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

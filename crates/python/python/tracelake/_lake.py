@@ -139,7 +139,7 @@ class Lake(Mapping[str, Table]):
         return f"Lake of {self.trace}{cells} in {_files.shown(self.path)}"
 
     def __repr__(self) -> str:
-        title = f"{self._title()}: {_show.count(self.rows)} rows"
+        title = f"{self._title()}: {_show.several(self.rows, 'row')}"
         return _show.text_table(title, _LAKE, self._rows(), self.warnings)
 
     def _repr_html_(self) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from ._convert_options import OPTIONS, ConvertOptions
 from ._errors import UsageError, WrongTypeError, wrong_type
 from ._paths import StrPath
+
+#: The annotation of an option that has few values, such as ``Literal["hive", "flat"]``.
+_CHOICE = re.compile(r"Literal\[(.*)\]")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -24,11 +29,20 @@ def convert_arguments(options: Mapping[str, object]) -> list[str]:
             continue
         option = f"--{name.replace('_', '-')}"
         kind, _ = OPTIONS[name]
+        _check_choice(name, value)
         if kind != "switch":
             arguments.append(f"{option}={_WRITERS[kind](name, value)}")
         elif switch(name, value):
             arguments.append(option)
     return arguments
+
+
+def _check_choice(name: str, value: object) -> None:
+    """Refuses a text that isn't one of the values of an option that has few."""
+    choice = _CHOICE.fullmatch(str(_annotations()[name]))
+    known: tuple[str, ...] = ast.literal_eval(f"({choice[1]},)") if choice else ()
+    if known and isinstance(value, str) and value not in known:
+        raise UsageError(f"{name}: expected {' or '.join(map(repr, known))}, not {value!r}")
 
 
 def selection(**options: object) -> dict[str, str]:

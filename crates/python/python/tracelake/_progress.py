@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TextIO, Union
 
+from . import _show
 from ._errors import TracelakeError, UsageError, WrongTypeError
 
 Kind = Literal[
@@ -177,9 +178,9 @@ def _line(event: Event) -> str | None:
     """A part that is done, in words."""
     if event.kind == "finished":
         rejected = f", {event.rejected:,} rejected" if event.rejected else ""
-        return f"{_part(event)}: {event.rows:,} rows{rejected}"
+        return f"{_part(event)}: {_show.several(event.rows, 'row')}{rejected}"
     if event.kind in ("kept", "verified"):
-        return f"{_part(event)}: {event.rows:,} rows, {event.kind}"
+        return f"{_part(event)}: {_show.several(event.rows, 'row')}, {event.kind}"
     return None
 
 

@@ -198,12 +198,12 @@ class Lake:
         """Why a table isn't the whole published one, as far as is known."""
         inventory = self._inventories[table]
         if missing := len(inventory.missing):
-            return "1 part is missing" if missing == 1 else f"{_show.count(missing)} parts are missing"
+            return f"{_show.several(missing, 'part')} {'is' if missing == 1 else 'are'} missing"
         if self.manifest.synthetic:
             return None
         published, more = inventory.published_rows, inventory.more_than_published
         if published is not None and more is not None and published + more < COMPLETE * published:
-            return f"the lake has {_show.count(published + more)} of {_show.count(published)} rows"
+            return f"the lake has {_show.count(published + more)} of {_show.several(published, 'row')}"
         return None
 
     def groups_of_parts(self, table: str) -> Iterator[set[int]]:
@@ -468,7 +468,8 @@ def chosen(names: object, known: Sequence[str], what: str) -> list[str]:
     asked = {name.strip() for name in (names.split(",") if isinstance(names, str) else _options.names(what, names))}
     for name in sorted(asked):
         if name not in known:
-            raise UsageError(f"there is no {what} '{name}'; known are {', '.join(known)}")
+            near = _errors.near(name, known)
+            raise UsageError(f"there is no {what} '{name}'; known are {', '.join(known)}{near}")
     return [name for name in known if name in asked]
 
 

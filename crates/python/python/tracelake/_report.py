@@ -159,7 +159,8 @@ def _page(lake: _queries.Lake, headline: Sequence[_Number], sections: Mapping[st
         f"<style>{_STYLE}</style></head><body>"
         '<a class="skip" href="#main">Skip to the contents</a>'
         f"<header><h1>{_figures.html(name)}</h1>"
-        f"<p>A lake of {_show.count(lake.manifest.rows)} rows, trace <code>{_figures.html(lake.manifest.trace)}</code>.</p>{_headline(headline)}"
+        f"<p>A lake of {_show.several(lake.manifest.rows, 'row')}, trace <code>{_figures.html(lake.manifest.trace)}</code>.</p>"
+        f"{_headline(headline)}"
         f'</header><div class="columns"><nav aria-label="Sections"><ul>{links}</ul></nav><main id="main">{body}</main></div>'
         f"<footer><p>Made by {version}. Licence of the data: {_figures.html(lake.said['licence'])}. Cite as: "
         f"{_figures.html(lake.said['citation'])}</p></footer></body></html>\n"

@@ -121,10 +121,11 @@ class Verification:
             raise finding
 
     def __repr__(self) -> str:
-        compared = f", {_show.count(self.values)} values compared with the source" if self.values else ""
-        lines = [f"{_show.count(self.parts)} parts, {_show.count(self.rows)} rows{compared}: {len(self.findings)} wrong"]
+        compared = f", {_show.several(self.values, 'value')} compared with the source" if self.values else ""
+        what = f"{_show.several(self.parts, 'part')}, {_show.several(self.rows, 'row')}{compared}"
+        lines = [f"{what}: {len(self.findings)} wrong"]
         if self.not_compared:
-            lines.append(f"  not compared with a source: {_show.count(self.not_compared)} parts of other cells")
+            lines.append(f"  not compared with a source: {_show.several(self.not_compared, 'part')} of other cells")
         return "\n".join(lines + [f"  {finding}" for finding in self.findings])
 
     def _repr_html_(self) -> str:

@@ -69,10 +69,13 @@ class TableSchema(Mapping[str, Column]):
     description: str | None = None
     #: The columns of a lake that has some of its trace; ``None`` if it has all.
     selected: str | None = None
+    #: The names of those columns that the paths of a lake's files say, which come last.
+    of_paths: tuple[str, ...] = ()
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface."""
-        return _tracelake.arrow_schema(trace_key(self.trace, self.description, self.selected), self.name)
+        key = trace_key(self.trace, self.description, self.selected)
+        return _tracelake.arrow_schema(key, self.name, list(self.of_paths))
 
     def to(self, form: str) -> str:
         """The description as ``text``, ``json``, ``markdown``, or ``duckdb`` or ``spark`` statements."""

@@ -22,7 +22,7 @@ class Table(TableFiles):
     """One table of a lake: ``lake["job_events"]``.
 
     ``columns`` names the columns to read, in this order. ``filter`` has conditions as pyarrow, pandas and deltalake
-    take them: ``[("priority", ">=", 9), ("file_number", "<", 10)]`` must all hold, and of a list of such lists, one.
+    take them, such as ``("priority", ">=", 9)``: ``[a, b]`` is a AND b, and ``[[a, b], [c]]`` is (a AND b) OR c.
     With ``named=True``, codes are shown as their names, times as seconds and timestamps, and special values as NULL,
     and ``columns`` and ``filter`` are about these columns. ``cell``, if the lake has cells, and ``file_number``, an
     integer of 32 bits, are columns in every engine.
@@ -108,8 +108,8 @@ class Table(TableFiles):
     ) -> pandas.DataFrame:
         """The table as a pandas DataFrame, all in memory. ``filter`` may be an expression of pyarrow.
 
-        Its columns have Arrow types, as with ``dtype_backend="pyarrow"``: NumPy's integers can't be NULL, and as
-        floats they would lose digits.
+        Its columns have Arrow types, as with ``dtype_backend="pyarrow"``: NumPy integers have no NULL, and as floats
+        they would lose digits.
         """
         from ._pandas import frame
 
@@ -134,7 +134,7 @@ class Table(TableFiles):
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ("pyarrow", "polars") and not isinstance(error, OSError):
                 raise
-            failed = FailedError(f"{self.root}: cannot read {self.name}: {error}; verify the lake")
+            failed = FailedError(f"{self.root}: cannot read {self.name}: {' '.join(str(error).split())}; verify the lake")
             failed.path, failed.hint = self.root, "verify the lake"
             raise failed from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import _files, _named, _schema, _show
 from ._errors import missing_file, unknown
@@ -75,8 +75,10 @@ class TableFiles:
 
     @property
     def schema(self) -> _schema.TableSchema:
-        """Its columns with types, units and meanings, but for those that paths say; any Arrow library takes it."""
-        return _schema.trace_schema(self.trace_key, self.name).tables[0]
+        """Its columns with types, units and meanings, those that paths say last; any Arrow library takes it."""
+        schema = _schema.trace_schema(self.trace_key, self.name).tables[0]
+        of_paths = tuple(_OF_PATHS[name] for name in self.partitions)
+        return replace(schema, columns=schema.columns + of_paths, of_paths=tuple(self.partitions))
 
     @property
     def partitions(self) -> list[str]:
@@ -104,12 +106,11 @@ class TableFiles:
         return hash((self.root, self.name))
 
     def _title(self) -> str:
-        files = "1 file" if len(self.parts) == 1 else f"{_show.count(len(self.parts))} files"
-        place = _files.shown(self.root)
-        return f"{self.name} of {place}: {_show.count(self.rows)} rows in {files}, {_show.size(self.bytes)}"
+        rows, files = _show.several(self.rows, "row"), _show.several(len(self.parts), "file")
+        return f"{self.name} of {_files.shown(self.root)}: {rows} in {files}, {_show.size(self.bytes)}"
 
     def _rows(self) -> list[list[str]]:
-        return [*self.schema.rows_to_show(), *(_OF_PATHS[name] for name in self.partitions)]
+        return self.schema.rows_to_show()
 
     def __repr__(self) -> str:
         return _show.text_table(self._title(), _schema.COLUMNS[:3], [row[:3] for row in self._rows()])
@@ -118,8 +119,10 @@ class TableFiles:
         return _show.html_table(self._title(), _schema.COLUMNS, self._rows())
 
 
-#: The columns that the paths of files say, as a row to show.
+#: The columns that the paths of files say.
 _OF_PATHS = {
-    "cell": ["cell", "Utf8", "", "The cell. IDs are unique only within a cell."],
-    "file_number": ["file_number", "Int32", "", "Number of the part that the row was published in."],
+    "cell": _schema.Column("cell", "Utf8", False, None, "The cell. IDs are unique only within a cell.", {}, {}),
+    "file_number": _schema.Column(
+        "file_number", "Int32", False, None, "Number of the part that the row was published in.", {}, {}
+    ),
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use ::arrow_schema::ffi::FFI_ArrowSchema;
+use ::arrow_schema::{DataType, Field, FieldRef, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::given_trace::given_trace;
@@ -17,6 +18,9 @@ use super::error::raised;
 
 /// The name that the Arrow PyCapsule interface gives to a capsule of a schema.
 pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";
+
+/// The column of the path that is a text; the other one is a number.
+const CELL: &str = "cell";
 
 /// The names of all traces.
 #[pyfunction]
@@ -72,15 +76,28 @@ pub(crate) fn spark_named(py: Python<'_>, trace: &str, table: &str) -> PyResult<
     Ok(render::spark_named(trace, find_table(py, trace, table)?))
 }
 
-/// The Arrow schema of a table, as a capsule of the Arrow PyCapsule interface.
+/// The Arrow schema of a table, as a capsule of the Arrow PyCapsule interface. After the columns of the files, it has
+/// those that the paths of the files say.
 #[pyfunction]
 pub(crate) fn arrow_schema<'py>(
     py: Python<'py>,
     trace: &str,
     table: &str,
+    of_paths: Vec<String>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let table = find_table(py, find_trace(py, trace)?, table)?;
-    let schema = FFI_ArrowSchema::try_from(&*schema_of(table))
+    let schema = schema_of(table);
+    let own = schema.fields().iter().cloned();
+    let of_paths = of_paths.into_iter().map(|name| {
+        let kind = if name == CELL {
+            DataType::Utf8
+        } else {
+            DataType::Int32
+        };
+        FieldRef::new(Field::new(name, kind, true))
+    });
+    let fields: Vec<FieldRef> = own.chain(of_paths).collect();
+    let schema = FFI_ArrowSchema::try_from(&Schema::new(fields))
         .map_err(|error| raised(py, &Error::new(ErrorKind::Failed, error.to_string())))?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }

@@ -3,7 +3,9 @@
 use super::fault::{Fault, Result, Within, bail, ensure};
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
-use super::spec::{BinsSpec, CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec};
+use super::spec::{
+    BinsSpec, CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec,
+};
 use super::words::{identifier, leak, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
@@ -116,7 +118,9 @@ fn bins(one: &BinsSpec) -> Result<Bins> {
         "unit, width and most are above 0"
     );
     ensure!(
-        one.begin.zip(one.end).is_none_or(|(begin, end)| begin < end),
+        one.begin
+            .zip(one.end)
+            .is_none_or(|(begin, end)| begin < end),
         "end is after begin"
     );
     ensure!(

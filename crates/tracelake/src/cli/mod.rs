@@ -15,7 +15,7 @@ use tracelake_core::options::{OnBadRow, find_trace, unknown_table};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_location::Location;
-use tracelake_schema::{Rule, Table, Trace, example_name, trace_names};
+use tracelake_schema::{Rule, TRACES, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
 use values::{name, rows, rule, size, trace, within};
 
@@ -289,7 +289,7 @@ Example:
 pub(crate) struct GenerateArgs {
     #[arg(value_name = "TRACE", value_parser = name, help = format!(
         "Name of the trace to imitate: {}",
-        known_traces()
+        simulated_traces()
     ))]
     trace: String,
     /// A new or empty directory
@@ -358,6 +358,14 @@ pub(crate) fn in_python(extra: &str) -> String {
 
 fn known_traces() -> String {
     trace_names().collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the traces that can be generated: those with a simulation for each table.
+fn simulated_traces() -> String {
+    let is_simulated =
+        |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
+    let names = TRACES.iter().filter(is_simulated).map(|trace| trace.name);
+    names.collect::<Vec<_>>().join(", ")
 }
 
 impl ConvertArgs {

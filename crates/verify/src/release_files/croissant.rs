@@ -98,7 +98,9 @@ fn record_set(table: &Table) -> Value {
         "description": table.summary,
     });
     if let Some(columns) = proven_key(table) {
-        let key = columns.iter().map(|column| json!({"@id": format!("{}/{column}", table.name)}));
+        let key = columns
+            .iter()
+            .map(|column| json!({"@id": format!("{}/{column}", table.name)}));
         described["key"] = key.collect();
     }
     // Croissant's `references` is a join to its readers, which would load both tables; the data
@@ -225,7 +227,9 @@ mod tests {
                 assert_eq!(described.get("isArray").is_some(), is_list);
                 let inner = if is_list { &column.fields[0] } else { column };
                 if inner.kind == Kind::Struct {
-                    assert!(described.get("source").is_none() && described.get("dataType").is_none());
+                    assert!(
+                        described.get("source").is_none() && described.get("dataType").is_none()
+                    );
                     let last = inner.fields.len() - 1;
                     let sub_field = &described["subField"][last];
                     assert_eq!(sub_field["source"]["extract"]["column"], column.name);
@@ -254,7 +258,11 @@ mod tests {
             .find_map(|table| Some((table, table.columns.iter().find(is_date_time)?)))
             .unwrap();
         let fields = record_set(table)["field"].clone();
-        let described = fields.as_array().unwrap().iter().find(|one| one["name"] == column.name);
+        let described = fields
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == column.name);
         assert_eq!(described.unwrap()["dataType"], "sc:DateTime");
     }
 }

@@ -123,8 +123,10 @@ mod tests {
     fn keys_are_those_of_the_catalog_and_refer_to_tables_of_the_package_alone() {
         for table in TRACES.iter().flat_map(|trace| trace.tables) {
             let whole = schema(table, &|_| true);
-            let is_mandatory = |name: &&str| table.column(name).is_some_and(|(_, one)| one.mandatory);
-            let proven = !table.primary_key.is_empty() && table.primary_key.iter().all(|one| is_mandatory(&one));
+            let is_mandatory =
+                |name: &&str| table.column(name).is_some_and(|(_, one)| one.mandatory);
+            let proven = !table.primary_key.is_empty()
+                && table.primary_key.iter().all(|one| is_mandatory(&one));
             assert_eq!(whole.get("primaryKey").is_some(), proven, "{}", table.name);
             let references = whole["references"].as_array().map_or(0, Vec::len);
             assert_eq!(references, table.references.len(), "{}", table.name);
